@@ -1,0 +1,103 @@
+"""Findings as values: what was found, what was needed, where, and by whose rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Severity(StrEnum):
+    """How much a finding weighs. Only errors fail a verdict and the exit status."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Basis(StrEnum):
+    """Whose rule a finding rests on.
+
+    BOTH: the written rules and the official checker. OFFICIAL: the checker rejects what the
+    rules allow. RULES: the rules forbid what the checker passes. ADVICE: neither, our judgement.
+    """
+
+    BOTH = "both"
+    OFFICIAL = "official"
+    RULES = "rules"
+    ADVICE = "advice"
+
+
+class Verdict(StrEnum):
+    """What was concluded. What was not checked is never a pass."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a secret
+    FAIL = "fail"
+    NOT_CHECKED = "not_checked"
+
+    @classmethod
+    def of(cls, failed: bool) -> Verdict:
+        """FAIL where ``failed``, else PASS."""
+        return cls.FAIL if failed else cls.PASS
+
+    @classmethod
+    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """FAIL if any failed; else PASS if any was checked; else NOT_CHECKED."""
+        seen = set(verdicts)
+        return next((v for v in (cls.FAIL, cls.PASS) if v in seen), cls.NOT_CHECKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The two verdicts of one thing, never blurred into one."""
+
+    official: Verdict
+    rules: Verdict
+
+    @classmethod
+    def worst(cls, several: Iterable[Verdicts]) -> Verdicts:
+        """The worst of each, taken separately."""
+        listed = list(several)
+        return cls(
+            Verdict.worst(v.official for v in listed), Verdict.worst(v.rules for v in listed)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One finding.
+
+    ``path`` is relative to the argument that was checked, with ``/``; ``line`` is a true 1-based
+    line of that file, or None where the finding is about the whole of it. ``found`` and
+    ``expected`` are JSON values; ``source`` names the document and section of the rule.
+    """
+
+    code: str
+    message: str
+    path: str
+    line: int | None = None
+    severity: Severity = Severity.ERROR
+    basis: Basis = Basis.BOTH
+    found: Any = None
+    expected: Any = None
+    hint: str | None = None
+    source: str | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, int, str, str]:
+        """Findings are shown by file, then line, then code."""
+        return (self.path, self.line or 0, self.code, self.message)
+
+    def fails(self, basis: Basis) -> bool:
+        """Whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
+        return self.severity is Severity.ERROR and self.basis in (Basis.BOTH, basis)
+
+
+def verdicts_of(findings: Iterable[Diagnostic]) -> Verdicts:
+    """The verdicts that follow from findings alone."""
+    listed = list(findings)
+    return Verdicts(
+        official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in listed)),
+        rules=Verdict.of(any(f.fails(Basis.RULES) for f in listed)),
+    )
