@@ -1,0 +1,146 @@
+"""How far a run trained until it converged, as the official RCP checker reads its log.
+
+That checker does not look at keys: it reads every line whose text holds certain words, wherever
+they stand, and dies where such a line lacks what it expects. (mlperf_logging.rcp_checker)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mlperf_pkg.mllog import Record
+
+NOT_CONVERGED = 1e9
+_SAMPLES_BENCHMARKS = frozenset(
+    {
+        "deepseekv3_671b",
+        "dlrmv4",
+        "flux1",
+        "gpt_oss_20b",
+        "llama2_70b_lora",
+        "llama31_405b",
+        "llama31_8b",
+        "qwen35_397b_grpo",
+    }
+)
+_FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """What the RCP test takes from one run.
+
+    ``to_converge`` is in epochs or samples, as the benchmark logs it, and ``NOT_CONVERGED`` for a
+    run without ``run_stop`` of status success. ``batch_size`` is -1 where none was logged.
+    ``died`` tells why the official checker raises on this log, if it does.
+    """
+
+    converged: bool
+    to_converge: Any
+    batch_size: Any
+    benchmark: Any
+    died: str | None = None
+
+
+class ConvergenceReader:
+    """Follows a log line by line; ``result`` is asked at its end.
+
+    ``train_samples`` asks for BERT's ``train_samples`` instead of the evaluations' epoch number.
+    ``steps`` is set for rounds in which Stable Diffusion counts steps (3.1).
+    """
+
+    def __init__(self, train_samples: bool = False, steps: bool = False) -> None:
+        """Start at the head of a log."""
+        self._train_samples = train_samples
+        self._step_unit = "step_num" if steps else "samples_count"
+        self._batch_size: Any = -1
+        self._benchmark: Any = None
+        # The last evaluation's epoch or samples, in a tuple; none yet, and a stop dies of it.
+        self._at: tuple[Any, ...] = ()
+        self._reached: Any = None
+        self._converged = False
+        self._scores: dict[Any, dict[Any, Any]] = {}
+        self._died: str | None = None
+
+    def see(self, raw: bytes, record: Record | None) -> None:
+        """Take the text after a token, and its record where it has one."""
+        evaluation = b"eval_error" in raw or b"eval_accuracy" in raw
+        if not (
+            evaluation
+            or b"run_stop" in raw
+            or b"global_batch_size" in raw
+            or b"submission_benchmark" in raw
+            or (self._train_samples and b"train_samples" in raw)
+        ):
+            return
+        if self._died:
+            return
+        try:
+            self._take(raw, record or _read(raw), evaluation)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the official checker dies of it
+            self._died = f"{type(error).__name__}: {error}"
+
+    def result(self) -> Convergence:
+        """What the whole log says."""
+        return Convergence(
+            converged=self._converged,
+            to_converge=self._reached if self._converged else NOT_CONVERGED,
+            batch_size=self._batch_size,
+            benchmark=self._benchmark,
+            died=self._died,
+        )
+
+    def _take(self, raw: bytes, record: Record, evaluation: bool) -> None:
+        if b"global_batch_size" in raw:
+            self._batch_size = record.value
+        if b"submission_benchmark" in raw:
+            self._benchmark = record.value
+            hash(self._benchmark)  # a list or object kills the official checker here
+            self._train_samples = self._train_samples and self._benchmark == "bert"
+        if evaluation and not self._train_samples:
+            self._evaluate(record)
+        elif self._train_samples and b"train_samples" in raw:
+            self._at = (record.value,)
+        if b"run_stop" in raw and record.key == "run_stop":
+            self._stop(record.metadata["status"] == "success")
+
+    def _evaluate(self, record: Record) -> None:
+        if self._benchmark == "stable_diffusion":
+            scores = self._scores.setdefault(record.metadata[self._step_unit], {})
+            scores[record.metadata["metric"]] = record.value
+        elif self._benchmark in _SAMPLES_BENCHMARKS:
+            self._at = (record.metadata["samples_count"],)
+        else:
+            self._at = (round(record.metadata["epoch_num"], 3),)
+
+    def _stop(self, success: bool) -> None:
+        self._converged = success
+        if success and self._benchmark == "stable_diffusion":
+            self._at = (min(self._passing()),)
+        if success:
+            (self._reached,) = self._at
+
+    def _passing(self) -> list[Any]:
+        return [
+            step
+            for step, scores in self._scores.items()
+            if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
+        ]
+
+
+def _read(raw: bytes) -> Record:
+    """A line that is no proper record, read as the RCP checker would: what is absent raises."""
+    fields = json.loads(raw.decode("latin-1").strip())
+    return _Loose(fields)  # type: ignore[return-value]
+
+
+class _Loose:
+    """Fields of any JSON value, looked up only when asked for."""
+
+    def __init__(self, fields: Any) -> None:
+        self._fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        return self._fields[name]

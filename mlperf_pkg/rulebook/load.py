@@ -1,0 +1,226 @@
+"""From the YAML files under ``rules/`` to frozen rules: strict, with inheritance.
+
+A round extends its predecessor: of every file it says only what changed. Within a section a key
+replaces its rules as a whole; ``null`` takes them away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mlperf_pkg.braces import expand_braces
+from mlperf_pkg.diagnostics import Basis, Severity
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.resources import data_folder
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round, Rule, Rules, Runs
+
+SECTIONS = ("common", *DIVISIONS)
+_ROUND_FIELDS = {"round", "extends", "ruleset", "submission_date", "benchmarks", "source"}
+_BENCHMARK_FIELDS = {"runs", "target", "convergence", "source", "variants"}
+_PLAIN_FIELDS = {"code", "source", "message", "needed", "hint", "occurs", "formula", "fatal"}
+_RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
+
+Document = dict[str, Any]
+
+
+class RulebookError(UserError):
+    """A rule file says something that the rulebook's language does not have."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML in which a repeated key is an error and 1e-9 is a number."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise yaml.MarkedYAMLError(
+                    problem=f"{name!r} stands twice", problem_mark=node.start_mark
+                )
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        return made
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def read_yaml(path: Path) -> Document:
+    """The mapping in a YAML file of the rulebook.
+
+    Raises:
+        RulebookError: it is no YAML, has a repeated key, or is not a mapping.
+    """
+    try:
+        document = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise RulebookError(f"{path}: {error}") from error
+    if not isinstance(document, dict):
+        raise RulebookError(f"{path}: not a mapping")
+    return document
+
+
+def rounds(usage: str) -> tuple[str, ...]:
+    """The rounds that the rulebook has for a usage, oldest first."""
+    folder = data_folder("rules") / usage
+    names = [entry.name for entry in folder.iterdir() if (entry / "round.yaml").is_file()]
+    return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
+
+
+def usages() -> tuple[str, ...]:
+    """The usages that the rulebook has: training, and later hpc."""
+    folder = data_folder("rules")
+    return tuple(sorted({path.parent.parent.name for path in folder.glob("*/*/round.yaml")}))
+
+
+@lru_cache
+def load_round(usage: str, name: str) -> Round:
+    """The rules of a round that hold for every benchmark.
+
+    Raises:
+        UserError: the rulebook has no such usage or round.
+        RulebookError: a file of it is wrong.
+    """
+    if usage not in usages() or name not in rounds(usage):
+        known = ", ".join(rounds(usage)) if usage in usages() else ", ".join(usages())
+        raise UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {known}")
+    document = _inherited(usage, name, "round")
+    _refuse_unknown(document, _ROUND_FIELDS | set(SECTIONS), f"{usage}/{name}/round")
+    benchmarks = tuple(document["benchmarks"])
+    reader = _RuleReader(document.get("source"), {"benchmarks": benchmarks})
+    return Round(
+        usage=usage,
+        name=name,
+        ruleset=document["ruleset"],
+        submission_date=document["submission_date"],
+        benchmarks=benchmarks,
+        sections={part: reader.section(document.get(part, {})) for part in SECTIONS},
+    )
+
+
+@lru_cache
+def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
+    """The rules of a benchmark in a round; None where the rulebook does not cover it.
+
+    Raises:
+        RulebookError: a file of it is wrong.
+    """
+    if name not in load_round(usage, round_name).benchmarks:
+        return None
+    document = _inherited(usage, round_name, name)
+    if not document:
+        return None
+    _refuse_unknown(document, _BENCHMARK_FIELDS | set(DIVISIONS), f"{usage}/{round_name}/{name}")
+    target = document["target"]
+    reader = _RuleReader(document.get("source"), {"target": target})
+    return Benchmark(
+        name=name,
+        runs=Runs(**document["runs"]),
+        target=target,
+        unit=document["convergence"]["unit"],
+        sections={part: reader.section(document.get(part, {})) for part in DIVISIONS},
+        variants={
+            key: {value: reader.section(rules) for value, rules in choices.items()}
+            for key, choices in document.get("variants", {}).items()
+        },
+    )
+
+
+def _chain(usage: str, round_name: str) -> Iterator[Path]:
+    """The folders of a round and of those it extends, oldest first."""
+    folder = data_folder("rules") / usage / round_name
+    parent = read_yaml(folder / "round.yaml").get("extends")
+    if parent is not None:
+        yield from _chain(usage, parent)
+    yield folder
+
+
+@lru_cache
+def _inherited(usage: str, round_name: str, stem: str) -> Document:
+    """One file of a round, laid over those of the rounds it extends."""
+    merged: Document = {}
+    for folder in _chain(usage, round_name):
+        path = folder / f"{stem}.yaml"
+        if path.is_file():
+            _lay_over(merged, read_yaml(path))
+    return merged
+
+
+def _lay_over(below: Document, above: Document) -> None:
+    for name, content in above.items():
+        if name in SECTIONS:
+            section = {**below.get(name, {}), **content}
+            below[name] = {key: rules for key, rules in section.items() if rules is not None}
+        else:
+            below[name] = content
+
+
+def _refuse_unknown(document: Mapping[str, Any], known: set[str], where: str) -> None:
+    if unknown := sorted(document.keys() - known):
+        raise RulebookError(f"rules/{where}.yaml: unknown {', '.join(unknown)}")
+
+
+@lru_cache
+def tensors(name: str) -> tuple[str, ...]:
+    """The tensors of a model that ``weights_initialization`` must list, sorted.
+
+    Raises:
+        RulebookError: ``rules/tensors.yaml`` has no such model.
+    """
+    lists = read_yaml(data_folder("rules") / "tensors.yaml")
+    if name not in lists:
+        raise RulebookError(f"rules/tensors.yaml: no tensors of {name!r}")
+    return tuple(sorted(each for pattern in lists[name] for each in expand_braces(pattern)))
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleReader:
+    """Reads the rules of one file: ``source`` is its default, ``named`` what rules may cite."""
+
+    source: str | None
+    named: Mapping[str, Any]
+
+    def section(self, section: Document) -> Rules:
+        """Every key's rules, whether it has one or a list."""
+        return {
+            key: tuple(
+                self.rule(key, each) for each in ([given] if isinstance(given, dict) else given)
+            )
+            for key, given in section.items()
+        }
+
+    def rule(self, key: str, fields: Document) -> Rule:
+        """One rule.
+
+        Raises:
+            RulebookError: an unknown field, or no code or source.
+        """
+        where = f"rule {fields.get('code', '?')} of {key}"
+        if unknown := sorted(fields.keys() - _RULE_FIELDS):
+            raise RulebookError(f"{where}: unknown {', '.join(unknown)}")
+        plain = {name: fields[name] for name in _PLAIN_FIELDS & fields.keys()}
+        plain.setdefault("source", self.source)
+        if not plain.get("code") or not plain["source"]:
+            raise RulebookError(f"{where}: a rule needs a code and a source")
+        return Rule(
+            key=key,
+            basis=Basis(fields.get("basis", Basis.BOTH)),
+            severity=Severity(fields.get("severity", Severity.ERROR)),
+            constraints={n: self._cited(fields[n]) for n in fields if n in CONSTRAINTS},
+            reaches=self._cited(fields.get("reaches")),
+            tensors=tensors(fields["tensors"]) if "tensors" in fields else None,
+            **plain,
+        )
+
+    def _cited(self, given: Any) -> Any:
+        """What a name such as ``target`` or ``benchmarks`` stands for."""
+        return self.named.get(given, given) if isinstance(given, str) else given

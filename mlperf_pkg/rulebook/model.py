@@ -1,0 +1,83 @@
+"""What a rulebook says, as frozen values: rounds, benchmarks, rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from mlperf_pkg.diagnostics import Basis, Severity
+
+DIVISIONS = ("closed", "open")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule about the records of one key.
+
+    ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments and is asked of
+    every record; ``occurs`` is asked of the run: ``once``, ``at_least_once``, or ``{or: key}``.
+    ``reaches`` holds the constraints that at least one record must meet; ``tensors`` the names
+    that the records' metadata must list exactly once each; ``formula`` is CEL over this key's
+    ``value`` and the values of other keys. Where a ``fatal`` rule is broken, the official checker
+    dies (it loads a rule file by the value's name).
+    """
+
+    code: str
+    key: str
+    source: str
+    basis: Basis = Basis.BOTH
+    severity: Severity = Severity.ERROR
+    message: str | None = None
+    needed: str | None = None
+    hint: str | None = None
+    occurs: str | Mapping[str, str] | None = None
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    reaches: Mapping[str, Any] | None = None
+    tensors: tuple[str, ...] | None = None
+    formula: str | None = None
+    fatal: bool = False
+
+
+Rules = Mapping[str, tuple[Rule, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How many runs make a result, and how many of the fastest and of the slowest are dropped."""
+
+    required: int
+    drop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The rules of one benchmark in one round.
+
+    ``target`` holds the constraints on the quality that training must reach. ``variants`` maps a
+    key (``opt_name``) to the rules that each of its values adds to the Closed division.
+    """
+
+    name: str
+    runs: Runs
+    target: Mapping[str, Any]
+    unit: str
+    sections: Mapping[str, Rules]
+    variants: Mapping[str, Mapping[str, Rules]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of one usage: ``name`` "2.0", ``ruleset`` "2.0.0" as mlperf-logging spells it.
+
+    ``sections`` holds the rules ``common`` to all runs and those of each division.
+    ``benchmarks`` names all benchmarks of the round.
+    """
+
+    usage: str
+    name: str
+    ruleset: str
+    submission_date: date
+    benchmarks: tuple[str, ...]
+    sections: Mapping[str, Rules]

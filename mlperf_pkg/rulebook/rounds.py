@@ -1,0 +1,49 @@
+"""Which round a run belongs to, where nobody says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+
+from mlperf_pkg.rulebook.load import load_round, rounds
+
+# Published logs are dated up to about four weeks after the submission (reruns in review).
+REVIEW = timedelta(weeks=4)
+
+_TREE = re.compile(r"(?:(training|hpc)_results_|(hpc)_)?v(\d+\.\d+)")
+
+
+def round_of_tree(parts: Iterable[str]) -> tuple[str, str] | None:
+    """Usage and round from the names of folders, innermost first: ``training_results_v2.0``.
+
+    ``v2.0`` and ``hpc_v3.0`` are understood as well. None where no name tells.
+    """
+    for name in parts:
+        if match := _TREE.fullmatch(name):
+            return (match[1] or match[2] or "training", match[3])
+    return None
+
+
+def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
+    """The first round that still took a run of that time and benchmark, and why.
+
+    Published logs may be older than their round (they may be submitted again), never younger
+    than its submission and review. Where none is left, the newest round is taken.
+    """
+    day = _day(time_ms)
+    known = rounds(usage)
+    fitting = [name for name in known if benchmark in load_round(usage, name).benchmarks]
+    for name in fitting:
+        deadline = load_round(usage, name).submission_date
+        if day <= deadline + REVIEW:
+            return name, f"{benchmark} run of {day}: first round with a submission after it"
+    newest = (fitting or known)[-1]
+    return newest, f"run of {day}: after every submission, so the newest round"
+
+
+def _day(time_ms: float) -> date:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).date()
+    except (ValueError, OverflowError, OSError):
+        return date.max - REVIEW

@@ -1,0 +1,105 @@
+"""The rules of one run, compiled: for each key what to ask of its records and of their number.
+
+Layers lie over one another as in the official checker: common rules, those of the division, of
+the benchmark, of the optimizer. The topmost layer that names a key decides it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from mlperf_pkg.diagnostics import Basis
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, value_test
+from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.model import Benchmark, Rule, Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One compiled constraint of a rule."""
+
+    test: Test
+    constraint: Constraint
+    argument: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule with its tests.
+
+    ``in_passing`` says that its formula sees only what was logged before its record, as the
+    official checker does; a formula that only the written rules know sees the whole run.
+    """
+
+    rule: Rule
+    checks: tuple[Check, ...]
+    reaches: Test | None
+    formula: Formula | None
+    in_passing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRules:
+    """All rules of one key. Of ``submission_*`` keys only the first record is asked."""
+
+    first_only: bool
+    rules: tuple[CompiledRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTable:
+    """The rules of a run, by key. ``watched`` are the keys whose values formulas need."""
+
+    keys: Mapping[str, KeyRules]
+    watched: frozenset[str]
+    benchmark: Benchmark | None
+
+
+@lru_cache
+def rule_table(
+    usage: str, round_name: str, division: str, benchmark: str, optimizer: str
+) -> RuleTable:
+    """The rules of a run as it describes itself; layers it names wrongly are left out.
+
+    Raises:
+        UserError: the rulebook has no such round.
+        RulebookError: a file of the rulebook is wrong.
+    """
+    found = load_benchmark(usage, round_name, benchmark)
+    layers = [load_round(usage, round_name).sections[part] for part in ("common", division) if part]
+    if found and division:
+        layers.append(found.sections[division])
+        if division == "closed":
+            layers += [by_value.get(optimizer, {}) for by_value in found.variants.values()]
+    merged = {key: rules for layer in layers for key, rules in layer.items()}
+    formulas = [rule.formula for rules in merged.values() for rule in rules if rule.formula]
+    return RuleTable(
+        keys=_compile(merged),
+        watched=frozenset(name for formula in formulas for name in names_in(formula)),
+        benchmark=found,
+    )
+
+
+def _compile(rules: Rules) -> dict[str, KeyRules]:
+    return {
+        key: KeyRules("submission_" in key, tuple(_compiled(rule) for rule in several))
+        for key, several in rules.items()
+    }
+
+
+def _compiled(rule: Rule) -> CompiledRule:
+    checks = (
+        Check(CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
+        for name, argument in rule.constraints.items()
+    )
+    return CompiledRule(
+        rule=rule,
+        checks=tuple(checks),
+        reaches=value_test(rule.reaches) if rule.reaches else None,
+        formula=compile_formula(rule.formula) if rule.formula else None,
+        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL),
+    )

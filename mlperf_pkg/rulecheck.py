@@ -1,0 +1,203 @@
+"""The compiled rules of a run, asked of its records as they come and of the run at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.mllog import Record, shown
+from mlperf_pkg.rulebook.constraints import Logged, needed_in_words
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
+
+_SHOWN_NAMES = 3
+
+
+class RuleChecker:
+    """Follows the records of one log; ``report`` receives each broken rule.
+
+    ``died`` tells why the official checker raises on this log, if a rule of it does; ``reached``
+    whether the quality target was met, None where no rule asks for one.
+    """
+
+    def __init__(self, table: RuleTable, path: str, report: Callable[[Diagnostic], None]) -> None:
+        """Start at the head of the log ``path``."""
+        self._table = table
+        self._path = path
+        self._report = report
+        self._seen: dict[str, Logged] = {}
+        self._met: set[str] = set()
+        self._tensors: list[Any] = []
+        self.died: str | None = None
+
+    def see(self, record: Record, line: int) -> None:
+        """Take the next record of a key that has rules or that formulas watch."""
+        rules = self._table.keys.get(record.key)
+        logged = self._seen.get(record.key)
+        if rules and not (rules.first_only and logged):
+            for rule in rules.rules:
+                self._check(rule, record, line)
+        self._log(record, line, logged)
+
+    def wants(self, key: Any) -> bool:
+        """Whether records of a key need to be seen."""
+        return key in self._table.keys or key in self._table.watched
+
+    # ---- one record -----------------------------------------------------------------------
+
+    def _check(self, compiled: CompiledRule, record: Record, line: int) -> None:
+        rule = compiled.rule
+        for check in compiled.checks:
+            if not self._holds(check, record):
+                found = check.constraint.found(record)
+                self._break(rule, line, found, check.constraint.needed(check.argument))
+                if rule.fatal:
+                    self.died = self.died or f"line {line}: no rules for {shown(record.value)}"
+                return
+        if rule.tensors is not None:
+            self._tensors.append(record.metadata["tensor"])
+        if compiled.formula and compiled.in_passing and not compiled.formula(self._values(record)):
+            self._break(rule, line, record.value, str(rule.formula))
+        if compiled.reaches and rule.code not in self._met:
+            self._reach(compiled, record, line)
+
+    def _holds(self, check: Check, record: Record) -> bool:
+        try:
+            return check.test(record, self._seen)
+        except Exception:  # noqa: BLE001 - as in the official checker, what cannot be compared fails
+            return False
+
+    def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
+        assert compiled.reaches  # noqa: S101
+        try:
+            if compiled.reaches(record, self._seen):
+                self._met.add(compiled.rule.code)
+        except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
+            self.died = self.died or f"line {line}: {type(error).__name__}: {error}"
+            self._break(compiled.rule, line, record.value, "a number")
+
+    def _values(self, record: Record) -> Mapping[str, Any]:
+        earlier = {key: logged.last for key, logged in self._seen.items()}
+        return {**earlier, "value": record.value}
+
+    def _log(self, record: Record, line: int, logged: Logged | None) -> None:
+        if logged is None:
+            time_ms = min(9e99, record.time_ms)
+            self._seen[record.key] = Logged(
+                1, record.value, record.value, True, line, line, time_ms
+            )
+            return
+        logged.count += 1
+        logged.last, logged.last_line = record.value, line
+        # As list.count does, identity makes NaN equal to itself.
+        logged.same = logged.same and (record.value is logged.first or record.value == logged.first)
+        logged.earliest_ms = min(logged.earliest_ms, record.time_ms)
+
+    # ---- the run at its end ---------------------------------------------------------------
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether every target was met by some record; None where there is none to meet."""
+        asked = [each.rule.code for _, each in self._rules() if each.reaches]
+        return all(code in self._met for code in asked) if asked else None
+
+    def finish(self, success: bool, unofficial: Iterable[str]) -> None:
+        """Ask what only the whole log can answer.
+
+        ``success`` is what ``run_stop`` says; ``unofficial`` are keys of records that stand in
+        the log but that the official parser does not read.
+        """
+        hidden = set(unofficial)
+        pairs: set[frozenset[str]] = set()
+        for key, compiled in self._rules():
+            rule = compiled.rule
+            logged = self._seen.get(key)
+            if isinstance(rule.occurs, Mapping):
+                pair = frozenset((key, rule.occurs["or"]))
+                if pair not in pairs and not pair & self._seen.keys():
+                    self._missing(rule, " or ".join(sorted(pair)), bool(pair & hidden))
+                pairs.add(pair)
+            elif rule.occurs and logged is None:
+                self._missing(rule, key, key in hidden)
+            elif rule.occurs == "once" and logged and logged.count > 1:
+                self._repeated(rule, logged)
+            if logged:
+                self._finish_logged(compiled, logged, success)
+
+    def _rules(self) -> Iterable[tuple[str, CompiledRule]]:
+        return ((key, rule) for key, several in self._table.keys.items() for rule in several.rules)
+
+    def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
+        rule = compiled.rule
+        if compiled.reaches and rule.code not in self._met:
+            self._missed(rule, logged, success)
+        if rule.tensors is not None:
+            self._compare_tensors(rule, logged, rule.tensors)
+        if compiled.formula and not compiled.in_passing:
+            values = {key: each.last for key, each in self._seen.items()}
+            if not compiled.formula({**values, "value": logged.last}):
+                self._break(rule, logged.last_line, logged.last, str(rule.formula))
+
+    def _missing(self, rule: Rule, what: str, hidden: bool) -> None:
+        times = "once" if rule.occurs == "once" else "at least once"
+        if hidden and rule.basis is Basis.BOTH:
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        note = "stands only where the checker does not read it" if hidden else "is not logged"
+        self._break(rule, None, None, f"logged {times}", f"{what} {note}, needed {times}")
+
+    def _repeated(self, rule: Rule, logged: Logged) -> None:
+        times = f"{rule.key} is logged {logged.count} times, first in line {logged.first_line}"
+        if logged.same:
+            rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
+            times += ", always with the same value"
+        else:
+            times += ", with different values"
+        self._break(rule, logged.last_line, logged.last, "logged once", f"{times}: needed once")
+
+    def _missed(self, rule: Rule, logged: Logged, success: bool) -> None:
+        """The target was not met; the rules forgive one such run, unless it claims success."""
+        if not success and rule.basis is Basis.BOTH:
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        needed = needed_in_words(rule.reaches or {})
+        message = (
+            f"{rule.key} never reaches the target: {shown(logged.last)} at last, needed {needed}"
+        )
+        self._break(rule, logged.last_line, logged.last, needed, message)
+
+    def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
+        named = Counter(name for name in self._tensors if isinstance(name, str))
+        strange = len(self._tensors) - named.total()
+        missing, extra = Counter(needed) - named, named - Counter(needed)
+        if not missing and not extra and not strange:
+            return
+        parts = [
+            f"{counted.total()} {word} ({', '.join(sorted(counted)[:_SHOWN_NAMES])}...)"
+            for word, counted in (("missing", missing), ("too many", extra))
+            if counted
+        ]
+        parts += [f"{strange} without a name"] if strange else []
+        message = f"{rule.key} must list each tensor of the model once: {', '.join(parts)}"
+        self._break(rule, logged.last_line, None, f"{len(needed)} tensors", message)
+
+    def _break(
+        self, rule: Rule, line: int | None, found: Any, needed: str, message: str | None = None
+    ) -> None:
+        needed = rule.needed or needed
+        subject = f"{rule.key} is {shown(found)}" if found is not None else rule.key
+        self._report(
+            Diagnostic(
+                code=rule.code,
+                message=message or rule.message or f"{subject}, needed {needed}",
+                path=self._path,
+                line=line,
+                severity=rule.severity,
+                basis=rule.basis,
+                found=found,
+                expected=needed,
+                hint=rule.hint,
+                source=rule.source,
+            )
+        )

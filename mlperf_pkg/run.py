@@ -1,0 +1,314 @@
+"""One pass over one log: what it says of itself, its times, and every rule it breaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+from mlperf_pkg.convergence import Convergence, ConvergenceReader
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.mllog import LogReader, Record, shown
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import round_of_run
+from mlperf_pkg.rulebook.table import RuleTable, rule_table
+from mlperf_pkg.rulecheck import RuleChecker
+
+MAX_ALIKE = 10
+_OPTIMIZER = "opt_name"
+_DESCRIBED = ("benchmark", "division", "org", "platform", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log to be read: how to open it, its path in reports, and what is known beforehand.
+
+    ``round`` None asks for it to be inferred. ``train_samples`` as in ``ConvergenceReader``.
+    """
+
+    open: Callable[[], BinaryIO]
+    path: str
+    usage: str = "training"
+    round: str | None = None
+    train_samples: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A logged seed and the source line that logged it, as the official seed checker sees them."""
+
+    value: int
+    file: Any
+    lineno: Any
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything known about one run, from one pass over its log. Times are in minutes.
+
+    ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
+    ``run_stop`` after it. ``official_minutes`` is what the official summarizer reads from the log,
+    whatever its verdict. ``status`` is that of ``run_stop``; ``converged`` says that it is
+    ``success`` and that the target was reached. ``died`` tells why the official compliance
+    checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
+    the first ``submission_*`` values, without that prefix.
+    """
+
+    path: str
+    usage: str
+    round: str
+    round_reason: str
+    records: int
+    described: dict[str, Any]
+    findings: tuple[Diagnostic, ...]
+    verdicts: Verdicts
+    minutes: float | None
+    official_minutes: float | None
+    start_ms: float | None
+    status: str | None
+    converged: bool
+    convergence: Convergence
+    seeds: tuple[Seed, ...]
+    seeds_unreadable: str | None
+    died: str | None
+
+    def text(self, name: str) -> str:
+        """What the run says of itself under ``submission_<name>``; empty where that is no text."""
+        value = self.described.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark it names."""
+        return self.text("benchmark")
+
+    @property
+    def division(self) -> str:
+        """The division it names."""
+        return self.text("division")
+
+
+def read_run(log: LogFile) -> Run:
+    """Read and judge one log.
+
+    Raises:
+        OSError: it cannot be read.
+        UserError: the rulebook has no such round.
+    """
+    with log.open() as stream:
+        identity = _identify(stream, log)
+    division = identity.text("submission_division")
+    table = rule_table(
+        log.usage,
+        identity.round,
+        division if division in DIVISIONS else "",
+        identity.text("submission_benchmark"),
+        identity.text(_OPTIMIZER),
+    )
+    reading = _Reading(log, identity, table)
+    with log.open() as stream:
+        reading.read(stream)
+    return reading.run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What decides which rules apply."""
+
+    values: dict[str, Any]
+    round: str
+    reason: str
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key)
+        return value if isinstance(value, str) else ""
+
+
+def _identify(stream: BinaryIO, log: LogFile) -> _Identity:
+    """Read no further than needed, which in most logs is the first lines."""
+    values: dict[str, Any] = {}
+    time_ms = 0.0
+    for record in LogReader(stream, log.path, lambda _: None):
+        if record is None:
+            continue
+        time_ms = time_ms or record.time_ms
+        if record.key in ("submission_division", "submission_benchmark", _OPTIMIZER):
+            values.setdefault(record.key, record.value)
+            if len(values) == 2 + (values.get("submission_benchmark") in ("resnet", "deepcam")):
+                break
+    if log.round:
+        return _Identity(values, log.round, "as given")
+    benchmark = values.get("submission_benchmark")
+    named = benchmark if isinstance(benchmark, str) else ""
+    return _Identity(values, *round_of_run(log.usage, time_ms, named))
+
+
+@dataclass(slots=True)
+class _Times:
+    """The clock of a run, by the rules and as the official summarizer reads it."""
+
+    start_ms: float | None = None
+    stop_ms: float | None = None
+    status: str | None = None
+    official: dict[str, float] = field(default_factory=dict)
+
+    def see(self, record: Record) -> None:
+        time_ms = float(record.time_ms)
+        if len(self.official) < len(("run_start", "run_stop")):
+            self.official[record.key] = time_ms
+        if record.key == "run_start":
+            self.start_ms = time_ms if self.start_ms is None else self.start_ms
+        elif self.start_ms is not None and self.stop_ms is None:
+            self.stop_ms = time_ms
+            status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
+            self.status = status if isinstance(status, str) else None
+
+    @property
+    def minutes(self) -> float | None:
+        if self.start_ms is None or self.stop_ms is None:
+            return None
+        return (self.stop_ms - self.start_ms) / 60 / 1000
+
+    @property
+    def official_minutes(self) -> float | None:
+        if len(self.official) < len(("run_start", "run_stop")):
+            return None
+        return (self.official["run_stop"] - self.official["run_start"]) / 60 / 1000
+
+
+class _Reading:
+    """The state of the one pass."""
+
+    def __init__(self, log: LogFile, identity: _Identity, table: RuleTable) -> None:
+        self._log = log
+        self._identity = identity
+        self._covered = table.benchmark is not None
+        self._findings: list[Diagnostic] = []
+        self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
+        self._rules = RuleChecker(table, log.path, self._report)
+        self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
+        self._times = _Times()
+        self._described: dict[str, Any] = {}
+        self._seeds: list[Seed] = []
+        self._seeds_unreadable: str | None = None
+        self._records = 0
+        self._died: str | None = None
+
+    def read(self, stream: BinaryIO) -> None:
+        """Walk the log once, then ask what only its end can answer."""
+        reader = LogReader(stream, self._log.path, self._report)
+        for record in reader:
+            self._convergence.see(reader.raw, record)
+            if record is not None:
+                self._records += 1
+                if isinstance(record.key, str):
+                    self._take(record, reader)
+        self._died = reader.died
+        self._rules.finish(self._times.status == "success", (r.key for r in reader.unofficial))
+        if reader.died or reader.parse_errors:
+            self._seeds_unreadable = "records that cannot be read"
+        self._finish()
+
+    def _take(self, record: Record, reader: LogReader) -> None:
+        key = record.key
+        if self._rules.wants(key):
+            self._rules.see(record, reader.line)
+        if key in ("run_start", "run_stop"):
+            self._times.see(record)
+        elif key == "seed":
+            self._seed(record, reader.line)
+        elif key.startswith("submission_"):
+            self._described.setdefault(key.removeprefix("submission_"), record.value)
+
+    def _seed(self, record: Record, line: int) -> None:
+        try:
+            where = record.metadata["file"], record.metadata["lineno"]
+            seed = Seed(int(record.value), *where, line)
+            hash(where)
+        except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
+            reason = f"line {line}: {type(error).__name__}: {error}"
+            self._seeds_unreadable = self._seeds_unreadable or reason
+        else:
+            self._seeds.append(seed)
+
+    def _finish(self) -> None:
+        if not self._records:
+            self._add("LOG110", "no MLPerf log: it holds no record that can be read")
+        if not self._covered and self._identity.text("submission_benchmark"):
+            named = shown(self._identity.text("submission_benchmark"))
+            self._add(
+                "LOG120",
+                f"the rulebook has no rules for {named} in round {self._identity.round}:"
+                " its hyperparameters and target are not checked",
+                severity=Severity.WARNING,
+                basis=Basis.ADVICE,
+            )
+        if self._times.status not in (None, "success"):
+            self._add(
+                "RUN130",
+                f"run_stop says {shown(self._times.status)}: this run did not converge",
+                severity=Severity.WARNING,
+                basis=Basis.RULES,
+                found=self._times.status,
+                expected="success",
+            )
+
+    def run(self) -> Run:
+        """What the pass has found."""
+        verdicts = verdicts_of(self._findings)
+        if not self._covered:
+            verdicts = Verdicts(_unless_failed(verdicts.official), _unless_failed(verdicts.rules))
+        success = self._times.status == "success"
+        return Run(
+            path=self._log.path,
+            usage=self._log.usage,
+            round=self._identity.round,
+            round_reason=self._identity.reason,
+            records=self._records,
+            described={name: self._described.get(name) for name in _DESCRIBED},
+            findings=tuple(self._with_counts()),
+            verdicts=verdicts,
+            minutes=self._times.minutes,
+            official_minutes=self._times.official_minutes,
+            start_ms=self._times.start_ms,
+            status=self._times.status,
+            converged=success and self._rules.reached is not False,
+            convergence=self._convergence.result(),
+            seeds=tuple(self._seeds),
+            seeds_unreadable=self._seeds_unreadable,
+            died=self._died or self._rules.died,
+        )
+
+    def _report(self, finding: Diagnostic) -> None:
+        """Keep the first few findings of a kind; of a million the verdict needs no more."""
+        kind = (finding.code, finding.severity, finding.basis)
+        self._alike[kind] += 1
+        if self._alike[kind] <= MAX_ALIKE:
+            self._findings.append(finding)
+
+    def _with_counts(self) -> list[Diagnostic]:
+        """The findings in order; the last kept of a kind tells how many more there were."""
+        last = {(f.code, f.severity, f.basis): i for i, f in enumerate(self._findings)}
+        for kind, index in last.items():
+            more = self._alike[kind] - MAX_ALIKE
+            if more > 0:
+                finding = self._findings[index]
+                message = f"{finding.message} (and {more} more like this)"
+                self._findings[index] = replace(finding, message=message)
+        return sorted(self._findings, key=lambda finding: finding.sort_key)
+
+    def _add(self, code: str, message: str, **more: Any) -> None:
+        self._report(
+            Diagnostic(
+                code=code,
+                message=message,
+                path=self._log.path,
+                **{"source": "training_rules, Submission logs", **more},
+            )
+        )
+
+
+def _unless_failed(verdict: Verdict) -> Verdict:
+    return verdict if verdict is Verdict.FAIL else Verdict.NOT_CHECKED
