@@ -113,6 +113,17 @@ def read_run(log: LogFile) -> Run:
     return reading.run()
 
 
+def infer_round(log: LogFile) -> tuple[str, str]:
+    """The round that a log belongs to by its own time and benchmark, and why.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with log.open() as stream:
+        identity = _identify(stream, log)
+    return identity.round, identity.reason
+
+
 @dataclass(frozen=True, slots=True)
 class _Identity:
     """What decides which rules apply."""

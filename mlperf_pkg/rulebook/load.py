@@ -23,7 +23,15 @@ from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round, Rule, Rules, Runs
 
 SECTIONS = ("common", *DIVISIONS)
-_ROUND_FIELDS = {"round", "extends", "ruleset", "submission_date", "benchmarks", "source"}
+_ROUND_FIELDS = {
+    "round",
+    "extends",
+    "ruleset",
+    "submission_date",
+    "benchmarks",
+    "normalised",
+    "source",
+}
 _BENCHMARK_FIELDS = {"runs", "target", "convergence", "source", "variants"}
 _PLAIN_FIELDS = {"code", "source", "message", "needed", "hint", "occurs", "formula", "fatal"}
 _RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
@@ -102,6 +110,7 @@ def load_round(usage: str, name: str) -> Round:
         name=name,
         ruleset=document["ruleset"],
         submission_date=document["submission_date"],
+        normalised=document["normalised"],
         benchmarks=benchmarks,
         sections={part: reader.section(document.get(part, {})) for part in SECTIONS},
     )

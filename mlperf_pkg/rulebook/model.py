@@ -72,12 +72,14 @@ class Round:
     """One round of one usage: ``name`` "2.0", ``ruleset`` "2.0.0" as mlperf-logging spells it.
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.
-    ``benchmarks`` names all benchmarks of the round.
+    ``benchmarks`` names all benchmarks of the round. ``normalised`` says whether a set that
+    converges faster than the reference has its score multiplied, as it has from round 2.1 on.
     """
 
     usage: str
     name: str
     ruleset: str
     submission_date: date
+    normalised: bool
     benchmarks: tuple[str, ...]
     sections: Mapping[str, Rules]

@@ -1,0 +1,293 @@
+"""From the arguments of a command to a report: find, read, judge, fold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import BinaryIO
+
+from mlperf_pkg import __version__
+from mlperf_pkg.checks.result_sets import SetCase, SetResult, check_set
+from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.report import Report, RunRow, SystemRow
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.rounds import round_of_tree
+from mlperf_pkg.run import LogFile, Run, infer_round, read_run
+from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
+
+PARALLEL_FROM_BYTES = 8 << 20
+TRAIN_SAMPLES_FLAGS = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes."""
+
+    usage: str | None = None
+    round: str | None = None
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A report and the values behind it, for the commands that build on a check."""
+
+    report: Report
+    inputs: tuple[Input, ...]
+    runs: tuple[Run, ...]
+    sets: tuple[SetResult, ...]
+
+
+def check(arguments: Sequence[str], options: Options) -> Checked:
+    """Check files, folders, submissions or whole rounds.
+
+    Raises:
+        UserError: an argument is no such path, cannot be read or holds no log; the rulebook has
+            no such round.
+    """
+    prefixes = labels(arguments)
+    inputs = tuple(find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
+    plans = [plan for given in inputs for plan in _plans(given, options)]
+    logs = [log for plan in plans for log in plan.logs]
+    with _executor(logs, options.jobs) as executor:
+        runs = list(_read_all(logs, executor))
+    by_path = {run.path: run for run in runs}
+    judged = [_judge(plan, by_path) for plan in plans]
+    report = _report(judged, runs, [place for given in inputs for place in given.skipped])
+    return Checked(report, inputs, tuple(runs), tuple(s for each in judged for s in each.sets))
+
+
+# ---- planning -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One submission, or the loose logs of one argument (``submission`` None)."""
+
+    submission: Submission | None
+    usage: str
+    round: str | None
+    reason: str
+    logs: tuple[LogFile, ...]
+
+
+def _plans(given: Input, options: Options) -> Iterator[_Plan]:
+    for submission in given.submissions:
+        yield _plan_submission(submission, options)
+    if given.logs:
+        usage, round_, reason = _from_tree(given.logs[0].path, options)
+        logs = tuple(_log_file(place, usage, round_) for place in given.logs)
+        yield _Plan(None, usage, round_, reason, logs)
+
+
+def _plan_submission(submission: Submission, options: Options) -> _Plan:
+    usage, round_, reason = _from_tree(submission.place.path, options)
+    places = [place for each in submission.result_sets for place in each.logs]
+    if round_ is None and places:
+        # Logs of earlier rounds may be submitted again: the youngest run tells.
+        known = [infer_round(_log_file(place, usage, None)) for place in places]
+        round_, reason = max(known, key=lambda pair: [int(part) for part in pair[0].split(".")])
+    train_samples = bool(TRAIN_SAMPLES_FLAGS & submission.flags)
+    logs = tuple(_log_file(place, usage, round_, train_samples) for place in places)
+    return _Plan(submission, usage, round_, reason, logs)
+
+
+def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
+    """Usage and round as given, else as the folders above say."""
+    found = round_of_tree(part.name for part in (path.resolve(), *path.resolve().parents))
+    usage = options.usage or (found[0] if found else "training")
+    if options.round:
+        return usage, options.round, "as given"
+    if found:
+        return usage, found[1], f"the tree's name says v{found[1]}"
+    return usage, None, ""
+
+
+def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
+    return LogFile(partial(open, place.path, "rb"), place.label, usage, round_, train_samples)
+
+
+# ---- reading ------------------------------------------------------------------------------
+
+
+def _read_all(logs: Sequence[LogFile], executor: Executor | None) -> Iterable[Run]:
+    if executor is None:
+        return map(read_run, logs)
+    return executor.map(read_run, logs, chunksize=4)
+
+
+@contextmanager
+def _executor(logs: Sequence[LogFile], jobs: int | None) -> Iterator[Executor | None]:
+    """Processes, where there is enough to read that they pay."""
+    workers = min(jobs or os.cpu_count() or 1, len(logs))
+    if workers < 2 or sum(map(_size, logs)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+        yield None
+        return
+    with ProcessPoolExecutor(workers) as executor:
+        yield executor
+
+
+def _size(log: LogFile) -> int:
+    return int(log.open.args[0].stat().st_size) if isinstance(log.open, partial) else 0
+
+
+# ---- judging ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    plan: _Plan
+    verdict: Verdicts
+    systems: tuple[SystemFile, ...]
+    sets: tuple[SetResult, ...]
+    findings: tuple[Diagnostic, ...]
+
+
+def _judge(plan: _Plan, runs: dict[str, Run]) -> _Judged:
+    own = [runs[log.path] for log in plan.logs]
+    if plan.submission is None:
+        sets = tuple(map(check_set, _loose_sets(own)))
+        findings = [finding for each in sets for finding in each.findings]
+        findings += [finding for run in own for finding in run.findings]
+        return _Judged(plan, Verdicts.worst(run.verdicts for run in own), (), sets, tuple(findings))
+    return _judge_submission(plan, plan.submission, runs)
+
+
+def _judge_submission(plan: _Plan, submission: Submission, runs: dict[str, Run]) -> _Judged:
+    if plan.round is None:
+        message = "no result set: nothing was checked"
+        finding = Diagnostic(
+            code="TREE101",
+            message=message,
+            path=submission.place.label or ".",
+            source="submission_rules, Structure",
+        )
+        return _Judged(plan, verdicts_of([finding]), (), (), (finding,))
+    systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
+    by_id = {system.id: system for system in systems}
+    sets = tuple(
+        check_set(
+            SetCase(
+                files=files,
+                runs=tuple(runs[place.label] for place in files.logs),
+                round=load_round(plan.usage, plan.round),
+                rules=load_benchmark(plan.usage, plan.round, files.benchmark),
+                submitter=submission.name,
+                system=by_id.get(files.system or ""),
+            )
+        )
+        for files in submission.result_sets
+    )
+    findings = [finding for system in systems for finding in system.findings]
+    verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
+    findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
+    return _Judged(plan, verdict, systems, sets, tuple(findings))
+
+
+def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
+    return check_system(place.label, place.path.read_bytes(), usage, round_)
+
+
+def _loose_sets(runs: Iterable[Run]) -> list[SetCase]:
+    """Loose logs that belong together: one folder, system, benchmark, division and round."""
+    groups: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        folder = run.path.rpartition("/")[0]
+        key = (folder, run.text("platform"), run.benchmark, run.division, run.round)
+        groups.setdefault(key, []).append(run)
+    return [
+        SetCase(
+            files=ResultSet(Place(Path(key[0]), key[0] or "."), key[1] or None, key[2], ()),
+            runs=tuple(members),
+            round=load_round(members[0].usage, members[0].round),
+            rules=load_benchmark(members[0].usage, members[0].round, key[2]),
+            loose=True,
+        )
+        for key, members in groups.items()
+        if key[2]
+    ]
+
+
+# ---- folding ------------------------------------------------------------------------------
+
+
+def _report(judged: Sequence[_Judged], runs: Sequence[Run], skipped: Sequence[Place]) -> Report:
+    dropped = {path: why for each in judged for s in each.sets for path, why in s.dropped.items()}
+    findings = [finding for each in judged for finding in each.findings]
+    findings += [_not_followed(place) for place in skipped]
+    usages = sorted({each.plan.usage for each in judged})
+    named = {(run.round, run.round_reason) for run in runs}
+    named |= {(each.plan.round, each.plan.reason) for each in judged if each.plan.round}
+    rounds = sorted({name for name, _ in named if name})
+    return Report(
+        tool=tool(),
+        usage=" and ".join(usages),
+        round=rounds[0] if len(rounds) == 1 else None,
+        round_reason=_reason(judged, runs, rounds),
+        verdict=Verdicts.worst(each.verdict for each in judged),
+        systems=tuple(_system_row(system) for each in judged for system in each.systems),
+        result_sets=tuple(s.row for each in judged for s in each.sets),
+        runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
+        findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+    )
+
+
+def _reason(judged: Sequence[_Judged], runs: Sequence[Run], rounds: Sequence[str]) -> str:
+    reasons = {each.plan.reason for each in judged if each.plan.reason}
+    reasons = reasons or {run.round_reason for run in runs}
+    if len(rounds) > 1:
+        return f"several rounds: {', '.join(rounds)}"
+    return min(reasons, default="nothing tells the round")
+
+
+def tool() -> dict[str, str]:
+    """What made a report: our version, the rulebook's, and the official checker's beside us."""
+    reference = f"mlperf-logging {version('mlperf-logging')}"
+    return {"version": __version__, "rulebook": __version__, "reference": reference}
+
+
+def _system_row(system: SystemFile) -> SystemRow:
+    return SystemRow(
+        id=system.id,
+        path=system.path,
+        submitter=system.submitter,
+        division=system.division,
+        status=system.status,
+        accelerators=system.accelerators,
+        verdict=verdicts_of(system.findings),
+    )
+
+
+def _run_row(run: Run, dropped: str | None) -> RunRow:
+    reached = run.convergence.to_converge if run.convergence.converged else None
+    return RunRow(
+        path=run.path,
+        verdict=run.verdicts,
+        benchmark=run.benchmark,
+        division=run.division,
+        round=run.round,
+        minutes=run.minutes,
+        official_minutes=run.official_minutes,
+        status=run.status,
+        records=run.records,
+        samples_to_converge=reached if isinstance(reached, int | float) else None,
+        dropped=dropped,
+    )
+
+
+def _not_followed(place: Place) -> Diagnostic:
+    return Diagnostic(
+        code="TREE102",
+        message="a link that leads out of the folder that is checked: not followed, not checked",
+        path=place.label,
+        severity=Severity.WARNING,
+        basis=Basis.ADVICE,
+        source="mlperf-pkg: inputs come from strangers",
+    )

@@ -1,0 +1,366 @@
+"""System descriptions: one file ``<submitter>/systems/<system_desc_id>.json`` at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.resources import data_folder
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
+_CHECKER = "mlperf_logging system_desc_checker"
+_METADATA = "submission_rules, <system_desc_id>.json metadata"
+_TABLE = "mlperf_logging result_summarizer"
+
+CODES: Mapping[str, tuple[str, str]] = {  # code: title, source
+    "SYS001": ("the file is not JSON", _METADATA),
+    "SYS002": ("the file begins with a byte-order mark", _CHECKER),
+    "SYS003": ("the file is not UTF-8", _CHECKER),
+    "SYS004": ("the file holds no JSON object", _METADATA),
+    "SYS005": ("a field is given twice", "RFC 8259, section 4"),
+    "SYS006": ("a number is not one of JSON", "RFC 8259, section 6"),
+    "SYS101": ("a required field is missing", _METADATA),
+    "SYS102": ("a field of the results table is not a text", _CHECKER),
+    "SYS103": ("the availability is not one of the accepted texts", _CHECKER),
+    "SYS104": ("the availability names no known category", _METADATA),
+    "SYS201": ("the division is neither closed nor open", _METADATA),
+    "SYS202": ("fields that need a meaningful answer have none", _METADATA),
+    "SYS301": ("a count is not a whole number", _TABLE),
+    "SYS302": ("the file's name does not suit git", "mlperf_logging repo_checker"),
+    "SYS303": ("a field has a value of an unusual type", _METADATA),
+}
+
+_PROBLEMS = {  # kind of a JSON problem: code, severity, basis
+    "bom": ("SYS002", Severity.ERROR, Basis.OFFICIAL),
+    "encoding": ("SYS003", Severity.ERROR, Basis.OFFICIAL),
+    "duplicate_key": ("SYS005", Severity.WARNING, Basis.ADVICE),
+    "not_finite": ("SYS006", Severity.WARNING, Basis.ADVICE),
+}
+
+_COUNTS = ("number_of_nodes", "host_processors_per_node", "accelerators_per_node")
+_LARGEST_COUNT = 10**9
+_SHOWN = 80  # characters of a value in a message
+_STRICT_FROM = 4  # the first major round whose availabilities the official checker looks at
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFile:
+    """A system description: what the other checks need of it, and its findings in order.
+
+    ``id`` is the file's stem, which results folders refer to. Fields are None where the file
+    lacks them or holds something other than a text; ``contents`` where it is no JSON object.
+    ``accelerators`` is the total over all nodes, None where it cannot be told.
+    """
+
+    path: str
+    id: str
+    contents: dict[str, Any] | None
+    submitter: str | None
+    division: str | None
+    status: str | None
+    system_name: str | None
+    accelerators: int | None
+    findings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a check looks at."""
+
+    path: str
+    contents: dict[str, Any]
+    document: JsonDocument
+    usage: str
+    round: str
+
+    def line(self, field: str) -> int:
+        return self.document.line((field,))
+
+
+def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
+    """Check one system description, given as its bytes, for a round such as ``"2.0"``.
+
+    ``verdicts_of`` its findings is the official verdict (fail also where the system description
+    checker would raise an exception) and that of the written rules.
+    """
+    try:
+        document = read_json(data)
+    except JsonSyntaxError as exc:
+        return _system_file(path, None, [_finding("SYS001", path, exc.line, exc.message)])
+    findings = [_problem(path, problem) for problem in document.problems]
+    contents = document.value
+    if not isinstance(contents, dict):
+        message = f"found {_shown(contents)}, needed an object of fields"
+        findings.append(_finding("SYS004", path, document.line(()), message))
+        return _system_file(path, None, findings)
+    subject = _Subject(path, contents, document, usage, round_)
+    findings.extend(finding for check in _CHECKS for finding in check(subject))
+    return _system_file(path, contents, findings)
+
+
+def _system_file(
+    path: str, contents: dict[str, Any] | None, findings: list[Diagnostic]
+) -> SystemFile:
+    fields = contents or {}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    nodes = _whole(fields.get("number_of_nodes"))
+    per_node = _whole(fields.get("accelerators_per_node"))
+    return SystemFile(
+        path=path,
+        id=PurePosixPath(path).stem,
+        contents=contents,
+        submitter=texts.get("submitter"),
+        division=texts.get("division"),
+        status=texts.get("status"),
+        system_name=texts.get("system_name"),
+        accelerators=None if nodes is None or per_node is None else nodes * per_node,
+        findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+    )
+
+
+def _finding(code: str, path: str, line: int | None, message: str, **more: Any) -> Diagnostic:
+    more["found"] = _plain(more.get("found"))
+    source = CODES[code][1]
+    return Diagnostic(code=code, path=path, line=line, message=message, source=source, **more)
+
+
+def _problem(path: str, problem: JsonProblem) -> Diagnostic:
+    code, severity, basis = _PROBLEMS[problem.kind]
+    return _finding(code, path, problem.line, problem.message, severity=severity, basis=basis)
+
+
+def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
+    """Advice only: it is the tree's check that judges names as the repository checker does."""
+    name = PurePosixPath(subject.path).stem
+    if " " in name or name.startswith("."):
+        yield _finding(
+            "SYS302",
+            subject.path,
+            None,
+            f"found the name {_shown(name)}, needed one without spaces or a dot at its beginning",
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=name,
+        )
+
+
+def _fields(subject: _Subject) -> Iterator[Diagnostic]:
+    """Fields that are there, of the right type, and a division that the checkers know."""
+    errors = list(_validator("system").iter_errors(subject.contents))
+    missing = dict.fromkeys(
+        field
+        for error in errors
+        if error.validator == "required"
+        for field in error.validator_value
+        if field not in subject.contents
+    )
+    yield from (_missing(subject, field) for field in missing)
+    for error in errors:
+        if error.validator == "enum":
+            yield _division(subject, error)
+        elif error.validator == "type":
+            yield _type(subject, error)
+
+
+def _missing(subject: _Subject, field: str) -> Diagnostic:
+    """At the line of a field of nearly this name, where there is one."""
+    unknown = [name for name in subject.contents if name not in _schema("system")["properties"]]
+    similar = next(iter(get_close_matches(field, unknown, n=1, cutoff=0.85)), None)
+    return _finding(
+        "SYS101",
+        subject.path,
+        subject.document.line(() if similar is None else (similar,)),
+        f"found no {_shown(field)}, needed this field",
+        expected=field,
+        hint=None if similar is None else f"rename {_shown(similar)}",
+    )
+
+
+def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
+    """The official checkers take any other division for Open: no seed and no RCP check."""
+    found, options = error.instance, _schema("system")["properties"]["division"]["enum"]
+    similar = get_close_matches(found.strip().lower(), options, n=1) if _is_text(found) else []
+    return _finding(
+        "SYS201",
+        subject.path,
+        subject.line("division"),
+        f"found the division {_shown(found)}, needed {_either(options)}",
+        basis=Basis.RULES,
+        found=found,
+        expected=options,
+        hint=f"did you mean {similar[0]}?" if similar else None,
+    )
+
+
+def _type(subject: _Subject, error: ValidationError) -> Diagnostic:
+    field, found = str(error.path[0]), error.instance
+    # The schema admits nothing but a text where the official checker would raise a TypeError.
+    fatal = error.validator_value == "string"
+    return _finding(
+        "SYS102" if fatal else "SYS303",
+        subject.path,
+        subject.line(field),
+        f"found {_shown(found)} as {field}, needed a text",
+        severity=Severity.ERROR if fatal else Severity.WARNING,
+        basis=Basis.OFFICIAL if fatal else Basis.ADVICE,
+        found=found,
+        expected=error.validator_value,
+        hint="write it in double quotes" if fatal else None,
+    )
+
+
+def _availability(subject: _Subject) -> Iterator[Diagnostic]:
+    """MLPerf Training fixes the texts from round 4.0 on; before, and in HPC, no checker looks."""
+    if "status" not in subject.contents:
+        return
+    status = subject.contents["status"]
+    usual = status.strip().lower() if _is_text(status) else status
+    known = _validator("availability_0.7").is_valid({"status": usual})
+    if subject.usage == "training" and int(subject.round.split(".")[0]) >= _STRICT_FROM:
+        if not _validator("availability_4.0").is_valid({"status": status}):
+            yield _strict_availability(subject, usual, known)
+    elif not known and _answered(status):
+        yield _finding(
+            "SYS104",
+            subject.path,
+            subject.line("status"),
+            f"found the status {_shown(status)}, needed a category such as available, onprem, "
+            "cloud, preview or research",
+            severity=Severity.WARNING,
+            basis=Basis.RULES,
+            found=status,
+            expected=_schema("availability_0.7")["properties"]["status"]["enum"],
+        )
+
+
+def _strict_availability(subject: _Subject, usual: Any, known: bool) -> Diagnostic:
+    """The rules allow any name of a known category; the checker only its own four texts."""
+    schema = _schema("availability_4.0")
+    options = schema["properties"]["status"]["enum"]
+    today = schema["x-formerly"].get(usual) if _is_text(usual) else None
+    status = subject.contents["status"]
+    return _finding(
+        "SYS103",
+        subject.path,
+        subject.line("status"),
+        f"found the status {_shown(status)}, needed {_either(options)}",
+        basis=Basis.OFFICIAL if known else Basis.BOTH,
+        found=status,
+        expected=options,
+        hint=f"did you mean {_shown(today)}?" if today else None,
+    )
+
+
+def _answers(subject: _Subject) -> Iterator[Diagnostic]:
+    """All unanswered fields in one finding; never an error: most published files have some.
+
+    Of fields that answer in place of one another (cores or virtual processors) one is enough.
+    """
+    contents = subject.contents
+    groups = ([f for f in group if f in contents] for group in _schema("system")["x-needs-answer"])
+    silent = [g for g in groups if g and not any(_answered(contents[f]) for f in g)]
+    if silent:
+        names = [" or ".join(group) for group in silent]
+        yield _finding(
+            "SYS202",
+            subject.path,
+            min(subject.line(group[0]) for group in silent),
+            f"found no answer, needed one to {', '.join(names)}",
+            severity=Severity.WARNING,
+            basis=Basis.RULES,
+            expected=names,
+        )
+
+
+def _counts(subject: _Subject) -> Iterator[Diagnostic]:
+    """The package checker passes any text here; the results table is made by int()."""
+    for field in _COUNTS:
+        if field in subject.contents and _whole(subject.contents[field]) is None:
+            found = subject.contents[field]
+            yield _finding(
+                "SYS301",
+                subject.path,
+                subject.line(field),
+                f"found {_shown(found)} as {field}, needed a whole number: the results table "
+                f"cannot count {'processors' if 'host' in field else 'accelerators'} without it",
+                severity=Severity.WARNING,
+                basis=Basis.ADVICE,
+                found=found,
+            )
+
+
+_CHECKS: tuple[Callable[[_Subject], Iterator[Diagnostic]], ...] = (
+    _file_name,
+    _fields,
+    _availability,
+    _answers,
+    _counts,
+)
+
+
+@lru_cache
+def _schema(name: str) -> dict[str, Any]:
+    file = data_folder("rules") / "systems" / f"{name}.schema.json"
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+@lru_cache
+def _validator(name: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    return Draft202012Validator(_schema(name))
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+def _answered(value: Any) -> bool:
+    if isinstance(value, str):
+        return not re.match(_schema("system")["x-placeholder"], value.lower(), re.DOTALL)
+    return value not in (None, {}, [])
+
+
+def _whole(value: Any) -> int | None:
+    """A count as the result summarizer's int() reads it, within reason."""
+    try:
+        number = int(value) if isinstance(value, str | float) else value
+    except (ValueError, OverflowError):  # OverflowError: infinity
+        return None
+    if type(number) is not int or (isinstance(value, float) and number != value):
+        return None
+    return number if 0 <= number <= _LARGEST_COUNT else None
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON, shortened, for a message."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _printable(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
+
+
+def _plain(value: Any) -> Any:
+    """A value that any report can hold: nothing nested, no NaN, no half of a character."""
+    if isinstance(value, str):
+        return _printable(value)
+    odd = isinstance(value, dict | list) or (isinstance(value, float) and not math.isfinite(value))
+    return _shown(value) if odd else value
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _either(options: list[str]) -> str:
+    return " or ".join(_shown(option) for option in options)

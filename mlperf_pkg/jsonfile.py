@@ -1,0 +1,181 @@
+"""JSON as people write it by hand: its value, true line numbers, and what is odd about it."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+MAX_DEPTH = 200  # containers within containers; a deeper file is refused, not recursed into
+
+ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
+
+# Strings (an unterminated one reaches to the end), brackets, and numbers or words.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+_OPENING, _CLOSING = ("{", "["), ("}", "]")
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+# How each of the standard library's messages begins, and what was needed there.
+_NEEDED = {
+    "Expecting property name": "a field name in double quotes",
+    "Expecting value": "a value",
+    "Expecting ':'": "':' between a field name and its value",
+    "Expecting ','": "',' or the closing bracket",
+    "Extra data": "nothing after the end of the document",
+    "Unterminated string": "a closing double quote",
+    "Invalid control character": "an escape (\\n, \\t) within a text",
+    "Invalid \\": "one of the escapes of JSON",
+}
+
+
+class JsonSyntaxError(ValueError):
+    """Bytes that are not JSON: ``line`` (1-based) and ``message`` (found, needed)."""
+
+    def __init__(self, line: int, message: str) -> None:
+        """Both are kept as ``args``, so that the error survives pickling."""
+        super().__init__(line, message)
+        self.line = line
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class JsonProblem:
+    """Something odd in a file that can be read all the same, at its 1-based line."""
+
+    line: int
+    kind: ProblemKind
+    message: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Member:
+    """A value's line and, by key or index, the members it holds."""
+
+    line: int
+    keyed: bool = False
+    members: dict[str | int, _Member] = field(default_factory=dict)
+
+    def add(self, step: str | int, line: int) -> _Member:
+        member = self.members[step] = _Member(line)
+        return member
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocument:
+    """A file's value (of duplicate keys the last, as ``json`` has it) and its problems by line."""
+
+    value: Any
+    problems: tuple[JsonProblem, ...]
+    _root: _Member = field(repr=False, compare=False)
+
+    def line(self, path: Sequence[str | int]) -> int:
+        """The 1-based line where the member at ``path`` begins, else its nearest ancestor."""
+        member = self._root
+        for step in path:
+            if step not in member.members:
+                break
+            member = member.members[step]
+        return member.line
+
+
+def read_json(data: bytes) -> JsonDocument:
+    """Read a JSON file of any origin; line breaks are ``\\n`` or ``\\r\\n``.
+
+    A byte-order mark, bytes that are not UTF-8 (read as Latin-1), duplicate keys, NaN and
+    Infinity are problems of the document.
+
+    Raises:
+        JsonSyntaxError: it is not JSON, or nested more than ``MAX_DEPTH`` deep.
+    """
+    text, problems = _decoded(data)
+    _refuse_depth(text)
+    value = _parsed(text)
+    root, found = _scanned(text)
+    return JsonDocument(value, tuple(sorted(problems + found, key=lambda p: p.line)), root)
+
+
+def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
+    if data.startswith(_UTF16):
+        raise JsonSyntaxError(1, "found UTF-16 text, needed UTF-8")
+    problems = []
+    if data.startswith(codecs.BOM_UTF8):
+        data = data.removeprefix(codecs.BOM_UTF8)
+        problems.append(JsonProblem(1, "bom", "found a byte-order mark, needed none"))
+    try:
+        return data.decode("utf-8"), problems
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        message = f"found byte 0x{data[exc.start]:02x}, needed UTF-8"
+        return data.decode("latin-1"), [*problems, JsonProblem(line, "encoding", message)]
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each token except commas and colons, of which nothing depends here."""
+    line, seen = 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", seen, match.start())
+        seen = match.start()
+        yield line, match[0]
+
+
+def _refuse_depth(text: str) -> None:
+    depth = 0
+    for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
+        depth += (token in _OPENING) - (token in _CLOSING)
+        if depth > MAX_DEPTH:
+            raise JsonSyntaxError(line, f"found nesting, needed at most {MAX_DEPTH} levels of it")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise _syntax_error(text, exc) from exc
+    except ValueError as exc:  # int() refuses thousands of digits, and does not say where
+        digits = re.search(rf"\d{{{sys.get_int_max_str_digits() + 1}}}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+        raise JsonSyntaxError(line, "found an integer of thousands of digits") from exc
+
+
+def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
+    """The same error in words that name what stands there, at the line to mend."""
+    before = text[: error.pos].rstrip()
+    # Python 3.13 points at a trailing comma, earlier versions at the bracket that follows it.
+    comma = len(before) - 1 if before.endswith(",") else error.pos
+    if trailing := re.compile(r",\s*([}\]])").match(text, comma):
+        line = text.count("\n", 0, comma) + 1
+        return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}, needed none")
+    token = _TOKEN.match(text, error.pos)
+    found = repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
+    needed = next((n for start, n in _NEEDED.items() if error.msg.startswith(start)), "JSON")
+    return JsonSyntaxError(error.lineno, f"found {found}, needed {needed}")
+
+
+def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
+    """The members of a text known to be valid JSON, and the problems among them."""
+    holders, named = [_Member(1)], None
+    problems: list[JsonProblem] = []
+    for line, token in _tokens(text):
+        holder = holders[-1]
+        if token in _CLOSING:
+            holders.pop()
+        elif holder.keyed and named is None:
+            key = json.loads(token)
+            if first := holder.members.get(key):
+                message = f"found {key!r} again (first on line {first.line}), needed it once"
+                problems.append(JsonProblem(line, "duplicate_key", message))
+            named = holder.add(key, line)
+        else:
+            member, named = named or holder.add(len(holder.members), line), None
+            if token in _OPENING:
+                member.keyed = token == _OPENING[0]
+                holders.append(member)
+            elif token in _NOT_FINITE:
+                message = f"found {token}, needed a number as JSON has it"
+                problems.append(JsonProblem(line, "not_finite", message))
+    return holders[0].members[0], problems

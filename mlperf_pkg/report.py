@@ -1,0 +1,121 @@
+"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/1``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts
+
+FORMAT = "mlperf-pkg/report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A system description."""
+
+    id: str
+    path: str
+    submitter: str | None
+    division: str | None
+    status: str | None
+    accelerators: int | None
+    verdict: Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class RcpRow:
+    """The RCP test of a result set; ``official_pass`` is the test itself, without any bypass."""
+
+    official_pass: bool
+    message: str
+    normalization: float
+    bypassed: bool
+    batch_size: float
+    mean: float | None
+    minimum: float | None
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeedsRow:
+    """The seed test of a result set, without any bypass."""
+
+    official_pass: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSetRow:
+    """A result set and its scores, in minutes.
+
+    ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
+    ``score_minutes`` (times ``scaling_factor``) follow the rules; ``score_note`` says why there is
+    none, or that it is not of the required number of runs.
+    """
+
+    path: str
+    submitter: str | None
+    system: str | None
+    benchmark: str
+    division: str | None
+    round: str
+    verdict: Verdicts
+    runs_found: int
+    runs_required: int | None
+    score_minutes: float | None
+    unscaled_minutes: float | None
+    scaling_factor: float
+    official_minutes: float | None
+    score_note: str
+    rcp: RcpRow | None
+    seeds: SeedsRow
+    energy_joules: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run. ``dropped`` says why it does not count in its set's mean, if so."""
+
+    path: str
+    verdict: Verdicts
+    benchmark: str
+    division: str
+    round: str
+    minutes: float | None
+    official_minutes: float | None
+    status: str | None
+    records: int
+    samples_to_converge: float | None
+    dropped: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a check has found; ``round`` is None where several rounds were checked."""
+
+    tool: dict[str, str]
+    usage: str
+    round: str | None
+    round_reason: str
+    verdict: Verdicts
+    systems: tuple[SystemRow, ...] = field(default=())
+    result_sets: tuple[ResultSetRow, ...] = field(default=())
+    runs: tuple[RunRow, ...] = field(default=())
+    findings: tuple[Diagnostic, ...] = field(default=())
+
+
+def as_json(value: Any) -> Any:
+    """A report, or any part of it, as plain JSON values; numbers without a value become None."""
+    if hasattr(value, "__dataclass_fields__"):
+        fields = {name: as_json(getattr(value, name)) for name in value.__dataclass_fields__}
+        return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
+    if isinstance(value, Verdict):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): as_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    return value

@@ -1,0 +1,236 @@
+"""What lies in a folder: submissions with systems and result sets, or loose logs. No verdicts.
+
+Input trees come from strangers: links that lead out of the argument are not followed, and
+nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.mllog import TOKEN
+
+SCALINGS = ("strong", "weak")
+_RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
+_LOG_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog", ""})
+_SNIFF_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file or folder: where it is, and its path in reports."""
+
+    path: Path
+    label: str
+
+    def child(self, name: str) -> Place:
+        """The entry ``name`` of this folder."""
+        return Place(self.path / name, f"{self.label}/{name}" if self.label else name)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSet:
+    """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
+
+    ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
+    ``rcp-bypass``. A set of loose logs has no system and no folder.
+    """
+
+    place: Place
+    system: str | None
+    benchmark: str
+    logs: tuple[Place, ...]
+    others: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+    scaling: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One submitter's tree."""
+
+    place: Place
+    name: str
+    systems: tuple[Place, ...]
+    result_sets: tuple[ResultSet, ...]
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """All that an argument holds. ``skipped`` are links that lead out of it."""
+
+    submissions: tuple[Submission, ...] = ()
+    logs: tuple[Place, ...] = ()
+    skipped: tuple[Place, ...] = field(default=())
+
+
+def find_input(argument: str, prefix: str = "") -> Input:
+    """What the argument of a command holds; ``prefix`` begins every path in reports.
+
+    Raises:
+        UserError: there is no such file or folder, it cannot be read, or it holds no log.
+    """
+    path = Path(argument)
+    if not path.exists():
+        raise UserError(f"{argument}: no such file or folder{_nearest(path)}")
+    try:
+        found = _Finder(path.resolve()).find(Place(path, prefix))
+    except OSError as error:
+        raise UserError(f"{argument}: cannot be read: {error.strerror}") from error
+    if not found.submissions and not found.logs:
+        raise UserError(
+            f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
+        )
+    return found
+
+
+def _nearest(path: Path) -> str:
+    import difflib  # noqa: PLC0415 - only a typo needs it
+
+    parent = path.parent if path.parent.is_dir() else Path()
+    close = difflib.get_close_matches(path.name, (entry.name for entry in parent.iterdir()), 1)
+    return f"; did you mean {parent / close[0]}?" if close else ""
+
+
+@dataclass(slots=True)
+class _Finder:
+    root: Path
+    skipped: list[Place] = field(default_factory=list)
+
+    def find(self, top: Place) -> Input:
+        if top.path.is_file():
+            return Input(logs=(Place(top.path, top.label or top.name),))
+        folders = [top] if self._is_submission(top) else self._submissions_below(top)
+        if folders:
+            found = tuple(self._submission(folder) for folder in folders)
+            return Input(submissions=found, skipped=tuple(self.skipped))
+        logs = tuple(place for place in self._walk(top) if _is_log(place))
+        return Input(logs=logs, skipped=tuple(self.skipped))
+
+    # ---- submissions ----------------------------------------------------------------------
+
+    def _is_submission(self, folder: Place) -> bool:
+        results = folder.child("results")
+        if not results.path.is_dir():
+            return False
+        return folder.child("systems").path.is_dir() or any(
+            _RESULT.fullmatch(entry.name)
+            for system in self._folders(results)
+            for benchmark in self._folders(system)
+            for entry in self._entries(benchmark)
+        )
+
+    def _submissions_below(self, folder: Place) -> list[Place]:
+        return [each for each in self._folders(folder) if self._is_submission(each)]
+
+    def _submission(self, folder: Place) -> Submission:
+        systems = [
+            entry
+            for entry in self._entries(folder.child("systems"))
+            if entry.name.endswith(".json") and not entry.name.startswith(".")
+        ]
+        flags = self._flags(folder)
+        sets = [
+            self._result_set(system, benchmark, flags)
+            for system in self._folders(folder.child("results"))
+            for benchmark in self._benchmarks(system)
+        ]
+        name = folder.path.resolve().name
+        return Submission(folder, name, tuple(systems), tuple(sets), flags)
+
+    def _benchmarks(self, system: Place) -> list[Place]:
+        """The benchmark folders of a system; HPC has one level more."""
+        folders = self._folders(system)
+        if folders and all(folder.name in SCALINGS for folder in folders):
+            return [below for folder in folders for below in self._folders(folder)]
+        return folders
+
+    def _result_set(self, system: Place, folder: Place, flags: frozenset[str]) -> ResultSet:
+        entries = self._entries(folder)
+        logs = [each for each in entries if _RESULT.fullmatch(each.name) and each.path.is_file()]
+        names = {each.name for each in logs}
+        scaling = folder.child("scaling.json").path
+        return ResultSet(
+            place=folder,
+            system=system.name,
+            benchmark=folder.name,
+            logs=tuple(logs),
+            others=tuple(each.name for each in entries if each.name not in names),
+            flags=flags | self._flags(system) | self._flags(folder),
+            scaling=scaling.read_text("utf-8", "replace") if scaling.is_file() else None,
+        )
+
+    def _flags(self, folder: Place) -> frozenset[str]:
+        path = folder.child("package_checker_params").path
+        if not path.is_file():
+            return frozenset()
+        lines = path.read_text("utf-8", "replace").split()
+        return frozenset(line.lstrip("-").replace("_", "-") for line in lines)
+
+    # ---- walking --------------------------------------------------------------------------
+
+    def _walk(self, folder: Place) -> Iterator[Place]:
+        for entry in self._entries(folder):
+            if entry.name.startswith("."):
+                continue
+            if entry.path.is_dir():
+                yield from self._walk(entry)
+            elif entry.path.is_file():
+                yield entry
+
+    def _folders(self, folder: Place) -> list[Place]:
+        return [
+            entry
+            for entry in self._entries(folder)
+            if entry.path.is_dir() and not entry.name.startswith(".")
+        ]
+
+    def _entries(self, folder: Place) -> list[Place]:
+        """The entries of a folder by name, without links that lead out of the argument."""
+        if not folder.path.is_dir():
+            return []
+        with os.scandir(folder.path) as entries:
+            found = sorted((entry.name, entry.is_symlink()) for entry in entries)
+        return [
+            folder.child(name) for name, link in found if not link or self._inside(folder, name)
+        ]
+
+    def _inside(self, folder: Place, name: str) -> bool:
+        place = folder.child(name)
+        try:
+            target = place.path.resolve(strict=True)
+        except (OSError, RuntimeError):
+            target = Path()
+        # A link to a folder above itself would never end.
+        inside = target.is_relative_to(self.root) and not folder.path.resolve().is_relative_to(
+            target
+        )
+        if not inside and place not in self.skipped:
+            self.skipped.append(place)
+        return inside
+
+
+def _is_log(place: Place) -> bool:
+    """Whether a file of a loose folder is a log: by name, or by what its head holds."""
+    if _RESULT.fullmatch(place.name):
+        return True
+    if place.path.suffix.lower() not in _LOG_SUFFIXES:
+        return False
+    with place.path.open("rb") as stream:
+        return TOKEN in stream.read(_SNIFF_BYTES)
+
+
+def labels(arguments: Sequence[str]) -> list[str]:
+    """What begins the paths of each argument: nothing for one, else the argument itself."""
+    return [""] if len(arguments) == 1 else [each.rstrip("/") for each in arguments]

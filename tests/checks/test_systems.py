@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mlperf_logging.system_desc_checker import system_desc_checker
+
+from mlperf_pkg.checks.systems import CODES, SystemFile, check_system
+from mlperf_pkg.diagnostics import Severity, Verdict, verdicts_of
+from mlperf_pkg.resources import data_folder
+
+# Written with an indent, the field on row n of this table stands on line n + 1.
+GOOD = {
+    "submitter": "Acme",
+    "division": "closed",
+    "status": "Available on-premise",
+    "system_name": "anvil",
+    "number_of_nodes": "2",
+    "host_processors_per_node": "2",
+    "host_processor_model_name": "Forge 9",
+    "host_processor_core_count": "32",
+    "host_processor_vcpu_count": "",
+    "host_processor_frequency": "",
+    "host_processor_caches": "",
+    "host_processor_interconnect": "",
+    "host_memory_capacity": "512 GB",
+    "host_storage_type": "SSD",
+    "host_storage_capacity": "4 TB",
+    "host_networking": "100 GbE",
+    "host_networking_topology": "N/A",
+    "host_memory_configuration": "16 x 32 GB",
+    "accelerators_per_node": "8",
+    "accelerator_model_name": "Hammer 1",
+    "accelerator_host_interconnect": "PCIe 4.0 x16",
+    "accelerator_frequency": "",
+    "accelerator_on-chip_memories": "",
+    "accelerator_memory_configuration": "HBM3",
+    "accelerator_memory_capacity": "80 GB",
+    "accelerator_interconnect": "Tongs",
+    "accelerator_interconnect_topology": "",
+    "cooling": "Air-cooled",
+    "hw_notes": "",
+    "framework": "PyTorch 2.1",
+    "other_software_stack": "driver 1.2",
+    "operating_system": "Ubuntu 22.04",
+    "sw_notes": "",
+}
+
+Finding = tuple[str, int | None, str, str]  # code, line, severity, basis
+
+
+def written(**changes: Any) -> bytes:
+    """The good description with other fields; a field of ``...`` is left out."""
+    fields = {k: v for k, v in {**GOOD, **changes}.items() if v is not ...}
+    return json.dumps(fields, indent=2).encode()
+
+
+def found(system: SystemFile) -> list[Finding]:
+    return [(f.code, f.line, f.severity.value, f.basis.value) for f in system.findings]
+
+
+FATAL = ("error", "official")
+AGREED = ("error", "both")
+ADVISED = ("warning", "advice")
+
+CASES: list[tuple[str, bytes, str, list[Finding]]] = [  # what, bytes, round, findings
+    ("good", written(), "2.0", []),
+    ("good today", written(), "6.1", []),
+    ("tabs and CRLF", written().replace(b"  ", b"\t").replace(b"\n", b"\r\n"), "5.1", []),
+    ("unknown fields", written(notes=None, colour=[1]), "2.0", [("SYS303", 35, *ADVISED)]),
+    ("open", written(division="open"), "2.0", []),
+    # The file.
+    ("empty", b"", "2.0", [("SYS001", 1, *AGREED)]),
+    ("trailing comma", b'{"a": "b",\n}', "2.0", [("SYS001", 1, *AGREED)]),
+    ("comment", b'{\n# note\n"a": 1}', "2.0", [("SYS001", 2, *AGREED)]),
+    ("UTF-16", written().decode().encode("utf-16"), "2.0", [("SYS001", 1, *AGREED)]),
+    ("BOM", b"\xef\xbb\xbf" + written(), "2.0", [("SYS002", 1, *FATAL)]),
+    ("Latin-1", written(cooling="?").replace(b"?", b"\xfc"), "2.0", [("SYS003", 29, *FATAL)]),
+    ("list", b"[]", "2.0", [("SYS004", 1, *AGREED)]),
+    ("text", b'\n"submitter system_name"', "2.0", [("SYS004", 2, *AGREED)]),
+    ("null", b"null", "2.0", [("SYS004", 1, *AGREED)]),
+    ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "2.0", [
+        ("SYS202", 35, "warning", "rules"),
+        ("SYS005", 35, *ADVISED),
+    ]),
+    ("infinite", written(cooling=float("inf")), "2.0", [("SYS006", 29, *ADVISED)]),
+    # Required fields and their types.
+    ("missing", written(sw_notes=...), "2.0", [("SYS101", 1, *AGREED)]),
+    ("missing two", written(submitter=..., cooling=...), "0.7", [("SYS101", 1, *AGREED)] * 2),
+    ("misspelt", written(division=..., divison="open"), "2.0", [("SYS101", 34, *AGREED)]),
+    ("numbers", written(accelerators_per_node=8, number_of_nodes=2), "2.0", [
+        ("SYS102", 20, *FATAL),
+    ]),
+    ("submitter", written(submitter=1), "2.0", [("SYS102", 2, *FATAL)]),
+    ("system_name", written(system_name=["x"]), "2.0", [("SYS102", 5, *FATAL)]),
+    ("host model", written(host_processor_model_name={"x": 1}), "2.0", [("SYS102", 8, *FATAL)]),
+    ("core count", written(host_processor_core_count=32), "2.0", [("SYS102", 9, *FATAL)]),
+    ("accelerator", written(accelerator_model_name=True), "2.0", [("SYS102", 21, *FATAL)]),
+    ("framework", written(framework=2.1), "2.0", [("SYS102", 31, *FATAL)]),
+    ("harmless number", written(host_memory_capacity=512), "2.0", []),
+    ("harmless null", written(hw_notes=None), "2.0", [("SYS303", 30, *ADVISED)]),
+    # Availability.
+    ("old word", written(status="onprem"), "3.1", []),
+    ("any case", written(status=" Cloud "), "3.1", []),
+    ("no category", written(status="soon"), "3.1", [("SYS104", 4, "warning", "rules")]),
+    ("old word, new round", written(status="onprem"), "4.0", [("SYS103", 4, *FATAL)]),
+    ("wrong case", written(status="preview"), "6.1", [("SYS103", 4, *FATAL)]),
+    ("no category, new round", written(status="soon"), "4.1", [("SYS103", 4, *AGREED)]),
+    ("not a text, new round", written(status=["Preview"]), "4.1", [
+        ("SYS103", 4, *AGREED),
+        ("SYS303", 4, *ADVISED),
+    ]),
+    ("none, new round", written(status=""), "5.0", [
+        ("SYS202", 4, "warning", "rules"),
+        ("SYS103", 4, *AGREED),
+    ]),
+    ("none, old round", written(status=""), "2.0", [("SYS202", 4, "warning", "rules")]),
+    ("missing, new round", written(status=...), "5.0", [("SYS101", 1, *AGREED)]),
+    ("research", written(status="Research, Development, or Internal (RDI)"), "4.0", []),
+    # Division.
+    ("close", written(division="close"), "1.0", [("SYS201", 3, "error", "rules")]),
+    ("Closed", written(division="Closed"), "1.0", [("SYS201", 3, "error", "rules")]),
+    ("null division", written(division=None), "1.0", [
+        ("SYS201", 3, "error", "rules"),
+        ("SYS202", 3, "warning", "rules"),
+    ]),
+    # Answers.
+    ("cores for vcpus", written(host_processor_core_count="", host_processor_vcpu_count="64"),
+     "2.0", []),
+    ("no cores", written(host_processor_core_count="TBD"), "2.0", [
+        ("SYS202", 9, "warning", "rules"),
+    ]),
+    ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "2.0", [
+        ("SYS202", 17, "warning", "rules"),
+    ]),
+    ("an empty stack", written(other_software_stack={}), "2.0", [
+        ("SYS202", 32, "warning", "rules"),
+    ]),
+    # Counts.
+    ("decimal", written(accelerators_per_node="8.0"), "2.0", [("SYS301", 20, *ADVISED)]),
+    ("words", written(number_of_nodes="two"), "2.0", [("SYS301", 6, *ADVISED)]),
+    ("half", written(number_of_nodes=1.5), "2.0", [("SYS301", 6, *ADVISED)]),
+    ("whole", written(number_of_nodes=2.0), "2.0", []),
+    ("negative", written(host_processors_per_node="-2"), "2.0", [("SYS301", 7, *ADVISED)]),
+]  # fmt: skip
+TABLE = pytest.mark.parametrize(
+    ("data", "round_", "findings"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+
+
+@TABLE
+def test_findings(data: bytes, round_: str, findings: list[Finding]) -> None:
+    assert sorted(found(check_system("a.json", data, "training", round_))) == sorted(findings)
+
+
+@TABLE
+@pytest.mark.parametrize("usage", ["training", "hpc"])
+def test_official_verdict_is_the_official_checkers(
+    data: bytes, round_: str, findings: list[Finding], usage: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(data)
+    try:
+        valid, *_ = system_desc_checker.check_system_desc(str(file), usage, f"{round_}.0")
+    except (ValueError, TypeError):
+        valid = False
+    ours = verdicts_of(check_system("a.json", data, usage, round_).findings).official
+    assert ours is Verdict.of(not valid)
+
+
+def test_hpc_has_no_fixed_availabilities() -> None:
+    assert found(check_system("a.json", written(status="onprem"), "hpc", "4.0")) == []
+
+
+NAMES = [  # path, id, findings
+    ("Acme/systems/anvil.json", "anvil", []),
+    ("Acme/systems/anvil_1.5.x.json", "anvil_1.5.x", []),
+    ("Acme/systems/two words.json", "two words", [("SYS302", None, *ADVISED)]),
+    ("Acme/systems/.hidden.json", ".hidden", [("SYS302", None, *ADVISED)]),
+    ("two words/.systems/anvil.json", "anvil", []),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "findings"), NAMES)
+def test_names(path: str, name: str, findings: list[Finding]) -> None:
+    system = check_system(path, written(), "training", "2.0")
+    assert (system.path, system.id, found(system)) == (path, name, findings)
+
+
+MESSAGES = [  # changes, message, hint
+    ({"cooling": ...}, 'found no "cooling", needed this field', None),
+    ({"cooling": ..., "coolling": ""}, 'found no "cooling", needed this field',
+     'rename "coolling"'),
+    ({"submitter": 7}, "found 7 as submitter, needed a text", "write it in double quotes"),
+    ({"division": "Close"}, 'found the division "Close", needed "closed" or "open"',
+     "did you mean closed?"),
+    ({"status": "cloud"}, 'found the status "cloud", needed "Available on-premise" or "Available '
+     'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
+     'did you mean "Available cloud"?'),
+    ({"cooling": "", "host_processor_core_count": "?"}, "found no answer, needed one to "
+     "host_processor_core_count or host_processor_vcpu_count, cooling", None),
+    ({"number_of_nodes": "a" * 99}, f'found "{"a" * 76}... as number_of_nodes, needed a whole '
+     "number: the results table cannot count accelerators without it", None),
+    ({"host_processors_per_node": "2\ud83d"}, 'found "2\\ud83d" as host_processors_per_node, '
+     "needed a whole number: the results table cannot count processors without it", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message", "hint"), MESSAGES)
+def test_messages(changes: dict[str, Any], message: str, hint: str | None) -> None:
+    (finding,) = check_system("a.json", written(**changes), "training", "5.0").findings
+    assert (finding.message, finding.hint) == (message, hint)
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": "\ud83d"}, 1e400, "\ud83d"])
+def test_findings_can_be_written_as_json(value: object) -> None:
+    system = check_system("a.json", written(status=value, submitter=value), "training", "4.0")
+    for finding in system.findings:
+        json.dumps([finding.found, finding.expected], allow_nan=False, ensure_ascii=False).encode()
+        finding.message.encode()
+
+
+def test_model() -> None:
+    data = written()
+    assert check_system("Acme/systems/anvil.json", data, "training", "2.0") == SystemFile(
+        path="Acme/systems/anvil.json",
+        id="anvil",
+        contents=json.loads(data),
+        submitter="Acme",
+        division="closed",
+        status="Available on-premise",
+        system_name="anvil",
+        accelerators=16,
+        findings=(),
+    )
+
+
+COUNTS = [  # nodes, accelerators per node, total
+    ("2", "8", 16),
+    (" 2 ", 8, 16),
+    (2.0, "0", 0),
+    ("2", "8.0", None),
+    ("2", None, None),
+    ("2", True, None),
+    ("2", float("inf"), None),
+    ("2", "9" * 5000, None),
+    (..., "8", None),
+]
+
+
+@pytest.mark.parametrize(("nodes", "per_node", "total"), COUNTS)
+def test_accelerators(nodes: Any, per_node: Any, total: int | None) -> None:
+    data = written(number_of_nodes=nodes, accelerators_per_node=per_node)
+    assert check_system("a.json", data, "training", "2.0").accelerators == total
+
+
+def test_unreadable_files_have_no_fields() -> None:
+    for data in (b"", b"[]"):
+        system = check_system("a.json", data, "training", "2.0")
+        fields = (system.contents, system.submitter, system.division, system.accelerators)
+        assert fields == (None, None, None, None)
+
+
+def test_every_code_is_found_here() -> None:
+    tested = {finding[0] for case in CASES for finding in case[3]} | {"SYS302"}
+    assert tested == set(CODES)
+
+
+def test_every_source_is_that_of_its_code() -> None:
+    for _, data, round_, _ in CASES:
+        for finding in check_system("a.json", data, "training", round_).findings:
+            assert finding.source == CODES[finding.code][1]
+
+
+SYSTEMS = sorted(data_folder("systems").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", SYSTEMS, ids=[file.stem for file in SYSTEMS])
+@pytest.mark.parametrize("round_", ["2.0", "6.1"])
+def test_our_own_systems_are_clean(file: Path, round_: str) -> None:
+    system = check_system(file.name, file.read_bytes(), "training", round_)
+    assert all(finding.severity is not Severity.ERROR for finding in system.findings)
+    assert {finding.code for finding in system.findings} <= {"SYS202", "SYS301"}
+    assert system.division == "closed"
+    assert system.accelerators
+    assert system.contents
+    assert all(isinstance(value, str | dict) for value in system.contents.values())
+
+
+def test_prices_are_of_our_own_systems() -> None:
+    text = (data_folder("systems") / "prices.yaml").read_text(encoding="utf-8")
+    prices = yaml.safe_load(text)
+    assert set(prices) <= {file.stem for file in SYSTEMS}
+    assert all({"price_usd", "source"} <= set(price) for price in prices.values())
+    assert all(isinstance(price["price_usd"], int) for price in prices.values())
