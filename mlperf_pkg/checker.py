@@ -111,7 +111,11 @@ def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
 
 
 def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
-    return LogFile(partial(open, place.path, "rb"), place.label, usage, round_, train_samples)
+    return LogFile(partial(_open, place.path), place.label, usage, round_, train_samples)
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("rb")
 
 
 # ---- reading ------------------------------------------------------------------------------
