@@ -76,8 +76,10 @@ class RuleChecker:
             if compiled.reaches(record, self._seen):
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
+            self._met.add(compiled.rule.code)  # once is enough
             self.died = self.died or f"line {line}: {type(error).__name__}: {error}"
-            self._break(compiled.rule, line, record.value, "a number")
+            needed = needed_in_words(compiled.rule.reaches or {})
+            self._break(compiled.rule, line, record.value, needed)
 
     def _values(self, record: Record) -> Mapping[str, Any]:
         earlier = {key: logged.last for key, logged in self._seen.items()}
@@ -102,7 +104,7 @@ class RuleChecker:
     def reached(self) -> bool | None:
         """Whether every target was met by some record; None where there is none to meet."""
         asked = [each.rule.code for _, each in self._rules() if each.reaches]
-        return all(code in self._met for code in asked) if asked else None
+        return not self.died and all(code in self._met for code in asked) if asked else None
 
     def finish(self, success: bool, unofficial: Iterable[str]) -> None:
         """Ask what only the whole log can answer.
