@@ -69,9 +69,7 @@ DIRT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "records", "codes"), [d[1:] for d in DIRT], ids=[d[0] for d in DIRT]
-)
+@pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
 def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
     found, findings, _ = read(text)
     assert [(line, each and each.key) for line, each in found] == records
