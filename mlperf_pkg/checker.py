@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg import __version__
-from mlperf_pkg.checks.result_sets import SetCase, SetResult, check_set
+from mlperf_pkg.checks.cases import SetCase
+from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.report import Report, RunRow, SystemRow
