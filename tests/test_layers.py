@@ -24,7 +24,7 @@ LAYERS = [
     {"tables"},
     {"render", "simulate"},
     {"build"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
