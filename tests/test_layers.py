@@ -14,14 +14,14 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 
 # Each layer may import from those above it and from itself.
 LAYERS = [
-    {"errors", "diagnostics", "braces", "jsonfile", "resources", "files"},
+    {"errors", "diagnostics", "braces", "jsonfile", "resources", "files", "escape"},
     {"mllog", "convergence", "rcp", "scoring", "submission", "config"},
     {"rulebook"},
     {"rulecheck", "run"},
     {"report"},
     {"checks"},
     {"checker"},
-    {"tables"},
+    {"tables", "words"},
     {"render", "simulate"},
     {"build"},
     {"cli", "__main__"},
