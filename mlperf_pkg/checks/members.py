@@ -51,7 +51,7 @@ def check_count(case: SetCase) -> Iterator[Diagnostic]:
         yield set_finding(
             case,
             "SET101",
-            f"{found} runs of {case.files.benchmark} (files result_*.txt), needed {required}",
+            f"{found} runs (files result_*.txt), needed {required}",
             found=found,
             expected=required,
         )
