@@ -25,13 +25,13 @@ test: $(READY)
 	$(BIN)/pytest
 
 lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --config .ci/ruff.toml .
+	$(BIN)/ruff format --config .ci/ruff.toml --check .
 	$(BIN)/mypy
 
 format: $(READY)
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/ruff check --config .ci/ruff.toml --fix .
+	$(BIN)/ruff format --config .ci/ruff.toml .
 
 demo: $(READY)
 	rm -rf $(DEMO)

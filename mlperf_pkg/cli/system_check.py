@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import tool
+from mlperf_pkg.checker import system_row, tool
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.diagnostics import Severity, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Severity, Verdicts
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.report import Report, SystemRow
+from mlperf_pkg.report import Report
 from mlperf_pkg.rulebook.load import load_round, rounds
 
 _USAGE = "training"
@@ -45,7 +45,7 @@ def command(files: tuple[str, ...], round_: str | None, verbose: bool) -> int:
 
 def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
     findings = [finding for system in systems for finding in system.findings]
-    rows = tuple(map(_row, systems))
+    rows = tuple(map(system_row, systems))
     return Report(
         tool=tool(),
         usage=_USAGE,
@@ -54,16 +54,4 @@ def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
         verdict=Verdicts.worst(row.verdict for row in rows),
         systems=rows,
         findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
-    )
-
-
-def _row(system: SystemFile) -> SystemRow:
-    return SystemRow(
-        id=system.id,
-        path=system.path,
-        submitter=system.submitter,
-        division=system.division,
-        status=system.status,
-        accelerators=system.accelerators,
-        verdict=verdicts_of(system.findings),
     )
