@@ -118,7 +118,7 @@ class RuleChecker:
             joiner.see(record, line)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
             self._die(f"line {line}: {type(error).__name__}: {error}")
-            (rule,) = (each.rule for each in self._table.keys[joiner.key].rules)
+            rule = self._table.keys[joiner.key].rules[0].rule
             self._break(rule, line, record.metadata, f"metadata with {joiner.by}")
 
     def _die(self, reason: str) -> None:

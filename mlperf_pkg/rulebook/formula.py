@@ -80,7 +80,7 @@ def _double(number: float) -> float:
     try:
         return float(number)
     except OverflowError:  # an integer of more than 308 digits
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def _plain(metadata: Any) -> dict[str, Any]:
