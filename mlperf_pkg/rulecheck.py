@@ -162,14 +162,12 @@ class RuleChecker:
                 self._finish_logged(compiled, logged, success)
 
     def _count(self, hidden: set[str]) -> None:
-        pairs: set[frozenset[str]] = set()
         for key, compiled in self._rules():
             rule, logged = compiled.rule, self._seen.get(key)
             if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
-                pair = frozenset((key, rule.occurs["or"]))
-                if pair not in pairs and not pair & self._seen.keys():
+                pair = {key, rule.occurs["or"]}
+                if not pair & self._seen.keys():
                     self._missing(rule, " or ".join(sorted(pair)), bool(pair & hidden))
-                pairs.add(pair)
             elif isinstance(rule.occurs, Mapping):
                 self._too_few(rule, logged, rule.occurs["at_least"])
             elif rule.occurs and logged is None:
