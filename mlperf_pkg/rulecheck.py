@@ -10,7 +10,7 @@ from typing import Any
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, formula_values, needed_in_words
+from mlperf_pkg.rulebook.constraints import Logged, formula_values, holds, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
@@ -169,7 +169,7 @@ class RuleChecker:
                 if not pair & self._seen.keys():
                     self._missing(rule, " or ".join(sorted(pair)), bool(pair & hidden))
             elif isinstance(rule.occurs, Mapping):
-                self._too_few(rule, logged, rule.occurs["at_least"])
+                self._count_exactly(rule, logged, rule.occurs)
             elif rule.occurs and logged is None:
                 self._missing(rule, key, key in hidden)
             elif rule.occurs == "once" and logged and logged.count > 1:
@@ -195,10 +195,14 @@ class RuleChecker:
             self._missed(rule, logged, success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, rule.tensors)
-        if compiled.formula and not compiled.in_passing:
+        if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
             if not _true(compiled.formula, {**values, "value": logged.last}):
                 self._break(rule, logged.last_line, logged.last, str(rule.formula))
+
+    def _known(self, rule: Rule) -> bool:
+        """Whether a formula has what it needs; what is missing is another rule's finding."""
+        return names_in(rule.formula or "") - {"value"} <= self._seen.keys()
 
     def _missing(self, rule: Rule, what: str, hidden: bool) -> None:
         times = "once" if rule.occurs == "once" else "at least once"
@@ -207,11 +211,14 @@ class RuleChecker:
         note = "stands only where the checker does not read it" if hidden else "is not logged"
         self._break(rule, None, None, f"logged {times}", f"{what} {note}, needed {times}")
 
-    def _too_few(self, rule: Rule, logged: Logged | None, least: int) -> None:
+    def _count_exactly(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """``at_least`` and ``at_most`` so many records, equal or not."""
         count = logged.count if logged else 0
-        if count < least:
-            message = f"{rule.key} is logged {count} times: needed at least {least} times"
-            self._break(rule, None, count, f"logged at least {least} times", message)
+        needed = f"logged {needed_in_words(limits)} times"
+        if not holds(count, limits):
+            line = logged.last_line if logged and count > limits.get("at_most", count) else None
+            message = f"{rule.key} is logged {count} times: needed {needed_in_words(limits)}"
+            self._break(rule, line, count, needed, message)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         times = f"{rule.key} is logged {logged.count} times, first in line {logged.first_line}"

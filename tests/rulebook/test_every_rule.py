@@ -132,6 +132,9 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
 
 
 def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
+    if isinstance(rule.occurs, dict) and "at_most" in rule.occurs:
+        once = next(record for record in log if record["key"] == rule.key)
+        yield Broken([*log, once], _line(len(log)))
     gone = {rule.key}
     if isinstance(rule.occurs, dict) and "or" in rule.occurs:
         gone.add(rule.occurs["or"])
