@@ -32,6 +32,7 @@ class RuleChecker:
         self._report = report
         self._seen: dict[str, Logged] = {}
         self._met: set[str] = set()
+        self._last_evaluation: bool | None = None
         self._tensors: list[Any] = []
         self._series: dict[str, tuple[int, int]] = {}
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
@@ -87,8 +88,11 @@ class RuleChecker:
                 self._break(rule, line, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing:
             values = self._values(compiled, record)
-            if not _true(compiled.formula, values):
+            official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+            if not _true(compiled.formula, values, without_answer=not official):
                 self._refused.append((compiled, values, line))
+        if rule.reached and self._last_evaluation is False and _success(record):
+            self._break(rule, line, None, "the target reached")
 
     def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
         rule = compiled.rule
@@ -107,7 +111,8 @@ class RuleChecker:
     def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
-            if compiled.reaches(record, self._seen):
+            self._last_evaluation = compiled.reaches(record, self._seen)
+            if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
             self._die(f"line {line}: {type(error).__name__}: {error}")
@@ -128,11 +133,11 @@ class RuleChecker:
         if logged is None:
             time_ms = min(9e99, record.time_ms)
             self._seen[record.key] = Logged(
-                1, record.value, record.value, True, line, line, time_ms
+                1, record.value, record.value, True, line, line, time_ms, record.metadata
             )
             return
         logged.count += 1
-        logged.last, logged.last_line = record.value, line
+        logged.last, logged.last_line, logged.metadata = record.value, line, record.metadata
         # As list.count does, identity makes NaN equal to itself.
         logged.same = logged.same and (record.value is logged.first or record.value == logged.first)
         logged.earliest_ms = min(logged.earliest_ms, record.time_ms)
@@ -275,8 +280,12 @@ class RuleChecker:
         )
 
 
-def _true(formula: Formula, values: Mapping[str, Any]) -> bool:
+def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:
     try:
         return formula(values)
     except NoAnswerError:
-        return False
+        return without_answer
+
+
+def _success(record: Record) -> bool:
+    return isinstance(record.metadata, dict) and record.metadata.get("status") == "success"

@@ -183,7 +183,9 @@ class _Builder:
                 text = compiled.rule.formula or ""
                 values = {"nth": 0, **formula_values(text, record, self._seen)}
                 return compiled.formula(values)
-        except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
+        except NoAnswerError:
+            return compiled.rule.basis == "rules"
+        except (TypeError, ValueError, LookupError, ArithmeticError):
             return False
         return True
 

@@ -26,7 +26,8 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 class Logged:
     """What one key has logged so far: how often, its first and last value, where.
 
-    ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time.
+    ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time;
+    ``metadata`` is that of the last record.
     """
 
     count: int
@@ -36,6 +37,7 @@ class Logged:
     first_line: int
     last_line: int
     earliest_ms: float
+    metadata: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ def _same_as(key: str) -> Test:
 def formula_values(formula: str, record: Record, seen: Seen) -> Mapping[str, Any]:
     """What the names of a formula stand for at a record: the last values logged so far."""
     earlier = {name: seen[name].last for name in names_in(formula) if name in seen}
-    return {**earlier, "value": record.value, "metadata": record.metadata}
+    before = seen[record.key].metadata if record.key in seen else None
+    return {**earlier, "value": record.value, "metadata": record.metadata, "previous": before}
 
 
 def _formula(text: str) -> Test:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in
+from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
@@ -31,8 +31,9 @@ class Check:
 class CompiledRule:
     """A rule with its tests.
 
-    ``in_passing`` says that its formula sees only what was logged before its record, as the
-    official checker does; a formula that only the written rules know sees the whole run.
+    ``in_passing`` says that its formula is asked of every record and sees only what was logged
+    before it, as in the official checker; a formula that only the written rules know sees the
+    final values of the whole run, unless it is about a record's metadata.
     """
 
     rule: Rule
@@ -121,5 +122,5 @@ def _compiled(rule: Rule) -> CompiledRule:
         checks=tuple(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=compile_formula(rule.formula) if rule.formula else None,
-        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL),
+        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL) or of_a_record(rule.formula or ""),
     )

@@ -13,7 +13,7 @@ from mlperf_pkg.diagnostics import Diagnostic
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import rule_table
-from tests.rulelogs import Choice, Log, cases, passing_log, read, to_bytes
+from tests.rulelogs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
 
 _DAY_MS = 86_400_000
 _TRIALS: tuple[Any, ...] = (
@@ -49,6 +49,7 @@ class Case:
             "formula": rule.formula or "",
             "reaches": needed_in_words(rule.reaches or {}),
             "tensors": f"{len(rule.tensors or ())} tensors",
+            "reached": "the target reached",
         }
         return str(rule.needed or words[self.word])
 
@@ -77,8 +78,11 @@ def _every_rule() -> Iterator[Case]:
 
 
 def _words(rule: Rule) -> list[str]:
-    fields = ("occurs", "formula", "reaches", "tensors")
-    return [*rule.constraints, *(name for name in fields if getattr(rule, name) is not None)]
+    fields = ("occurs", "formula", "reaches", "tensors", "reached")
+    return [
+        *rule.constraints,
+        *(name for name in fields if getattr(rule, name) not in (None, False)),
+    ]
 
 
 CASES = list(_every_rule())
@@ -99,7 +103,6 @@ def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
     for broken in _broken(passing, case):
         found = _findings(broken.log, case)
         if any(f.line in broken.lines and _of_word(f, case) for f in found):
-            assert all(finding.severity == case.rule.severity for finding in found)
             assert all(finding.message and finding.source for finding in found)
             return
         tried.append([finding.line for finding in found])
@@ -107,7 +110,8 @@ def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
 
 
 def _of_word(finding: Diagnostic, case: Case) -> bool:
-    return case.word == "occurs" or finding.expected in (case.needed, "a number")
+    expected = case.word == "occurs" or finding.expected in (case.needed, "a number")
+    return expected and finding.severity == case.rule.severity
 
 
 def _findings(log: Log, case: Case) -> list[Diagnostic]:
@@ -123,11 +127,14 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
         yield from _left_out(log, rule)
     elif case.word == "tensors":
         yield Broken([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
+    elif case.word == "reached":
+        yield from _missed(log, numbers[0])
     elif not numbers:
         yield from _joint(log)
     else:
         yield from _moved(log, numbers[-1])
         yield from _late(log, rule)
+        yield Broken([*log[: numbers[-1] + 1], *log[numbers[-1] :]], _line(numbers[-1] + 1))
         yield from _changed(log, numbers, (*_TRIALS, *rule.constraints.get("none_of", ())))
 
 
@@ -141,6 +148,16 @@ def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
     if rule.key not in [record["key"] for record in log]:
         gone.add("eval_accuracy")  # which is joined to make the rule's key
     yield Broken([record for record in log if record["key"] not in gone], frozenset([None]))
+
+
+def _missed(log: Log, stop: int) -> Iterator[Broken]:
+    """The last evaluation before ``run_stop`` is not good enough."""
+    (number,) = (n for n, record in enumerate(log) if record["key"] in EVALUATION)
+    for trial in (0.1, 99.0, {"BBOX": 0.1, "SEGM": 0.1}):
+        missed = {**log[number], "value": trial}
+        rest = [missed if n == number else record for n, record in enumerate(log)]
+        # A record that is good comes only after the stop.
+        yield Broken([*rest, log[number]], _line(stop))
 
 
 def _joint(log: Log) -> Iterator[Broken]:
