@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, needed_in_words
+from mlperf_pkg.rulebook.constraints import Logged, formula_values, holds, needed_in_words
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 
@@ -30,17 +32,25 @@ class RuleChecker:
         self._report = report
         self._seen: dict[str, Logged] = {}
         self._met: set[str] = set()
+        self._incomparable: set[str] = set()
+        self._last_evaluation: bool | None = None
         self._tensors: list[Any] = []
+        self._series: dict[str, tuple[int, int]] = {}
+        self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
+        self._joiner = Joiner(table.joined) if table.joined else None
         self.died: str | None = None
 
     def see(self, record: Record, line: int) -> None:
-        """Take the next record of a key that has rules or that formulas watch."""
+        """Take the next record of a key that has rules or that other rules watch."""
         rules = self._table.keys.get(record.key)
         logged = self._seen.get(record.key)
         if rules and not (rules.first_only and logged):
-            for rule in rules.rules:
-                self._check(rule, record, line)
+            for compiled in rules.rules:
+                if not (compiled.rule.first and logged):
+                    self._check(compiled, record, line)
         self._log(record, line, logged)
+        if self._joiner:
+            self._join(self._joiner, record, line)
 
     def wants(self, key: Any) -> bool:
         """Whether records of a key need to be seen."""
@@ -49,19 +59,12 @@ class RuleChecker:
     # ---- one record -----------------------------------------------------------------------
 
     def _check(self, compiled: CompiledRule, record: Record, line: int) -> None:
-        rule = compiled.rule
-        for check in compiled.checks:
-            if not self._holds(check, record):
-                found = check.constraint.found(record)
-                self._break(rule, line, found, check.constraint.needed(check.argument))
-                if rule.fatal:
-                    self.died = self.died or f"line {line}: no rules for {shown(record.value)}"
-                return
-        if rule.tensors is not None:
-            self._tensors.append(record.metadata["tensor"])
-        if compiled.formula and compiled.in_passing and not compiled.formula(self._values(record)):
-            self._break(rule, line, record.value, str(rule.formula))
-        if compiled.reaches and rule.code not in self._met:
+        broken = next((check for check in compiled.checks if not self._holds(check, record)), None)
+        if broken:
+            self._break_check(compiled.rule, broken, record, line)
+        else:
+            self._check_more(compiled, record, line)
+        if compiled.reaches:
             self._reach(compiled, record, line)
 
     def _holds(self, check: Check, record: Record) -> bool:
@@ -70,30 +73,75 @@ class RuleChecker:
         except Exception:  # noqa: BLE001 - as in the official checker, what cannot be compared fails
             return False
 
+    def _break_check(self, rule: Rule, check: Check, record: Record, line: int) -> None:
+        self._break(
+            rule, line, check.constraint.found(record), check.constraint.needed(check.argument)
+        )
+        if rule.fatal:
+            self._die(f"line {line}: no rules for {shown(record.value)}")
+
+    def _check_more(self, compiled: CompiledRule, record: Record, line: int) -> None:
+        rule = compiled.rule
+        if rule.tensors is not None:
+            try:
+                self._tensors.append(record.metadata["tensor"])
+            except (TypeError, IndexError):
+                self._break(rule, line, record.metadata, "metadata with tensor")
+        if compiled.formula and compiled.in_passing:
+            values = self._values(compiled, record)
+            official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+            if not _true(compiled.formula, values, without_answer=not official):
+                self._refused.append((compiled, values, line))
+        if rule.reached and self._last_evaluation is False and _success(record):
+            self._break(rule, line, None, "the target reached")
+
+    def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
+        rule = compiled.rule
+        values = formula_values(rule.formula or "", record, self._seen)
+        return {**values, "nth": self._nth(rule)} if rule.nth_since else values
+
+    def _nth(self, rule: Rule) -> int:
+        """How many records of the rule's key came since the last record of ``nth_since``."""
+        anchor = self._seen.get(rule.nth_since or "")
+        restarts = anchor.count if anchor else 0
+        known, count = self._series.get(rule.code, (restarts, 0))
+        count = count if known == restarts else 0
+        self._series[rule.code] = (restarts, count + 1)
+        return count
+
     def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
-            if compiled.reaches(record, self._seen):
+            self._last_evaluation = compiled.reaches(record, self._seen)
+            if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
-            self._met.add(compiled.rule.code)  # once is enough
-            self.died = self.died or f"line {line}: {type(error).__name__}: {error}"
-            needed = needed_in_words(compiled.rule.reaches or {})
-            self._break(compiled.rule, line, record.value, needed)
+            self._die(f"line {line}: {type(error).__name__}: {error}")
+            if compiled.rule.code not in self._incomparable:
+                self._incomparable.add(compiled.rule.code)  # once is enough
+                needed = needed_in_words(compiled.rule.reaches or {})
+                self._break(compiled.rule, line, record.value, needed)
 
-    def _values(self, record: Record) -> Mapping[str, Any]:
-        earlier = {key: logged.last for key, logged in self._seen.items()}
-        return {**earlier, "value": record.value}
+    def _join(self, joiner: Joiner, record: Record, line: int) -> None:
+        try:
+            joiner.see(record, line)
+        except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
+            self._die(f"line {line}: {type(error).__name__}: {error}")
+            rule = self._table.keys[joiner.key].rules[0].rule
+            self._break(rule, line, record.metadata, f"metadata with {joiner.by}")
+
+    def _die(self, reason: str) -> None:
+        self.died = self.died or reason
 
     def _log(self, record: Record, line: int, logged: Logged | None) -> None:
         if logged is None:
             time_ms = min(9e99, record.time_ms)
             self._seen[record.key] = Logged(
-                1, record.value, record.value, True, line, line, time_ms
+                1, record.value, record.value, True, line, line, time_ms, record.metadata
             )
             return
         logged.count += 1
-        logged.last, logged.last_line = record.value, line
+        logged.last, logged.last_line, logged.metadata = record.value, line, record.metadata
         # As list.count does, identity makes NaN equal to itself.
         logged.same = logged.same and (record.value is logged.first or record.value == logged.first)
         logged.earliest_ms = min(logged.earliest_ms, record.time_ms)
@@ -112,36 +160,58 @@ class RuleChecker:
         ``success`` is what ``run_stop`` says; ``unofficial`` are keys of records that stand in
         the log but that the official parser does not read.
         """
-        hidden = set(unofficial)
-        pairs: set[frozenset[str]] = set()
+        if self._joiner:
+            for record, line in self._joiner.records():
+                self.see(record, line)
+        for refused in self._refused:
+            self._refuse(*refused)
+        self._count(set(unofficial))
         for key, compiled in self._rules():
-            rule = compiled.rule
-            logged = self._seen.get(key)
-            if isinstance(rule.occurs, Mapping):
-                pair = frozenset((key, rule.occurs["or"]))
-                if pair not in pairs and not pair & self._seen.keys():
+            if logged := self._seen.get(key):
+                self._finish_logged(compiled, logged, success)
+
+    def _count(self, hidden: set[str]) -> None:
+        for key, compiled in self._rules():
+            rule, logged = compiled.rule, self._seen.get(key)
+            if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
+                pair = {key, rule.occurs["or"]}
+                if not pair & self._seen.keys():
                     self._missing(rule, " or ".join(sorted(pair)), bool(pair & hidden))
-                pairs.add(pair)
+            elif isinstance(rule.occurs, Mapping):
+                self._count_exactly(rule, logged, rule.occurs)
             elif rule.occurs and logged is None:
                 self._missing(rule, key, key in hidden)
             elif rule.occurs == "once" and logged and logged.count > 1:
                 self._repeated(rule, logged)
-            if logged:
-                self._finish_logged(compiled, logged, success)
+
+    def _refuse(self, compiled: CompiledRule, values: Mapping[str, Any], line: int) -> None:
+        """A formula did not hold; if it does of the final values, only the order is at fault."""
+        assert compiled.formula  # noqa: S101
+        rule = compiled.rule
+        keys = names_in(rule.formula or "") & self._seen.keys()
+        final = {key: self._seen[key].last for key in keys}
+        if rule.basis is Basis.BOTH and _true(compiled.formula, {**values, **final}):
+            hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
+            rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
+        self._break(rule, line, values["value"], str(rule.formula))
 
     def _rules(self) -> Iterable[tuple[str, CompiledRule]]:
         return ((key, rule) for key, several in self._table.keys.items() for rule in several.rules)
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
-        if compiled.reaches and rule.code not in self._met:
+        if compiled.reaches and rule.code not in self._met | self._incomparable:
             self._missed(rule, logged, success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, rule.tensors)
-        if compiled.formula and not compiled.in_passing:
+        if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
-            if not compiled.formula({**values, "value": logged.last}):
+            if not _true(compiled.formula, {**values, "value": logged.last}):
                 self._break(rule, logged.last_line, logged.last, str(rule.formula))
+
+    def _known(self, rule: Rule) -> bool:
+        """Whether a formula has what it needs; what is missing is another rule's finding."""
+        return names_in(rule.formula or "") - {"value"} <= self._seen.keys()
 
     def _missing(self, rule: Rule, what: str, hidden: bool) -> None:
         times = "once" if rule.occurs == "once" else "at least once"
@@ -149,6 +219,15 @@ class RuleChecker:
             rule = replace(rule, basis=Basis.OFFICIAL)
         note = "stands only where the checker does not read it" if hidden else "is not logged"
         self._break(rule, None, None, f"logged {times}", f"{what} {note}, needed {times}")
+
+    def _count_exactly(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """``at_least`` and ``at_most`` so many records, equal or not."""
+        count = logged.count if logged else 0
+        needed = f"logged {needed_in_words(limits)} times"
+        if not holds(count, limits):
+            line = logged.last_line if logged and count > limits.get("at_most", count) else None
+            message = f"{rule.key} is logged {count} times: needed {needed_in_words(limits)}"
+            self._break(rule, line, count, needed, message)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         times = f"{rule.key} is logged {logged.count} times, first in line {logged.first_line}"
@@ -203,3 +282,14 @@ class RuleChecker:
                 source=rule.source,
             )
         )
+
+
+def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:
+    try:
+        return formula(values)
+    except NoAnswerError:
+        return without_answer
+
+
+def _success(record: Record) -> bool:
+    return isinstance(record.metadata, dict) and record.metadata.get("status") == "success"

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.mllog import LogReader, Record, shown
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.rulecheck import RuleChecker
 
 MAX_ALIKE = 10
-_OPTIMIZER = "opt_name"
+_NAMING = ("submission_division", "submission_benchmark")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
 
 
@@ -105,7 +106,7 @@ def read_run(log: LogFile) -> Run:
         identity.round,
         division if division in DIVISIONS else "",
         identity.text("submission_benchmark"),
-        identity.text(_OPTIMIZER),
+        frozenset((key, identity.text(key)) for key in identity.choosing),
     )
     reading = _Reading(log, identity, table)
     with log.open() as stream:
@@ -126,11 +127,12 @@ def infer_round(log: LogFile) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Identity:
-    """What decides which rules apply."""
+    """What decides which rules apply; ``choosing`` are the keys that choose variants of them."""
 
     values: dict[str, Any]
     round: str
     reason: str
+    choosing: tuple[str, ...]
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
@@ -139,21 +141,29 @@ class _Identity:
 
 def _identify(stream: BinaryIO, log: LogFile) -> _Identity:
     """Read no further than needed, which in most logs is the first lines."""
-    values: dict[str, Any] = {}
+    first: dict[str, Any] = {}
     time_ms = 0.0
+    identity = None
     for record in LogReader(stream, log.path, lambda _: None):
-        if record is None:
+        if record is None or not isinstance(record.key, str):
             continue
         time_ms = time_ms or record.time_ms
-        if record.key in ("submission_division", "submission_benchmark", _OPTIMIZER):
-            values.setdefault(record.key, record.value)
-            if len(values) == 2 + (values.get("submission_benchmark") in ("resnet", "deepcam")):
-                break
-    if log.round:
-        return _Identity(values, log.round, "as given")
-    benchmark = values.get("submission_benchmark")
-    named = benchmark if isinstance(benchmark, str) else ""
-    return _Identity(values, *round_of_run(log.usage, time_ms, named))
+        first.setdefault(record.key, record.value)
+        if identity is None and all(key in first for key in _NAMING):
+            identity = _named(log, first, time_ms)
+        if identity and all(key in first for key in identity.choosing):
+            break
+    return identity or _named(log, first, time_ms)
+
+
+def _named(log: LogFile, values: dict[str, Any], time_ms: float) -> _Identity:
+    """Which rules apply to a run of these ``values``, its first record at ``time_ms``."""
+    named = values.get("submission_benchmark")
+    benchmark = named if isinstance(named, str) else ""
+    found = (log.round, "as given") if log.round else round_of_run(log.usage, time_ms, benchmark)
+    rules = load_benchmark(log.usage, found[0], benchmark)
+    closed = values.get("submission_division") == "closed"
+    return _Identity(values, *found, tuple(rules.variants) if rules and closed else ())
 
 
 @dataclass(slots=True)
@@ -195,7 +205,6 @@ class _Reading:
     def __init__(self, log: LogFile, identity: _Identity, table: RuleTable) -> None:
         self._log = log
         self._identity = identity
-        self._covered = table.benchmark is not None
         self._findings: list[Diagnostic] = []
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
         self._rules = RuleChecker(table, log.path, self._report)
@@ -247,15 +256,6 @@ class _Reading:
     def _finish(self) -> None:
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read")
-        if not self._covered and self._identity.text("submission_benchmark"):
-            named = shown(self._identity.text("submission_benchmark"))
-            self._add(
-                "LOG120",
-                f"the rulebook has no rules for {named} in round {self._identity.round}:"
-                " its hyperparameters and target are not checked",
-                severity=Severity.WARNING,
-                basis=Basis.ADVICE,
-            )
         if self._times.status not in (None, "success"):
             self._add(
                 "RUN130",
@@ -268,9 +268,6 @@ class _Reading:
 
     def run(self) -> Run:
         """What the pass has found."""
-        verdicts = verdicts_of(self._findings)
-        if not self._covered:
-            verdicts = Verdicts(_unless_failed(verdicts.official), _unless_failed(verdicts.rules))
         success = self._times.status == "success"
         return Run(
             path=self._log.path,
@@ -280,7 +277,7 @@ class _Reading:
             records=self._records,
             described={name: self._described.get(name) for name in _DESCRIBED},
             findings=tuple(self._with_counts()),
-            verdicts=verdicts,
+            verdicts=verdicts_of(self._findings),
             minutes=self._times.minutes,
             official_minutes=self._times.official_minutes,
             start_ms=self._times.start_ms,
@@ -319,7 +316,3 @@ class _Reading:
                 **{"source": "training_rules, Submission logs", **more},
             )
         )
-
-
-def _unless_failed(verdict: Verdict) -> Verdict:
-    return verdict if verdict is Verdict.FAIL else Verdict.NOT_CHECKED

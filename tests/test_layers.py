@@ -17,7 +17,7 @@ LAYERS = [
     {"errors", "diagnostics", "braces", "jsonfile", "resources", "files", "escape"},
     {"mllog", "convergence", "rcp", "scoring", "submission", "config"},
     {"rulebook"},
-    {"rulecheck", "run"},
+    {"rulecheck", "joining", "run"},
     {"report"},
     {"checks"},
     {"checker"},

@@ -1,7 +1,8 @@
 """From the YAML files under ``rules/`` to frozen rules: strict, with inheritance.
 
 A round extends its predecessor: of every file it says only what changed. Within a section a key
-replaces its rules as a whole; ``null`` takes them away.
+replaces its rules as a whole; ``null`` takes them away. A benchmark that was given a new name is
+``like`` the one it was. ``defaults`` are fields of every rule of a section that does not say them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from mlperf_pkg.braces import expand_braces
 from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.resources import data_folder
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 
 SECTIONS = ("common", *DIVISIONS)
 _ROUND_FIELDS = {
@@ -31,9 +32,31 @@ _ROUND_FIELDS = {
     "benchmarks",
     "normalised",
     "source",
+    "defaults",
 }
-_BENCHMARK_FIELDS = {"runs", "target", "convergence", "source", "variants"}
-_PLAIN_FIELDS = {"code", "source", "message", "needed", "hint", "occurs", "formula", "fatal"}
+_BENCHMARK_FIELDS = {
+    "like",
+    "runs",
+    "target",
+    "convergence",
+    "source",
+    "variants",
+    "joined",
+    "defaults",
+}
+_PLAIN_FIELDS = {
+    "code",
+    "source",
+    "message",
+    "needed",
+    "hint",
+    "occurs",
+    "formula",
+    "nth_since",
+    "first",
+    "reached",
+    "fatal",
+}
 _RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
 
 Document = dict[str, Any]
@@ -104,7 +127,7 @@ def load_round(usage: str, name: str) -> Round:
     document = _inherited(usage, name, "round")
     _refuse_unknown(document, _ROUND_FIELDS | set(SECTIONS), f"{usage}/{name}/round")
     benchmarks = tuple(document["benchmarks"])
-    reader = _RuleReader(document.get("source"), {"benchmarks": benchmarks})
+    reader = _RuleReader(document, {"benchmarks": benchmarks})
     return Round(
         usage=usage,
         name=name,
@@ -112,7 +135,7 @@ def load_round(usage: str, name: str) -> Round:
         submission_date=document["submission_date"],
         normalised=document["normalised"],
         benchmarks=benchmarks,
-        sections={part: reader.section(document.get(part, {})) for part in SECTIONS},
+        sections={part: reader.section(part) for part in SECTIONS},
     )
 
 
@@ -130,17 +153,18 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         return None
     _refuse_unknown(document, _BENCHMARK_FIELDS | set(DIVISIONS), f"{usage}/{round_name}/{name}")
     target = document["target"]
-    reader = _RuleReader(document.get("source"), {"target": target})
+    reader = _RuleReader(document, {"target": target})
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
         target=target,
         unit=document["convergence"]["unit"],
-        sections={part: reader.section(document.get(part, {})) for part in DIVISIONS},
+        sections={part: reader.section(part) for part in DIVISIONS},
         variants={
-            key: {value: reader.section(rules) for value, rules in choices.items()}
+            key: {value: reader.rules(rules, {}) for value, rules in choices.items()}
             for key, choices in document.get("variants", {}).items()
         },
+        joined=Joined(**document["joined"]) if document.get("joined") else None,
     )
 
 
@@ -160,7 +184,10 @@ def _inherited(usage: str, round_name: str, stem: str) -> Document:
     for folder in _chain(usage, round_name):
         path = folder / f"{stem}.yaml"
         if path.is_file():
-            _lay_over(merged, read_yaml(path))
+            document = read_yaml(path)
+            if "like" in document:
+                _lay_over(merged, _inherited(usage, folder.name, document.pop("like")))
+            _lay_over(merged, document)
     return merged
 
 
@@ -193,16 +220,22 @@ def tensors(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _RuleReader:
-    """Reads the rules of one file: ``source`` is its default, ``named`` what rules may cite."""
+    """Reads the rules of one file; ``named`` is what they may cite."""
 
-    source: str | None
+    document: Document
     named: Mapping[str, Any]
 
-    def section(self, section: Document) -> Rules:
+    def section(self, name: str) -> Rules:
+        """The rules of a section."""
+        defaults = self.document.get("defaults", {}).get(name, {})
+        return self.rules(self.document.get(name, {}), defaults)
+
+    def rules(self, section: Document, defaults: Document) -> Rules:
         """Every key's rules, whether it has one or a list."""
         return {
             key: tuple(
-                self.rule(key, each) for each in ([given] if isinstance(given, dict) else given)
+                self.rule(key, {**defaults, **each})
+                for each in ([given] if isinstance(given, dict) else given)
             )
             for key, given in section.items()
         }
@@ -217,15 +250,18 @@ class _RuleReader:
         if unknown := sorted(fields.keys() - _RULE_FIELDS):
             raise RulebookError(f"{where}: unknown {', '.join(unknown)}")
         plain = {name: fields[name] for name in _PLAIN_FIELDS & fields.keys()}
-        plain.setdefault("source", self.source)
+        plain.setdefault("source", self.document.get("source"))
         if not plain.get("code") or not plain["source"]:
             raise RulebookError(f"{where}: a rule needs a code and a source")
+        reaches = self._cited(fields.get("reaches"))
+        if unknown := sorted((reaches or {}).keys() - TARGETS.keys()):
+            raise RulebookError(f"{where}: a target cannot ask {', '.join(unknown)}")
         return Rule(
             key=key,
             basis=Basis(fields.get("basis", Basis.BOTH)),
             severity=Severity(fields.get("severity", Severity.ERROR)),
             constraints={n: self._cited(fields[n]) for n in fields if n in CONSTRAINTS},
-            reaches=self._cited(fields.get("reaches")),
+            reaches=reaches,
             tensors=tensors(fields["tensors"]) if "tensors" in fields else None,
             **plain,
         )

@@ -17,11 +17,14 @@ class Rule:
     """One rule about the records of one key.
 
     ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments and is asked of
-    every record; ``occurs`` is asked of the run: ``once``, ``at_least_once``, or ``{or: key}``.
-    ``reaches`` holds the constraints that at least one record must meet; ``tensors`` the names
-    that the records' metadata must list exactly once each; ``formula`` is CEL over this key's
-    ``value`` and the values of other keys. Where a ``fatal`` rule is broken, the official checker
-    dies (it loads a rule file by the value's name).
+    every record, or with ``first`` of the first alone; ``occurs`` is asked of the run: ``once``,
+    ``at_least_once``, ``{or: key}``, ``{at_least: n}`` or ``{at_most: n}``. ``reaches`` holds the
+    constraints that at least one record must meet; ``tensors`` the names that the records'
+    metadata must list exactly once each; ``formula`` is CEL over this key's ``value``, its
+    ``metadata`` and the values of other keys, and ``nth``: how many records of this key came
+    before, since the last of the key ``nth_since``. A ``reached`` rule asks that, where this
+    record's status is success, the last evaluation reached the target. Where a ``fatal`` rule is
+    broken, the official checker dies (it loads a rule file by the value's name).
     """
 
     code: str
@@ -32,11 +35,14 @@ class Rule:
     message: str | None = None
     needed: str | None = None
     hint: str | None = None
-    occurs: str | Mapping[str, str] | None = None
+    occurs: str | Mapping[str, Any] | None = None
     constraints: Mapping[str, Any] = field(default_factory=dict)
     reaches: Mapping[str, Any] | None = None
     tensors: tuple[str, ...] | None = None
     formula: str | None = None
+    nth_since: str | None = None
+    first: bool = False
+    reached: bool = False
     fatal: bool = False
 
 
@@ -52,6 +58,20 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """Metrics that are logged one a record and judged together, as if in one record ``key``.
+
+    Records of ``of`` whose metadata has ``name`` belong together where their metadata agrees in
+    ``by``; the joint value holds each one's value under its name, and ``by`` itself.
+    """
+
+    key: str
+    of: str
+    by: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """The rules of one benchmark in one round.
 
@@ -64,7 +84,8 @@ class Benchmark:
     target: Mapping[str, Any]
     unit: str
     sections: Mapping[str, Rules]
-    variants: Mapping[str, Mapping[str, Rules]]
+    variants: Mapping[str, Mapping[Any, Rules]]
+    joined: Joined | None = None
 
 
 @dataclass(frozen=True, slots=True)

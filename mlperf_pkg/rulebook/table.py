@@ -6,16 +6,16 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from mlperf_pkg.diagnostics import Basis
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, value_test
-from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, target_test
+from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Benchmark, Rule, Rules
+from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class Check:
 class CompiledRule:
     """A rule with its tests.
 
-    ``in_passing`` says that its formula sees only what was logged before its record, as the
-    official checker does; a formula that only the written rules know sees the whole run.
+    ``in_passing`` says that its formula is asked of every record and sees only what was logged
+    before it, as in the official checker; a formula that only the written rules know sees the
+    final values of the whole run, unless it is about a record's metadata.
     """
 
     rule: Rule
@@ -52,18 +53,24 @@ class KeyRules:
 
 @dataclass(frozen=True, slots=True)
 class RuleTable:
-    """The rules of a run, by key. ``watched`` are the keys whose values formulas need."""
+    """The rules of a run, by key.
+
+    ``watched`` are the other keys whose records are needed: by formulas, or to be ``joined``.
+    """
 
     keys: Mapping[str, KeyRules]
     watched: frozenset[str]
     benchmark: Benchmark | None
+    joined: Joined | None
 
 
 @lru_cache
 def rule_table(
-    usage: str, round_name: str, division: str, benchmark: str, optimizer: str
+    usage: str, round_name: str, division: str, benchmark: str, chosen: frozenset[tuple[str, str]]
 ) -> RuleTable:
     """The rules of a run as it describes itself; layers it names wrongly are left out.
+
+    ``chosen`` holds the keys that choose variants (``opt_name``), each with the run's value.
 
     Raises:
         UserError: the rulebook has no such round.
@@ -74,17 +81,28 @@ def rule_table(
     if found and division:
         layers.append(found.sections[division])
         if division == "closed":
-            layers += [by_value.get(optimizer, {}) for by_value in found.variants.values()]
+            layers += [found.variants.get(key, {}).get(value, {}) for key, value in sorted(chosen)]
     merged = {key: rules for layer in layers for key, rules in layer.items()}
     if benchmark and not found:
         # Its own layer might replace any of these rules, so none but its identity is asked.
         merged = {key: rules for key, rules in merged.items() if key.startswith("submission_")}
-    formulas = [rule.formula for rules in merged.values() for rule in rules if rule.formula]
-    return RuleTable(
-        keys=_compile(merged),
-        watched=frozenset(name for formula in formulas for name in names_in(formula)),
-        benchmark=found,
-    )
+    joined = found.joined if found and division else None
+    return RuleTable(_compile(merged), frozenset(_watched(merged, joined)), found, joined)
+
+
+def _watched(rules: Rules, joined: Joined | None) -> Iterator[str]:
+    """The keys whose values other keys' rules need."""
+    if joined:
+        yield joined.of
+    for rule in (rule for several in rules.values() for rule in several):
+        for formula in (rule.formula, (rule.reaches or {}).get("formula")):
+            yield from names_in(formula) if formula else ()
+        for name in ("after", "before"):
+            yield from rule.constraints.get(name, ())
+        if "same_as" in rule.constraints:
+            yield rule.constraints["same_as"]
+        if rule.nth_since:
+            yield rule.nth_since
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
@@ -102,7 +120,7 @@ def _compiled(rule: Rule) -> CompiledRule:
     return CompiledRule(
         rule=rule,
         checks=tuple(checks),
-        reaches=value_test(rule.reaches) if rule.reaches else None,
+        reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=compile_formula(rule.formula) if rule.formula else None,
-        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL),
+        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL) or of_a_record(rule.formula or ""),
     )
