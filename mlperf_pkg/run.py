@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
+from mlperf_pkg import trace
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.mllog import LogReader, Record, shown
@@ -18,6 +19,7 @@ from mlperf_pkg.rulecheck import RuleChecker
 
 MAX_ALIKE = 10
 _NAMING = ("submission_division", "submission_benchmark")
+_NAMED = ("global_batch_size", "config_filename")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
 
 
@@ -54,7 +56,9 @@ class Run:
     whatever its verdict. ``status`` is that of ``run_stop``; ``converged`` says that it is
     ``success`` and that the target was reached. ``died`` tells why the official compliance
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
-    the first ``submission_*`` values, without that prefix.
+    the first ``submission_*`` values, without that prefix. Copies of one run have the same
+    ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
+    are the different values of ``global_batch_size`` and ``config_filename``, as JSON.
     """
 
     path: str
@@ -68,12 +72,16 @@ class Run:
     minutes: float | None
     official_minutes: float | None
     start_ms: float | None
+    stop_ms: float | None
     status: str | None
     converged: bool
     convergence: Convergence
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
     died: str | None
+    trace: str | None
+    batch_sizes: tuple[str, ...]
+    config_files: tuple[str, ...]
 
     def text(self, name: str) -> str:
         """What the run says of itself under ``submission_<name>``; empty where that is no text."""
@@ -213,6 +221,8 @@ class _Reading:
         self._described: dict[str, Any] = {}
         self._seeds: list[Seed] = []
         self._seeds_unreadable: str | None = None
+        self._trace = trace.Trace()
+        self._named: dict[str, dict[str, None]] = {key: {} for key in _NAMED}
         self._records = 0
         self._died: str | None = None
 
@@ -235,8 +245,12 @@ class _Reading:
         key = record.key
         if self._rules.wants(key):
             self._rules.see(record, reader.line)
+        if key in trace.KEYS:
+            self._trace.see(record)
         if key in ("run_start", "run_stop"):
             self._times.see(record)
+        elif key in self._named:
+            self._named[key][shown(record.value)] = None
         elif key == "seed":
             self._seed(record, reader.line)
         elif key.startswith("submission_"):
@@ -281,12 +295,16 @@ class _Reading:
             minutes=self._times.minutes,
             official_minutes=self._times.official_minutes,
             start_ms=self._times.start_ms,
+            stop_ms=self._times.stop_ms,
             status=self._times.status,
             converged=success and self._rules.reached is not False,
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
             died=self._died or self._rules.died,
+            trace=self._trace.digest,
+            batch_sizes=tuple(self._named["global_batch_size"]),
+            config_files=tuple(self._named["config_filename"]),
         )
 
     def _report(self, finding: Diagnostic) -> None:
