@@ -195,8 +195,13 @@ class _Times:
             self.status = status if isinstance(status, str) else None
 
     @property
+    def backwards(self) -> bool:
+        """Whether the run stopped before it started."""
+        return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
+
+    @property
     def minutes(self) -> float | None:
-        if self.start_ms is None or self.stop_ms is None:
+        if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
             return None
         return (self.stop_ms - self.start_ms) / 60 / 1000
 
@@ -270,6 +275,8 @@ class _Reading:
     def _finish(self) -> None:
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read")
+        if self._times.backwards:
+            self._add("RUN155", "run_stop is earlier than run_start", basis=Basis.RULES)
         if self._times.status not in (None, "success"):
             self._add(
                 "RUN130",
