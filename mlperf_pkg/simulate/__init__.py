@@ -1,10 +1,20 @@
 """Simulated training runs: logs that abide by the rules, from a plan and a seed.
 
-``simulate_run`` gives one log, ``simulate_set`` the runs of a result set. What is known of a
-round, a benchmark or a failure is a row of ``ROUNDS``, ``benchmarks`` or ``FAILURES``.
+``simulate_run`` gives one log, ``simulate_set`` the runs of a result set; ``plans`` has a plan of
+every kind of run. What a run must log is said by the rulebook; how a benchmark trains is a recipe
+of ``benchmarks``, the values of its hyperparameters are rows of ``settings`` where the rules
+leave them free, and a way to fail is a row of ``FAILURES``.
 """
 
-from mlperf_pkg.simulate.plan import DIVISIONS, FAILURES, ROUNDS, RunPlan
+from mlperf_pkg.simulate.plan import FAILURES, IMPOSSIBLE, RunPlan, optimizers, plans
 from mlperf_pkg.simulate.runs import simulate_run, simulate_set
 
-__all__ = ["DIVISIONS", "FAILURES", "ROUNDS", "RunPlan", "simulate_run", "simulate_set"]
+__all__ = [
+    "FAILURES",
+    "IMPOSSIBLE",
+    "RunPlan",
+    "optimizers",
+    "plans",
+    "simulate_run",
+    "simulate_set",
+]
