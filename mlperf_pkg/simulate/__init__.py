@@ -6,13 +6,23 @@ of ``benchmarks``, the values of its hyperparameters are rows of ``settings`` wh
 leave them free, and a way to fail is a row of ``FAILURES``.
 """
 
-from mlperf_pkg.simulate.plan import FAILURES, IMPOSSIBLE, RunPlan, optimizers, plans
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.simulate.plan import (
+    FAILURES,
+    IMPOSSIBLE,
+    RunPlan,
+    newest_round,
+    optimizers,
+    plans,
+)
 from mlperf_pkg.simulate.runs import simulate_run, simulate_set
 
 __all__ = [
+    "DIVISIONS",
     "FAILURES",
     "IMPOSSIBLE",
     "RunPlan",
+    "newest_round",
     "optimizers",
     "plans",
     "simulate_run",

@@ -96,6 +96,19 @@ def plans(system: str, organization: str) -> Iterator[RunPlan]:
                         )
 
 
+def newest_round(usage: str, benchmark: str) -> str:
+    """The newest round that has a benchmark.
+
+    Raises:
+        UserError: none has it.
+    """
+    look_up("usage", usage, usages())
+    several = {name: load_round(usage, name).benchmarks for name in rounds(usage)}
+    known = sorted({each for listed in several.values() for each in listed})
+    look_up(f"benchmark of {usage}", benchmark, known)
+    return [name for name, listed in several.items() if benchmark in listed][-1]
+
+
 def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
     """The optimizers that a run may name, the default first; none where it names none.
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rcp import reference_points
-from mlperf_pkg.simulate import RunPlan, optimizers, plans, simulate_run, simulate_set
+from mlperf_pkg.simulate import RunPlan, newest_round, optimizers, plans, simulate_run, simulate_set
 from tests.simulate.logs import evaluations, positions, reached, records, run_ms, time_of, values
 from tests.simulate.official import official_rcp
 
@@ -154,6 +154,19 @@ def test_more_accelerators_train_faster() -> None:
     times = [run_ms(simulate_run(plan, 1)) for plan in fleets]
     assert times == sorted(times, reverse=True)
     assert times[0] == 200 * 60_000
+
+
+@pytest.mark.parametrize(
+    ("usage", "benchmark", "newest"),
+    [("training", "bert", "5.0"), ("training", "gnmt", "0.7"), ("hpc", "deepcam", "3.0")],
+)
+def test_newest_round(usage: str, benchmark: str, newest: str) -> None:
+    assert newest_round(usage, benchmark) == newest
+
+
+def test_newest_round_of_what_there_is_not() -> None:
+    with pytest.raises(UserError, match=r"unknown benchmark of hpc: 'bert' \(known: cosmoflow"):
+        newest_round("hpc", "bert")
 
 
 def test_default_start_is_in_the_submission_period() -> None:
