@@ -142,7 +142,7 @@ GPT3: Settings = {
     "opt_learning_rate_warmup_steps": lambda known: _from_samples(265 * 1536, _batch(known)),
     "train_samples": 1_574_207_408,
     "eval_samples": 24_567,
-    "init_checkpoint_step": 4000,
+    "init_checkpoint_step": lambda known: _from_samples(4000 * 1536, _batch(known)),
 }
 STABLE_DIFFUSION: Settings = {"train_samples": 6_513_144, "eval_samples": 30_000}
 LLAMA2_70B_LORA: Settings = {

@@ -33,7 +33,7 @@ from mlperf_pkg.simulate.reference import reference
 _SCALING = 0.9
 """N accelerators train N ** 0.9 times as fast as one."""
 
-_BEFORE_SUBMISSION = timedelta(days=18)
+_BEFORE_SUBMISSION = timedelta(weeks=2)
 _PER_NODE = 8
 _FLAWED = {Flaw.MISSING: without_required, Flaw.WRONG: with_wrong}
 _LIFECYCLE = frozenset(

@@ -132,7 +132,7 @@ def test_runs_of_a_set_follow_one_another_with_seeds_of_their_own() -> None:
     times = [[record["time_ms"] for record in records(log)] for log in logs]
     assert len(logs) == 7
     assert all(before[-1] < after[0] for before, after in pairwise(times))
-    assert times[0][0] == 1_651_449_600_000
+    assert times[0][0] == 1_651_795_200_000
     assert len({values(log)["seed"] for log in logs}) == 7
     assert len(set(logs)) == 7
 
@@ -171,7 +171,7 @@ def test_newest_round_of_what_there_is_not() -> None:
 
 def test_default_start_is_in_the_submission_period() -> None:
     first, *_ = records(simulate_run(PLAN, 1))
-    assert first["time_ms"] == 1_651_449_600_000  # 2022-05-02
+    assert first["time_ms"] == 1_651_795_200_000  # 2022-05-06
 
 
 @pytest.mark.parametrize(
