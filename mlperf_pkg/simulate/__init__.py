@@ -1,9 +1,10 @@
 """Simulated training runs: logs that abide by the rules, from a plan and a seed.
 
-``simulate_run`` gives one log, ``simulate_set`` the runs of a result set; ``plans`` has a plan of
-every kind of run. What a run must log is said by the rulebook; how a benchmark trains is a recipe
-of ``benchmarks``, the values of its hyperparameters are rows of ``settings`` where the rules
-leave them free, and a way to fail is a row of ``FAILURES``.
+``simulate_run`` gives one log, ``simulate_set`` the runs of a result set, ``simulate_power`` what
+the power meters of a run log; ``plans`` has a plan of every kind of run. The rulebook says what a
+run must log. How a benchmark trains is a recipe of ``benchmarks``; the values of its
+hyperparameters are rows of ``settings`` where the rules leave them free; a way to fail is a row
+of ``FAILURES``.
 """
 
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -15,6 +16,7 @@ from mlperf_pkg.simulate.plan import (
     optimizers,
     plans,
 )
+from mlperf_pkg.simulate.power import simulate_power
 from mlperf_pkg.simulate.runs import simulate_run, simulate_set
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "newest_round",
     "optimizers",
     "plans",
+    "simulate_power",
     "simulate_run",
     "simulate_set",
 ]
