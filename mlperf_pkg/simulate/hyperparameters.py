@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged, formula_values
@@ -52,16 +53,7 @@ def solve(
     """
     known: dict[str, Value] = {}
     for key in _in_order(list(wanted), rules):
-        asked = rules.get(key)
-        candidates = list(_candidates(key, asked, sources, known))
-        fitting = (value for value in candidates if not broken(key, value, asked, known))
-        try:
-            known[key] = next(fitting)
-        except StopIteration:
-            tried = shown(candidates[0])
-            rule = broken(key, candidates[0], asked, known)
-            code = rule.code if rule else ""
-            raise UserError(f"the rules do not allow {key} {tried} (rule {code})") from None
+        known[key] = _allowed(key, rules.get(key), sources, known)
     return known
 
 
@@ -75,7 +67,7 @@ def broken(
     seen = {name: Logged(1, one, one, True, 1, 1, 0.0) for name, one in known.items()}
     for compiled in asked.rules if asked else ():
         record = Record(key, 0.0, value, metadata_of(asked))
-        if (compiled.in_passing or not official) and not _holds(compiled, record, seen):
+        if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
             return compiled.rule
     return None
 
@@ -83,10 +75,8 @@ def broken(
 def required(rules: KeyedRules, official: bool = False) -> Iterator[str]:
     """The keys that a run must log, with ``official`` as far as the official checker asks it."""
     for key, asked in rules.items():
-        if any(
-            isinstance(each.rule.occurs, str) and (each.in_passing or not official)
-            for each in asked.rules
-        ):
+        asking = (each for each in asked.rules if not official or _is_official(each))
+        if any(isinstance(each.rule.occurs, str) for each in asking):
             yield key
 
 
@@ -117,6 +107,23 @@ def with_wrong(settings: Known, rules: KeyedRules) -> dict[str, Value]:
     ]
     last = choices[-1][0]
     return {**settings, last: next(value for key, value in choices if key == last)}
+
+
+def _is_official(compiled: CompiledRule) -> bool:
+    return compiled.rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+
+
+def _allowed(
+    key: str, asked: KeyRules | None, sources: Sequence[Mapping[str, Setting]], known: Known
+) -> Value:
+    """The first candidate that the rules of the key allow."""
+    refused = []
+    for value in _candidates(key, asked, sources, known):
+        rule = broken(key, value, asked, known)
+        if rule is None:
+            return value
+        refused.append(f"{shown(value)} (rule {rule.code})")
+    raise UserError(f"the rules do not allow {key} {refused[0]}")
 
 
 def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from math import inf
 
 from mlperf_pkg.errors import UserError
@@ -78,22 +79,17 @@ def plans(system: str, organization: str) -> Iterator[RunPlan]:
 
     A kind is a usage, round, benchmark, division and optimizer, without those of ``IMPOSSIBLE``.
     """
-    for usage in usages():
-        for name in rounds(usage):
-            for benchmark in load_round(usage, name).benchmarks:
-                for division in DIVISIONS:
-                    if (usage, name, benchmark, division) in IMPOSSIBLE:
-                        continue
-                    for optimizer in optimizers(usage, name, benchmark) or (None,):
-                        yield RunPlan(
-                            round=name,
-                            benchmark=benchmark,
-                            division=division,
-                            system=system,
-                            organization=organization,
-                            optimizer=optimizer,
-                            usage=usage,
-                        )
+    kinds = (
+        (usage, name, benchmark, division)
+        for usage in usages()
+        for name in rounds(usage)
+        for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS)
+    )
+    for usage, name, benchmark, division in kinds:
+        if (usage, name, benchmark, division) not in IMPOSSIBLE:
+            plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
+            for optimizer in optimizers(usage, name, benchmark) or (None,):
+                yield replace(plan, optimizer=optimizer)
 
 
 def newest_round(usage: str, benchmark: str) -> str:

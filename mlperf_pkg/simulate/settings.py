@@ -156,7 +156,6 @@ LLAMA31_405B: Settings = {
     "opt_base_learning_rate": (
         lambda known: round(8e-5 * _batch(known) / 1152, 8),
         lambda known: 8e-5 * _batch(known) / 1152,
-        lambda known: _batch(known) * 0.00008 / 1152,
     ),
     "opt_end_learning_rate": 8e-07,
     "opt_learning_rate_warmup_steps": lambda known: _from_samples(8000 * 1152, _batch(known)),
