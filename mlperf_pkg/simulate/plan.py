@@ -1,44 +1,48 @@
-"""The plan of a run: its names looked up in the tables, its defaults filled in."""
+"""What can be asked of the simulator: plans of runs, and which of them there are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
 from math import inf
-from typing import TypeVar
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.simulate.benchmarks import BERT, RESNET, RNNT
-from mlperf_pkg.simulate.model import Benchmark, Outcome, Round, Setting, Value
-
-_Row = TypeVar("_Row")
-
-_SCALING = 0.9
-"""N accelerators train N ** 0.9 times as fast as one."""
-
-_BENCHMARKS = {benchmark.name: benchmark for benchmark in (RESNET, BERT, RNNT)}
-
-
-def _midnight_ms(year: int, month: int, day: int) -> int:
-    return int(datetime(year, month, day, tzinfo=UTC).timestamp()) * 1000
-
-
-ROUNDS: Mapping[str, Round] = {
-    "1.0": Round(_midnight_ms(2021, 5, 3), _BENCHMARKS),
-    "1.1": Round(_midnight_ms(2021, 10, 4), _BENCHMARKS),
-    "2.0": Round(_midnight_ms(2022, 5, 2), _BENCHMARKS),
-}
-DIVISIONS = ("closed", "open")
+from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
+from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.simulate.benchmarks import recipe_of
+from mlperf_pkg.simulate.model import Flaw, Outcome, Recipe
 
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
     "diverged": Outcome(status="aborted", length=1.25, gap=0.2),
     "aborted": Outcome(status="aborted", length=0.0, interrupted=True),
+    "missing_key": Outcome(status="success", flaw=Flaw.MISSING),
+    "wrong_value": Outcome(status="success", flaw=Flaw.WRONG),
+    "no_run_stop": Outcome(status=None),
+    "truncated": Outcome(status="success", written=0.8),
 }
 """``diverged``: the metric stalls short of the target and the run is given up a quarter later than
-it should have converged. ``aborted``: it is stopped before its first evaluation."""
+it should have converged. ``aborted``: it is stopped before its first evaluation. ``missing_key``
+and ``wrong_value``: it converges, but a hyperparameter is not logged or is outside its rule.
+``no_run_stop``: it converges and never logs its end. ``truncated``: the file ends in the middle
+of a record."""
+
+_NO_FILE = "it has no rule file for them, and dies"
+_NOT_LISTED = "its list of benchmarks lacks this one"
+_BELOW_ONE = "it asks for a log perplexity below 1.0, where the Closed target is 3.3"
+
+IMPOSSIBLE: Mapping[tuple[str, str, str, str], str] = {
+    ("training", "3.0", "gpt3", "open"): _NO_FILE,
+    ("training", "3.1", "gpt3", "open"): _NO_FILE,
+    ("training", "4.0", "llama2_70b_lora", "open"): _NOT_LISTED,
+    ("training", "4.1", "llama2_70b_lora", "open"): _NOT_LISTED,
+    ("training", "5.1", "llama31_8b", "open"): _BELOW_ONE,
+    ("training", "6.0", "llama31_8b", "open"): _BELOW_ONE,
+    ("training", "6.1", "llama31_8b", "open"): _BELOW_ONE,
+}
+"""Usage, round, benchmark and division of which the official checker accepts no log, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class RunPlan:
     result can pass the RCP test. ``optimizer`` is the benchmark's first by default (resnet:
     ``lars``, or ``sgd``). ``failure`` is one of ``FAILURES``, or None. ``start_ms`` is the time of
     the first record in milliseconds since the epoch, by default within the round's submission
-    period.
+    period. ``usage`` is ``training`` or ``hpc``.
     """
 
     round: str
@@ -67,63 +71,74 @@ class RunPlan:
     optimizer: str | None = None
     failure: str | None = None
     start_ms: int | None = None
+    usage: str = "training"
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """A plan whose names are looked up and whose defaults are filled in.
+def plans(system: str, organization: str) -> Iterator[RunPlan]:
+    """One plan of every kind of run that there is, in the order of the rulebook.
 
-    ``optimizer`` names the optimizer; ``reference`` is the reference convergence point whose runs
-    this one is like.
+    A kind is a usage, round, benchmark, division and optimizer, without those of ``IMPOSSIBLE``.
     """
-
-    plan: RunPlan
-    benchmark: Benchmark
-    optimizer: str
-    outcome: Outcome
-    reference: ReferencePoint
-    batch_size: int
-    minutes: float
-    start_ms: int
-
-    def settings(self) -> dict[str, Value]:
-        """Every hyperparameter to log, in order, at this run's batch size."""
-        several: dict[str, Setting] = {
-            "global_batch_size": self.batch_size,
-            **self.benchmark.settings,
-            "opt_name": self.optimizer,
-            **self.benchmark.optimizers[self.optimizer],
-        }
-        return {
-            key: setting(self.batch_size) if callable(setting) else setting
-            for key, setting in several.items()
-        }
+    kinds = (
+        (usage, name, benchmark, division)
+        for usage in usages()
+        for name in rounds(usage)
+        for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS)
+    )
+    for usage, name, benchmark, division in kinds:
+        if (usage, name, benchmark, division) not in IMPOSSIBLE:
+            plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
+            for optimizer in optimizers(usage, name, benchmark) or (None,):
+                yield replace(plan, optimizer=optimizer)
 
 
-def resolve(plan: RunPlan) -> Setup:
-    """Look up the names of ``plan`` and fill in its defaults.
+def newest_round(usage: str, benchmark: str) -> str:
+    """The newest round that has a benchmark.
 
     Raises:
-        UserError: an unknown round, benchmark, division, optimizer or failure, or a number that
-            is not positive.
+        UserError: none has it.
     """
-    this_round = _look_up("round", plan.round, ROUNDS)
-    benchmark = _look_up(f"benchmark of round {plan.round}", plan.benchmark, this_round.benchmarks)
-    _look_up("division", plan.division, dict.fromkeys(DIVISIONS))
-    for name in ("minutes", "accelerators", "batch_size"):
-        require_positive(name, getattr(plan, name))
-    points = _points(plan.round, benchmark)
-    batch_size = plan.batch_size or _usual_batch_size(points, benchmark, plan.accelerators)
-    return Setup(
-        plan=plan,
-        benchmark=benchmark,
-        optimizer=_optimizer(plan, benchmark),
-        outcome=_outcome(plan),
-        reference=_reference(points, batch_size),
-        batch_size=batch_size,
-        minutes=plan.minutes or benchmark.accelerator_minutes / plan.accelerators**_SCALING,
-        start_ms=this_round.start_ms if plan.start_ms is None else plan.start_ms,
-    )
+    look_up("usage", usage, usages())
+    several = {name: load_round(usage, name).benchmarks for name in rounds(usage)}
+    known = sorted({each for listed in several.values() for each in listed})
+    look_up(f"benchmark of {usage}", benchmark, known)
+    return [name for name, listed in several.items() if benchmark in listed][-1]
+
+
+def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
+    """The optimizers that a run may name, the default first; none where it names none.
+
+    Raises:
+        UserError: the rulebook or the simulator does not have the benchmark.
+    """
+    _, recipe = find_benchmark(usage, round_name, benchmark)
+    rules = rule_table(usage, round_name, "closed", benchmark, frozenset()).keys.get("opt_name")
+    asked = rules.rules[0].rule.constraints if rules else {}
+    allowed = asked.get("one_of") or [asked["equals"]] if asked else recipe.optimizers
+    listed = [name for name in recipe.optimizers if name in allowed]
+    return tuple(dict.fromkeys([*listed, *allowed]))
+
+
+def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchmark, Recipe]:
+    """The rules and the recipe of a benchmark.
+
+    Raises:
+        UserError: the rulebook or the simulator does not have it.
+    """
+    look_up("usage", usage, usages())
+    look_up("round", round_name, rounds(usage))
+    look_up(f"benchmark of round {round_name}", benchmark, load_round(usage, round_name).benchmarks)
+    found, recipe = load_benchmark(usage, round_name, benchmark), recipe_of(benchmark, round_name)
+    if not found or not recipe:
+        missing = "simulator has no recipe" if found else "rulebook has no rules"
+        raise UserError(f"the {missing} for {benchmark} of round {round_name}")
+    return found, recipe
+
+
+def look_up(kind: str, name: str, known: Collection[str]) -> None:
+    """Raise UserError where ``name`` is not among the ``known`` ones."""
+    if name not in known:
+        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(known)})")
 
 
 def require_positive(name: str, number: float | None) -> None:
@@ -132,41 +147,20 @@ def require_positive(name: str, number: float | None) -> None:
         raise UserError(f"{name} must be a positive number, not {number}")
 
 
-def _look_up(kind: str, name: str, table: Mapping[str, _Row]) -> _Row:
-    if name not in table:
-        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(table)})")
-    return table[name]
-
-
-def _optimizer(plan: RunPlan, benchmark: Benchmark) -> str:
-    if plan.optimizer is None:
-        return next(iter(benchmark.optimizers))
-    _look_up(f"optimizer of {benchmark.name}", plan.optimizer, benchmark.optimizers)
-    return plan.optimizer
-
-
-def _outcome(plan: RunPlan) -> Outcome:
-    return SUCCESS if plan.failure is None else _look_up("failure", plan.failure, FAILURES)
-
-
-def _points(round_name: str, benchmark: Benchmark) -> Sequence[ReferencePoint]:
-    ruleset = f"{round_name}.0"
-    return prune(
-        reference_points(
-            "training", ruleset, benchmark.name, runs=benchmark.runs, drop=benchmark.drop
+def require_sound(plan: RunPlan) -> None:
+    """Raise UserError where a name of ``plan`` is unknown or a number is not positive."""
+    find_benchmark(plan.usage, plan.round, plan.benchmark)
+    look_up("division", plan.division, DIVISIONS)
+    if plan.optimizer is not None:
+        known = optimizers(plan.usage, plan.round, plan.benchmark)
+        look_up(f"optimizer of {plan.benchmark}", plan.optimizer, known)
+    if plan.failure is not None:
+        look_up("failure", plan.failure, FAILURES)
+    for name in ("minutes", "accelerators", "batch_size"):
+        require_positive(name, getattr(plan, name))
+    reason = IMPOSSIBLE.get((plan.usage, plan.round, plan.benchmark, plan.division))
+    if reason:
+        raise UserError(
+            f"the official checker accepts no {plan.division} run of {plan.benchmark}"
+            f" in round {plan.round}: {reason}"
         )
-    )
-
-
-def _usual_batch_size(
-    points: Sequence[ReferencePoint], benchmark: Benchmark, accelerators: int
-) -> int:
-    wanted = accelerators * benchmark.samples_per_accelerator
-    return min((int(point.batch_size) for point in points), key=lambda size: abs(size - wanted))
-
-
-def _reference(points: Sequence[ReferencePoint], batch_size: int) -> ReferencePoint:
-    """The slower of the points on either side of ``batch_size``: no interpolation is slower."""
-    below = [point for point in points if point.batch_size <= batch_size]
-    above = [point for point in points if point.batch_size >= batch_size]
-    return max([*below[-1:], *above[:1]], key=lambda point: point.mean)

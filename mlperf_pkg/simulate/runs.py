@@ -7,7 +7,8 @@ from random import Random
 from statistics import fmean
 
 from mlperf_pkg.simulate.convergence import converged_at, draw_course
-from mlperf_pkg.simulate.plan import RunPlan, Setup, require_positive, resolve
+from mlperf_pkg.simulate.plan import RunPlan, require_positive
+from mlperf_pkg.simulate.setup import Setup, resolve
 from mlperf_pkg.simulate.trace import Event, initialisation, place, training
 from mlperf_pkg.simulate.writer import write
 
@@ -24,9 +25,10 @@ def simulate_run(plan: RunPlan, seed: int) -> bytes:
     of the plan, to the millisecond; after a failure it stops early or late, at the same pace.
 
     Raises:
-        UserError: the plan names what is not known, or has a number that is not positive.
+        UserError: as ``setup.resolve``: the plan asks for what there is not.
     """
-    return write(_timeline(resolve(plan), seed))
+    setup = resolve(plan)
+    return write(_timeline(setup, seed), setup.outcome.written)
 
 
 def simulate_set(plan: RunPlan, seed: int, runs: int | None = None) -> list[bytes]:
@@ -41,13 +43,13 @@ def simulate_set(plan: RunPlan, seed: int, runs: int | None = None) -> list[byte
     """
     require_positive("runs", runs)
     setup, rng = resolve(plan), _dice(seed)
-    seeds = rng.sample(range(2**31), runs or setup.benchmark.runs)
+    seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
     lengths = [converged_at(setup, _dice(each)) * rng.uniform(*_PACE) for each in seeds]
     logs, start_ms = [], setup.start_ms
     for run_seed, length in zip(seeds, lengths, strict=True):
         minutes = setup.minutes * length / fmean(lengths)
         timeline = _timeline(replace(setup, minutes=minutes, start_ms=start_ms), run_seed)
-        logs.append(write(timeline))
+        logs.append(write(timeline, setup.outcome.written))
         start_ms = timeline[-1][0] + rng.randint(*_PAUSE_MS)
     return logs
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import accumulate
 from random import Random
 
-import yaml
-
-from mlperf_pkg.braces import expand_braces
-from mlperf_pkg.resources import data_folder
-from mlperf_pkg.simulate.convergence import Course
-from mlperf_pkg.simulate.model import Benchmark, Value
-from mlperf_pkg.simulate.plan import Setup
+from mlperf_pkg.simulate.convergence import Course, laps
+from mlperf_pkg.simulate.hyperparameters import metadata_of
+from mlperf_pkg.simulate.model import Value
+from mlperf_pkg.simulate.setup import Setup
 
 _EVALUATION = 0.02
 """Time that an evaluation takes, relative to the training since the one before."""
+
+_STAGING = 0.01
+"""Time that the copying of data takes, relative to the training up to the last evaluation."""
 
 _JITTER = 0.02
 
@@ -27,7 +26,7 @@ class Event:
     """One record to be logged, and the time since the one before, in any unit of its phase."""
 
     key: str
-    value: Value | None = None
+    value: Value = None
     metadata: Mapping[str, Value] = field(default_factory=dict)
     after: float = 0.0
 
@@ -36,10 +35,10 @@ def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
     """Everything before the clock starts, from the submission's identity to ``init_stop``."""
     yield from _identity(setup)
     yield Event("init_start")
-    for key, value in setup.settings().items():
-        yield Event(key, value, after=rng.random())
+    for key, value in setup.settings.items():
+        yield Event(key, value, metadata_of(setup.rules.get(key)), after=rng.random())
     yield Event("seed", seed, after=rng.random())
-    for tensor in _tensors(setup.benchmark.name):
+    for tensor in _tensors(setup):
         yield Event("weights_initialization", metadata={"tensor": tensor}, after=rng.random())
     yield Event("cache_clear", True, after=rng.random())
     yield Event("init_stop", after=rng.random())
@@ -48,13 +47,17 @@ def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
 def training(setup: Setup, course: Course, rng: Random) -> Iterator[Event]:
     """The timed part, from ``run_start`` to ``run_stop``."""
     yield Event("run_start")
-    last = 0
-    for point, metric in course.evaluations:
-        yield from _block(setup.benchmark, last, point, metric, rng)
+    if "staging_start" in setup.demanded:
+        yield Event("staging_start")
+        yield Event("staging_stop", after=_STAGING * course.upcoming)
+    last: float = 0
+    for point, metrics in course.evaluations:
+        yield from _block(setup, last, point, metrics, rng)
         last = point
     if course.overrun:
-        yield from _unfinished(setup.benchmark.laps(last, course.upcoming))
-    yield Event("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
+        yield from _unfinished(setup, last, course.upcoming)
+    if setup.outcome.status:
+        yield Event("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
 
 
 def place(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tuple[int, Event]]:
@@ -71,37 +74,68 @@ def _identity(setup: Setup) -> Iterator[Event]:
     yield Event("submission_division", setup.plan.division)
     yield Event("submission_org", setup.plan.organization)
     yield Event("submission_platform", setup.plan.system)
-    yield Event("submission_status", "onprem")
+    if "submission_status" in setup.demanded:
+        yield Event("submission_status", "onprem")
 
 
-@cache
-def _tensors(name: str) -> tuple[str, ...]:
-    patterns = yaml.safe_load((data_folder("rules") / "tensors.yaml").read_text(encoding="utf-8"))
-    return tuple(tensor for pattern in patterns[name] for tensor in expand_braces(pattern))
+def _tensors(setup: Setup) -> Sequence[str]:
+    asked = setup.rules.get("weights_initialization")
+    return (asked.rules[0].rule.tensors or ()) if asked else ()
 
 
 def _block(
-    benchmark: Benchmark, last: int, point: int, metric: float, rng: Random
+    setup: Setup, last: float, point: float, metrics: Mapping[str, float], rng: Random
 ) -> Iterator[Event]:
     """The training between two evaluations, then the second of them."""
-    laps, units = benchmark.laps(last, point), point - last
-    yield _block_start(laps)
-    for lap in laps:
-        share = rng.uniform(1 - _JITTER, 1 + _JITTER) / len(laps)
+    stretches, units = laps(setup, last, point), point - last
+    trained = [units * _jitter(rng) / len(stretches) for _ in stretches]
+    yield Event("block_start", metadata=_block_start(setup, last, point))
+    for lap, after in zip(stretches, trained, strict=True):
         yield Event("epoch_start", metadata={"epoch_num": lap})
-        yield Event("epoch_stop", metadata={"epoch_num": lap}, after=units * share)
-    yield Event("eval_start", metadata={"epoch_num": point})
-    yield Event("eval_accuracy", metric, metadata={"epoch_num": point}, after=units * _EVALUATION)
-    yield Event("eval_stop", metadata={"epoch_num": point})
-    yield Event("block_stop", metadata={"first_epoch_num": laps[0]})
+        for key, value in setup.recipe.lap_records.items():
+            yield Event(key, value, {"epoch_num": lap})
+        yield Event("epoch_stop", metadata={"epoch_num": lap}, after=after)
+    position = {setup.position: point}
+    yield Event("eval_start", metadata=position, after=0 if trained else units * _jitter(rng))
+    yield from _results(setup, point, metrics, after=units * _EVALUATION)
+    yield Event("eval_stop", metadata=position)
+    yield Event("block_stop", metadata=_block_stop(setup, last, point))
 
 
-def _unfinished(laps: Sequence[int]) -> Iterator[Event]:
+def _jitter(rng: Random) -> float:
+    return rng.uniform(1 - _JITTER, 1 + _JITTER)
+
+
+def _results(
+    setup: Setup, point: float, metrics: Mapping[str, float], after: float
+) -> Iterator[Event]:
+    """An evaluation's records: of each metric where they are joined later, else one of all."""
+    joined = setup.benchmark.joined
+    for key in setup.metrics:
+        asked = dict.fromkeys(metadata_of(setup.demanded.get(key)), point)
+        metadata = {setup.position: point, **asked}
+        if joined:
+            for name, value in metrics.items():
+                yield Event(key, value, {**metadata, joined.name: name}, after / len(metrics))
+        else:
+            yield Event(key, metrics.get("", metrics), metadata, after / len(setup.metrics))
+
+
+def _unfinished(setup: Setup, last: float, point: float) -> Iterator[Event]:
     """Training that has begun and does not end."""
-    yield _block_start(laps)
-    yield Event("epoch_start", metadata={"epoch_num": laps[0]})
+    yield Event("block_start", metadata=_block_start(setup, last, point))
+    for lap in laps(setup, last, point)[:1]:
+        yield Event("epoch_start", metadata={"epoch_num": lap})
 
 
-def _block_start(laps: Sequence[int]) -> Event:
-    metadata: dict[str, Value] = {"first_epoch_num": laps[0], "epoch_count": len(laps)}
-    return Event("block_start", metadata=metadata)
+def _block_start(setup: Setup, last: float, point: float) -> dict[str, Value]:
+    if setup.position != "epoch_num":
+        return {setup.position: last}
+    count = len(laps(setup, last, point)) or max(1, round(point - last))
+    return {**_block_stop(setup, last, point), "epoch_count": count}
+
+
+def _block_stop(setup: Setup, last: float, point: float) -> dict[str, Value]:
+    if setup.position != "epoch_num":
+        return {setup.position: point}
+    return {"first_epoch_num": next(iter(laps(setup, last, point)), last)}

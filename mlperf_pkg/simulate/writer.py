@@ -29,8 +29,10 @@ class _Transcript(logging.Logger):
         self.lines.append(f"{msg}\n")
 
 
-def write(timeline: Iterable[tuple[int, Event]]) -> bytes:
+def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
     """The log that holds these events at these times, in milliseconds since the epoch.
+
+    Where ``written`` is less than 1, that part of the records, and half of the next one.
 
     Raises:
         ValueError: a value that JSON cannot hold.
@@ -39,7 +41,9 @@ def write(timeline: Iterable[tuple[int, Event]]) -> bytes:
     logger = MLLogger(transcript, root_dir=_ROOT)
     for time_ms, event in timeline:
         _record(logger, time_ms, event)
-    return "".join(transcript.lines).encode("ascii")
+    whole = int(len(transcript.lines) * written)
+    cut = "".join(line[: len(line) // 2] for line in transcript.lines[whole : whole + 1])
+    return ("".join(transcript.lines[:whole]) + cut).encode("ascii")
 
 
 def _record(logger: MLLogger, time_ms: int, event: Event) -> None:

@@ -1,0 +1,61 @@
+"""What the tests read from simulated logs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mlperf_pkg.rulebook.constraints import holds
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.simulate import RunPlan
+
+
+def records(log: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line.removeprefix(":::MLLOG ")) for line in log.decode().splitlines()]
+
+
+def values(log: bytes) -> dict[str, Any]:
+    return {record["key"]: record["value"] for record in records(log)}
+
+
+def time_of(log: bytes, key: str) -> int:
+    return next(int(record["time_ms"]) for record in records(log) if record["key"] == key)
+
+
+def run_ms(log: bytes) -> int:
+    return time_of(log, "run_stop") - time_of(log, "run_start")
+
+
+def evaluations(log: bytes) -> list[tuple[int, float]]:
+    """Of a benchmark that counts in ``epoch_num`` and logs its metric as ``eval_accuracy``."""
+    return [
+        (record["metadata"]["epoch_num"], record["value"])
+        for record in records(log)
+        if record["key"] == "eval_accuracy"
+    ]
+
+
+def positions(log: bytes) -> list[float]:
+    """Of each record of a metric, in whatever unit it counts."""
+    return [_position(record) for record in _results(log)]
+
+
+def reached(log: bytes, plan: RunPlan) -> list[bool]:
+    """Whether the target is reached, for each evaluation."""
+    found: dict[float, Any] = {}
+    for record in _results(log):
+        name = record["metadata"].get("metric")
+        at = _position(record)
+        found[at] = found.get(at, {}) | {name: record["value"]} if name else record["value"]
+    benchmark = load_benchmark(plan.usage, plan.round, plan.benchmark)
+    assert benchmark
+    return [holds(value, benchmark.target) for value in found.values()]
+
+
+def _results(log: bytes) -> list[dict[str, Any]]:
+    return [record for record in records(log) if record["key"] in ("eval_accuracy", "eval_error")]
+
+
+def _position(record: dict[str, Any]) -> float:
+    units = ("samples_count", "step_num", "epoch_num")
+    return next(float(record["metadata"][unit]) for unit in units if unit in record["metadata"])
