@@ -9,11 +9,13 @@ from pathlib import Path, PurePath
 import click
 
 from mlperf_pkg.checks.systems import check_system
+from mlperf_pkg.cli import options
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
 from mlperf_pkg.files import write_whole
 from mlperf_pkg.resources import data_folder
-from mlperf_pkg.simulate import DIVISIONS, FAILURES, ROUNDS, RunPlan, simulate_set
+from mlperf_pkg.rulebook.load import usages
+from mlperf_pkg.simulate import DIVISIONS, FAILURES, RunPlan, newest_round, simulate_set
 
 _LAYOUTS = {
     "flat": "{plan.system}_{plan.benchmark}_{number}.log",
@@ -27,13 +29,13 @@ _LAYOUTS = {
 @click.option("--system", required=True, metavar="ID", help="The system's id.")
 @click.option("--submitter", required=True, metavar="ORG", help="The submitting organisation.")
 @click.option(
-    "--round",
-    "round_",
-    type=click.Choice(list(ROUNDS)),
-    default=list(ROUNDS)[-1],
+    "--usage",
+    type=click.Choice(usages()),
+    default="training",
     show_default=True,
-    help="The round.",
+    help="MLPerf Training or HPC.",
 )
+@options.round_option("The round, such as 2.0; by default the newest with the benchmark.")
 @click.option(
     "--division",
     type=click.Choice(DIVISIONS),
@@ -71,7 +73,8 @@ def command(
     benchmark: str,
     system: str,
     submitter: str,
-    round_: str,
+    usage: str,
+    round_: str | None,
     division: str,
     runs: int | None,
     seed: int,
@@ -94,8 +97,10 @@ def command(
       mlperf-pkg simulate logs --round 1.1 --benchmark resnet --system dgx-a100 \\
           --submitter ACME --runs 3 --minutes 27.5 --failure diverged
     """
+    name = round_ or newest_round(usage, benchmark)
     plan = RunPlan(
-        round=round_,
+        usage=usage,
+        round=name,
         benchmark=benchmark,
         division=division,
         system=_file_name(system),
@@ -103,7 +108,7 @@ def command(
         minutes=minutes,
         optimizer=optimizer,
     )
-    if number := accelerators or _known_accelerators(system, round_):
+    if number := accelerators or _known_accelerators(system, name):
         plan = replace(plan, accelerators=number)
     logs = _simulated(plan, seed, runs, failure)
     names = [_LAYOUTS[layout].format(plan=plan, number=at) for at in range(len(logs))]

@@ -71,7 +71,7 @@ def test_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(resnet_workspace(tmp_path))
     result = call("build")
     first, of_set, built, tables, empty, *table = result.stdout.splitlines()
-    assert first.startswith("training 2.0, Graphcore (resnet run of 2022-05-02: first round")
+    assert first.startswith("training 2.0, Graphcore (resnet run of 2022-05-06: first round")
     assert re.fullmatch(
         r"  bow-pod16/resnet  closed +5/5 runs +20\.0\d\d minutes, by submission_platform", of_set
     )

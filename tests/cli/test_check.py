@@ -42,7 +42,7 @@ def test_errors(folder: Path) -> None:
 def test_a_submission(tmp_path: Path) -> None:
     result = call("check", write_submission(tmp_path))
     assert result.exit_code == 0
-    assert "bow-pod16 (closed)\n  resnet      5/5   20.0" in result.stdout
+    assert "bow-pod16 (closed)\n  resnet      5/5   19.5" in result.stdout
 
 
 def test_a_single_log(folder: Path) -> None:

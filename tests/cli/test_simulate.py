@@ -93,7 +93,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--benchmark", "resnt"], "unknown benchmark of round 2.0: 'resnt' (known: resnet"),
+        (["--benchmark", "resnt"], "unknown benchmark of training: 'resnt' (known: bert"),
         (["--system", "../x"], "--system '../x' cannot be a file's name"),
         (["--system", ".x"], "--system '.x' cannot be a file's name"),
         (["--system", ""], "--system '' cannot be a file's name"),

@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 
-from mlperf_pkg.simulate import DIVISIONS, ROUNDS, RunPlan, simulate_run
+from mlperf_pkg.simulate import plans, simulate_run
 from tests.corpus import corpus_folder
 from tests.rulelogs import cases, passing_log, to_bytes
 
@@ -47,10 +46,9 @@ def _of_rules() -> Iterator[Seed]:
 
 
 def _simulated() -> Iterator[Seed]:
-    for name, benchmark, division in product(ROUNDS, ("resnet", "bert", "rnnt"), DIVISIONS):
-        log = simulate_run(RunPlan(name, benchmark, division, "box16", "Example Org"), seed=1)
-        title = f"simulated {name} {benchmark} {division}"
-        yield Seed(title, "training", name, _thinned(log.splitlines()))
+    for plan in plans("box16", "Example Org"):
+        title = f"simulated {plan.usage} {plan.round} {plan.benchmark} {plan.division}"
+        yield Seed(title, plan.usage, plan.round, _thinned(simulate_run(plan, seed=1).splitlines()))
 
 
 def _published() -> Iterator[Seed]:
