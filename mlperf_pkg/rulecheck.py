@@ -63,7 +63,7 @@ class RuleChecker:
             self._break_check(compiled.rule, broken, record, line)
         else:
             self._check_more(compiled, record, line)
-        if compiled.reaches:
+        if compiled.reaches and not self.died:
             self._reach(compiled, record, line)
 
     def _holds(self, check: Check, record: Record) -> bool:
@@ -91,7 +91,7 @@ class RuleChecker:
             official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
             if not _true(compiled.formula, values, without_answer=not official):
                 self._refused.append((compiled, values, line))
-        if rule.reached and self._last_evaluation is False and _success(record):
+        if rule.reached and self._met and self._last_evaluation is False and _success(record):
             self._break(rule, line, None, "the target reached")
 
     def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
@@ -115,8 +115,10 @@ class RuleChecker:
             if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
+            self._met.add(compiled.rule.code)  # it is reported here
             self._die(f"line {line}: {type(error).__name__}: {error}")
-            self._break(compiled.rule, line, record.value, "a number")
+            needed = needed_in_words(compiled.rule.reaches or {})
+            self._break(compiled.rule, line, record.value, needed)
 
     def _join(self, joiner: Joiner, record: Record, line: int) -> None:
         try:
@@ -148,7 +150,7 @@ class RuleChecker:
     def reached(self) -> bool | None:
         """Whether every target was met by some record; None where there is none to meet."""
         asked = [each.rule.code for _, each in self._rules() if each.reaches]
-        return all(code in self._met for code in asked) if asked else None
+        return not self.died and all(code in self._met for code in asked) if asked else None
 
     def finish(self, success: bool, unofficial: Iterable[str]) -> None:
         """Ask what only the whole log can answer.

@@ -73,7 +73,9 @@ def test_a_benchmark_called_common(tmp_path: Path) -> None:
     file.write_bytes(to_bytes(log))
     command = [sys.executable, "-m", "mlperf_logging.compliance_checker", "--ruleset", "2.0.0"]
     with pytest.raises(subprocess.TimeoutExpired):
-        subprocess.run([*command, str(file)], timeout=2, check=False, capture_output=True)
+        subprocess.run(
+            [*command, str(file)], timeout=2, check=False, capture_output=True, cwd=tmp_path
+        )
     assert ("RUN119", Basis.BOTH) in _errors(read(to_bytes(log), "training", "2.0"))
 
 
