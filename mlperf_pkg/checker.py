@@ -16,6 +16,7 @@ from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -167,14 +168,8 @@ def _judge(plan: _Plan, runs: dict[str, Run]) -> _Judged:
 
 def _judge_submission(plan: _Plan, submission: Submission, runs: dict[str, Run]) -> _Judged:
     if plan.round is None:
-        message = "no result set: nothing was checked"
-        finding = Diagnostic(
-            code="TREE101",
-            message=message,
-            path=submission.place.label or ".",
-            source="submission_rules, Structure",
-        )
-        return _Judged(plan, verdicts_of([finding]), (), (), (finding,))
+        alone = tuple(check_tree(submission))
+        return _Judged(plan, verdicts_of(alone), (), (), alone)
     systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
     by_id = {system.id: system for system in systems}
     sets = tuple(
@@ -186,11 +181,13 @@ def _judge_submission(plan: _Plan, submission: Submission, runs: dict[str, Run])
                 rules=load_benchmark(plan.usage, plan.round, files.benchmark),
                 submitter=submission.name,
                 system=by_id.get(files.system or ""),
+                code=submission.code,
             )
         )
         for files in submission.result_sets
     )
     findings = [finding for system in systems for finding in system.findings]
+    findings += check_tree(submission)
     verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
     findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
     return _Judged(plan, verdict, systems, sets, tuple(findings))

@@ -33,6 +33,7 @@ class RuleChecker:
         self._report = report
         self._seen: dict[str, Logged] = {}
         self._met: set[str] = set()
+        self._incomparable: set[str] = set()
         self._last_evaluation: bool | None = None
         self._tensors: list[Any] = []
         self._series: dict[str, tuple[int, int]] = {}
@@ -66,7 +67,7 @@ class RuleChecker:
         else:
             if compiled.asks_more:
                 self._check_more(compiled, record, line)
-        if compiled.reaches and not self.died:
+        if compiled.reaches:
             self._reach(compiled, record, line)
 
     def _holds(self, check: Check, record: Record) -> bool:
@@ -119,10 +120,11 @@ class RuleChecker:
             if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
-            self._met.add(compiled.rule.code)  # it is reported here
             self._die(f"line {line}: {type(error).__name__}: {error}")
-            needed = needed_in_words(compiled.rule.reaches or {})
-            self._break(compiled.rule, line, record.value, needed)
+            if compiled.rule.code not in self._incomparable:
+                self._incomparable.add(compiled.rule.code)  # once is enough
+                needed = needed_in_words(compiled.rule.reaches or {})
+                self._break(compiled.rule, line, record.value, needed)
 
     def _join(self, joiner: Joiner, record: Record, line: int) -> None:
         try:
@@ -202,7 +204,7 @@ class RuleChecker:
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
-        if compiled.reaches and rule.code not in self._met:
+        if compiled.reaches and rule.code not in self._met | self._incomparable:
             self._missed(rule, logged, success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, rule.tensors)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
+from mlperf_pkg import trace
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.mllog import LogReader, Record, shown
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -18,6 +19,7 @@ from mlperf_pkg.rulecheck import RuleChecker
 
 MAX_ALIKE = 10
 _NAMING = ("submission_division", "submission_benchmark")
+_NAMED = ("global_batch_size", "config_filename")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
 
 
@@ -54,7 +56,9 @@ class Run:
     whatever its verdict. ``status`` is that of ``run_stop``; ``converged`` says that it is
     ``success`` and that the target was reached. ``died`` tells why the official compliance
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
-    the first ``submission_*`` values, without that prefix.
+    the first ``submission_*`` values, without that prefix. Copies of one run have the same
+    ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
+    are the different values of ``global_batch_size`` and ``config_filename``, as JSON.
     """
 
     path: str
@@ -68,12 +72,16 @@ class Run:
     minutes: float | None
     official_minutes: float | None
     start_ms: float | None
+    stop_ms: float | None
     status: str | None
     converged: bool
     convergence: Convergence
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
     died: str | None
+    trace: str | None
+    batch_sizes: tuple[str, ...]
+    config_files: tuple[str, ...]
 
     def text(self, name: str) -> str:
         """What the run says of itself under ``submission_<name>``; empty where that is no text."""
@@ -187,8 +195,13 @@ class _Times:
             self.status = status if isinstance(status, str) else None
 
     @property
+    def backwards(self) -> bool:
+        """Whether the run stopped before it started."""
+        return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
+
+    @property
     def minutes(self) -> float | None:
-        if self.start_ms is None or self.stop_ms is None:
+        if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
             return None
         return (self.stop_ms - self.start_ms) / 60 / 1000
 
@@ -205,7 +218,6 @@ class _Reading:
     def __init__(self, log: LogFile, identity: _Identity, table: RuleTable) -> None:
         self._log = log
         self._identity = identity
-        self._covered = table.benchmark is not None
         self._findings: list[Diagnostic] = []
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
         self._rules = RuleChecker(table, log.path, self._report)
@@ -214,6 +226,8 @@ class _Reading:
         self._described: dict[str, Any] = {}
         self._seeds: list[Seed] = []
         self._seeds_unreadable: str | None = None
+        self._trace = trace.Trace()
+        self._named: dict[str, dict[str, None]] = {key: {} for key in _NAMED}
         self._records = 0
         self._died: str | None = None
 
@@ -237,8 +251,12 @@ class _Reading:
         key = record.key
         if self._rules.wants(key):
             self._rules.see(record, reader.line)
+        if key in trace.KEYS:
+            self._trace.see(record)
         if key in ("run_start", "run_stop"):
             self._times.see(record)
+        elif key in self._named:
+            self._named[key][shown(record.value)] = None
         elif key == "seed":
             self._seed(record, reader.line)
         elif key.startswith("submission_"):
@@ -258,15 +276,8 @@ class _Reading:
     def _finish(self) -> None:
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read")
-        if not self._covered and self._identity.text("submission_benchmark"):
-            named = shown(self._identity.text("submission_benchmark"))
-            self._add(
-                "LOG120",
-                f"the rulebook has no rules for {named} in round {self._identity.round}:"
-                " its hyperparameters and target are not checked",
-                severity=Severity.WARNING,
-                basis=Basis.ADVICE,
-            )
+        if self._times.backwards:
+            self._add("RUN155", "run_stop is earlier than run_start", basis=Basis.RULES)
         if self._times.status not in (None, "success"):
             self._add(
                 "RUN130",
@@ -279,9 +290,6 @@ class _Reading:
 
     def run(self) -> Run:
         """What the pass has found."""
-        verdicts = verdicts_of(self._findings)
-        if not self._covered:
-            verdicts = Verdicts(_unless_failed(verdicts.official), _unless_failed(verdicts.rules))
         success = self._times.status == "success"
         return Run(
             path=self._log.path,
@@ -291,16 +299,20 @@ class _Reading:
             records=self._records,
             described={name: self._described.get(name) for name in _DESCRIBED},
             findings=tuple(self._with_counts()),
-            verdicts=verdicts,
+            verdicts=verdicts_of(self._findings),
             minutes=self._times.minutes,
             official_minutes=self._times.official_minutes,
             start_ms=self._times.start_ms,
+            stop_ms=self._times.stop_ms,
             status=self._times.status,
             converged=success and self._rules.reached is not False,
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
             died=self._died or self._rules.died,
+            trace=self._trace.digest,
+            batch_sizes=tuple(self._named["global_batch_size"]),
+            config_files=tuple(self._named["config_filename"]),
         )
 
     def _report(self, finding: Diagnostic) -> None:
@@ -330,7 +342,3 @@ class _Reading:
                 **{"source": "training_rules, Submission logs", **more},
             )
         )
-
-
-def _unless_failed(verdict: Verdict) -> Verdict:
-    return verdict if verdict is Verdict.FAIL else Verdict.NOT_CHECKED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,13 +57,17 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One submitter's tree."""
+    """One submitter's tree.
+
+    ``code`` lists the files under ``benchmarks/<benchmark>/``, None where there is no such folder.
+    """
 
     place: Place
     name: str
     systems: tuple[Place, ...]
     result_sets: tuple[ResultSet, ...]
     flags: frozenset[str] = frozenset()
+    code: Mapping[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,16 @@ class _Finder:
             for benchmark in self._benchmarks(system)
         ]
         name = folder.path.resolve().name
-        return Submission(folder, name, tuple(systems), tuple(sets), flags)
+        return Submission(folder, name, tuple(systems), tuple(sets), flags, self._code(folder))
+
+    def _code(self, folder: Place) -> dict[str, tuple[str, ...]] | None:
+        code = folder.child("benchmarks")
+        if not code.path.is_dir():
+            return None
+        return {
+            each.name: tuple(file.label for file in self._walk(each))
+            for each in self._folders(code)
+        }
 
     def _benchmarks(self, system: Place) -> list[Place]:
         """The benchmark folders of a system; HPC has one level more."""

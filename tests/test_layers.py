@@ -15,9 +15,9 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 # Each layer may import from those above it and from itself.
 LAYERS = [
     {"errors", "diagnostics", "braces", "jsonfile", "resources", "files", "escape"},
-    {"mllog", "convergence", "rcp", "scoring", "submission", "config"},
+    {"mllog", "trace", "convergence", "rcp", "scoring", "submission", "config"},
     {"rulebook"},
-    {"joining", "rulecheck", "run"},
+    {"rulecheck", "joining", "run"},
     {"report"},
     {"checks"},
     {"checker"},

@@ -164,6 +164,13 @@ def test_minutes_by_the_rules_and_officially() -> None:
     assert run.official_minutes == pytest.approx(1.0, rel=1e-12)
 
 
+def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
+    run = run_of(edited(RESNET, "run_stop", time_ms=1000))
+    assert told(run) == [("RUN155", "rules", None)]
+    assert run.minutes is None
+    assert (run.official_minutes or 0) < 0
+
+
 @pytest.mark.parametrize(
     ("log", "minutes"), [(without(RESNET, "run_stop"), None), (without(RESNET, "run_start"), None)]
 )
@@ -185,12 +192,6 @@ def test_no_log(log: bytes) -> None:
     run = run_of(log)
     assert "LOG110" in {code for code, *_ in told(run)}
     assert run.verdicts.official is FAIL
-
-
-def test_a_benchmark_that_the_round_does_not_have() -> None:
-    run = run_of(edited(RESNET, "submission_benchmark", value="gpt3"))
-    assert (run.verdicts.official, run.verdicts.rules) == (FAIL, FAIL)
-    assert ("LOG120", "advice", None) in told(run, Severity.WARNING)
 
 
 def test_an_unknown_round_is_an_error_of_usage() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ class SetCase:
     """A result set with all that is known of it. ``rules`` is None for a benchmark not covered.
 
     ``loose`` sets were formed of logs outside a submission: they are for information only.
+    ``code`` holds the files of each benchmark's code, None where the submission has none at all.
     """
 
     files: ResultSet
@@ -29,6 +31,7 @@ class SetCase:
     submitter: str | None = None
     system: SystemFile | None = None
     loose: bool = False
+    code: Mapping[str, tuple[str, ...]] | None = None
 
     @property
     def path(self) -> str:

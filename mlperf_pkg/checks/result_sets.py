@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from mlperf_pkg import rcp, scoring
 from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.convergence import check_rcp, rcp_row, rcp_test
+from mlperf_pkg.checks.identity import CHECKS as IDENTITY_CHECKS
 from mlperf_pkg.checks.members import (
     check_count,
     check_folder,
@@ -115,4 +116,4 @@ def _official_minutes(case: SetCase) -> float | None:
     return scoring.olympic_mean(minutes, case.drop, dropped) if dropped <= case.drop else None
 
 
-_CHECKS = (check_count, check_folder, check_system_file, check_seeds)
+_CHECKS = (check_count, check_folder, check_system_file, check_seeds, *IDENTITY_CHECKS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
-from mlperf_pkg.diagnostics import Basis, Diagnostic
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 
 _RULES = "training_rules, Random numbers"
 _RULED_FROM = (4, 1)
@@ -16,6 +16,25 @@ def check_seeds(case: SetCase) -> Iterator[Diagnostic]:
     """What the official package checker asks of a Closed set, unless it is told to bypass it."""
     if case.closed and "seed-checker-bypass" not in case.files.flags:
         yield from seed_findings(case)
+        yield from _elsewhere(case)
+
+
+def _elsewhere(case: SetCase) -> Iterator[Diagnostic]:
+    """The same seed from another source line, which the official checker does not see."""
+    lines: dict[int, tuple[Any, Any, str]] = {}
+    for run in case.runs:
+        for seed in run.seeds:
+            *place, path = lines.setdefault(seed.value, (seed.file, seed.lineno, run.path))
+            if path != run.path and place != [seed.file, seed.lineno]:
+                yield set_finding(
+                    case,
+                    "SEED104",
+                    f"seed {seed.value} was logged in {path} too, by another source line",
+                    path=run.path,
+                    line=seed.line,
+                    basis=Basis.ADVICE,
+                    severity=Severity.NOTE,
+                )
 
 
 def seed_findings(case: SetCase) -> Iterator[Diagnostic]:

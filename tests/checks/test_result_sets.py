@@ -86,10 +86,10 @@ CASES = [
     ("same seed", same_seed, [("SEED102", "official", f"{SET}/result_1.txt")], "fail", "pass"),
     ("no seed", lambda r: rewrite(r, 0, without(log(r, 0).read_bytes(), "seed")), [("SEED101", "official", f"{SET}/result_0.txt")], "fail", "pass"),
     ("seed is text", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "seed", value="x")), [("SEED103", "official", f"{SET}/result_0.txt")], "fail", "pass"),
-    ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET)], "fail", "pass"),
+    ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET), ("SET108", "rules", SET)], "fail", "fail"),
     ("batch above all points", lambda r: batch(r, 10**7), [("RCP101", "official", SET)], "fail", "pass"),
     ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
-    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", SET)], "fail", "fail"),
+    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", SET), ("SET108", "rules", SET)], "fail", "fail"),
     ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
     ("system is no JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
     ("system of the other division", lambda r: write_system(r / "systems", division="open"), [("SET111", "rules", SET)], "pass", "fail"),
@@ -191,3 +191,71 @@ def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
     write_set(tmp_path / "results" / "x" / "y", ())
     report = checked(tmp_path)
     assert report.verdict.official.value == "fail"
+
+
+def copy_of(root: Path, index: int, *changes: Any) -> None:
+    """Run ``index`` becomes run 0 with another seed, shifted in time."""
+    fields = records(log(root, 0).read_bytes())
+    shifted = [{**r, "time_ms": r["time_ms"] + 86_400_000} for r in fields]
+    lines = (b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in shifted)
+    rewrite(root, index, edited(b"".join(lines), "seed", value=4711))
+
+
+def other_line(root: Path) -> None:
+    for index in (0, 1):
+        place = {"file": "a.py", "lineno": index}
+        rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5, metadata=place))
+
+
+def reworded(root: Path) -> None:
+    """A later record whose key only holds the word that the RCP checker looks for."""
+    extra = {"key": "eval_global_batch_size", "value": 128, "time_ms": 1, "metadata": {}}
+    for index in range(5):
+        place = log(root, index)
+        place.write_bytes(place.read_bytes() + b":::MLLOG " + json.dumps(extra).encode() + b"\n")
+
+
+def named(root: Path, key: str, value: Any) -> None:
+    for index in range(5):
+        rewrite(root, index, edited(log(root, index).read_bytes(), key, value=value))
+
+
+def code(root: Path, benchmark: str, name: str) -> None:
+    path = root / "benchmarks" / benchmark / name
+    path.parent.mkdir(parents=True)
+    path.write_text("x")
+
+
+# what was done, the code of the finding, its basis and severity
+TRAPS = [
+    ("a copy with another seed and time", lambda r: copy_of(r, 3), "SET112", "rules", "error"),
+    ("same seed elsewhere", other_line, "SEED104", "advice", "note"),
+    ("batch size of another key", reworded, "RCP104", "rules", "warning"),
+    ("placeholder", lambda r: named(r, "submission_platform", "1xSUBMISSION_PLATFORM_PLACEHOLDER"), "SET114", "advice", "note"),
+    ("another organisation", lambda r: named(r, "submission_org", "Others"), "SET115", "advice", "note"),
+    ("no code at all", lambda r: None, "CODE100", "rules", "warning"),
+    ("code of others only", lambda r: code(r, "bert", "a.sh"), "CODE101", "rules", "warning"),
+    ("a system without results", lambda r: write_system(r / "systems", "idle"), "TREE103", "rules", "warning"),
+    ("aborted", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "run_stop", metadata={"status": "aborted"})), "RUN130", "rules", "warning"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "needed", "basis", "severity"), TRAPS, ids=[t[0] for t in TRAPS])  # fmt: skip
+def test_what_the_official_checker_lets_pass(
+    tmp_path: Path, name: str, change: Any, needed: str | None, basis: str, severity: str
+) -> None:
+    change(write_submission(tmp_path / "Graphcore"))
+    report = checked(tmp_path / "Graphcore")
+    found = {(f.code, f.basis.value, f.severity.value) for f in report.findings}
+    assert needed is None or (needed, basis, severity) in found
+    assert report.verdict.official.value == "pass"
+
+
+def test_a_good_submission_has_only_its_code_unchecked(tmp_path: Path) -> None:
+    report = checked(write_submission(tmp_path / "Graphcore"))
+    assert [f.code for f in report.findings] == ["CODE100"]
+
+
+def test_code_is_found(tmp_path: Path) -> None:
+    code(write_submission(tmp_path / "Graphcore"), "resnet", "run.sh")
+    assert checked(tmp_path / "Graphcore").findings == ()

@@ -1,0 +1,41 @@
+"""What no two runs share: when each evaluation came after the start, and what it measured."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from mlperf_pkg.mllog import Record
+
+KEYS = frozenset({"run_start", "run_stop", "eval_accuracy", "eval_error"})
+_LEAST_EVALUATIONS = 2
+
+
+class Trace:
+    """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
+
+    Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
+    seed does not hide it.
+    """
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._hash = blake2b(digest_size=16)
+        self._start: float | None = None
+        self._stopped = False
+        self._evaluations = 0
+
+    def see(self, record: Record) -> None:
+        """Take the next record of one of ``KEYS``."""
+        if record.key == "run_start":
+            self._start = self._start or record.time_ms
+        elif self._start is not None and not self._stopped:
+            self._stopped = record.key == "run_stop"
+            self._evaluations += not self._stopped
+            said = (record.time_ms - self._start, None if self._stopped else record.value)
+            self._hash.update(repr(said).encode("utf-8", "replace"))
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of a whole run; None for one without end or with too little to tell it by."""
+        whole = self._stopped and self._evaluations >= _LEAST_EVALUATIONS
+        return self._hash.hexdigest() if whole else None
