@@ -16,6 +16,7 @@ from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 
 _SHOWN_NAMES = 3
+_MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
 class RuleChecker:
@@ -59,17 +60,19 @@ class RuleChecker:
     # ---- one record -----------------------------------------------------------------------
 
     def _check(self, compiled: CompiledRule, record: Record, line: int) -> None:
-        broken = next((check for check in compiled.checks if not self._holds(check, record)), None)
-        if broken:
-            self._break_check(compiled.rule, broken, record, line)
+        for check in compiled.checks:
+            if not self._holds(check, record):
+                self._break_check(compiled.rule, check, record, line)
+                break
         else:
-            self._check_more(compiled, record, line)
+            if compiled.asks_more:
+                self._check_more(compiled, record, line)
         if compiled.reaches:
             self._reach(compiled, record, line)
 
     def _holds(self, check: Check, record: Record) -> bool:
         try:
-            return check.test(record, self._seen)
+            return bool(check.test(record, self._seen))
         except Exception:  # noqa: BLE001 - as in the official checker, what cannot be compared fails
             return False
 
@@ -90,9 +93,10 @@ class RuleChecker:
         if compiled.formula and compiled.in_passing:
             values = self._values(compiled, record)
             official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-            if not _true(compiled.formula, values, without_answer=not official):
+            room = len(self._refused) < _MOST_REFUSED
+            if room and not _true(compiled.formula, values, without_answer=not official):
                 self._refused.append((compiled, values, line))
-        if rule.reached and self._last_evaluation is False and _success(record):
+        if rule.reached and self._met and self._last_evaluation is False and _success(record):
             self._break(rule, line, None, "the target reached")
 
     def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
@@ -112,7 +116,7 @@ class RuleChecker:
     def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
-            self._last_evaluation = compiled.reaches(record, self._seen)
+            self._last_evaluation = bool(compiled.reaches(record, self._seen))
             if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is

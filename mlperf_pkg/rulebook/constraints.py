@@ -16,7 +16,7 @@ from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.formula import compile_formula, names_in
 
 Seen = Mapping[str, "Logged"]
-Test = Callable[[Record, Seen], bool]
+Test = Callable[[Record, Seen], Any]
 
 _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
@@ -44,8 +44,8 @@ class Logged:
 class Constraint:
     """One word of the vocabulary.
 
-    ``compile`` makes the test from the argument; ``needed`` says in words what is asked for;
-    ``found`` picks what to show of a record that fails.
+    ``compile`` makes the test from the argument, true where it holds; ``needed`` says in words
+    what is asked for; ``found`` picks what to show of a record that fails.
     """
 
     compile: Callable[[Any], Test]
@@ -110,11 +110,11 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
 
 
 def _compiled(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: bool(test(record.value, argument))
+    return lambda argument: lambda record, seen: test(record.value, argument)
 
 
 def _of_metadata(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: bool(test(record.metadata, argument))
+    return lambda argument: lambda record, seen: test(record.metadata, argument)
 
 
 def _where_given(metadata: Any, fields: Mapping[str, Any]) -> bool:

@@ -33,7 +33,8 @@ class CompiledRule:
 
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
-    final values of the whole run, unless it is about a record's metadata.
+    final values of the whole run, unless it is about a record's metadata. ``asks_more`` says that
+    a record that passes the checks is asked for more.
     """
 
     rule: Rule
@@ -41,6 +42,7 @@ class CompiledRule:
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
+    asks_more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +119,13 @@ def _compiled(rule: Rule) -> CompiledRule:
         Check(CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
         for name, argument in rule.constraints.items()
     )
+    official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+    in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
     return CompiledRule(
         rule=rule,
         checks=tuple(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=compile_formula(rule.formula) if rule.formula else None,
-        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL) or of_a_record(rule.formula or ""),
+        in_passing=in_passing,
+        asks_more=in_passing or rule.tensors is not None or rule.reached,
     )

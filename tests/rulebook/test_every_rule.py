@@ -151,13 +151,11 @@ def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
 
 
 def _missed(log: Log, stop: int) -> Iterator[Broken]:
-    """The last evaluation before ``run_stop`` is not good enough."""
+    """The last evaluation before ``run_stop`` is worse than the one before it."""
     (number,) = (n for n, record in enumerate(log) if record["key"] in EVALUATION)
     for trial in (0.1, 99.0, {"BBOX": 0.1, "SEGM": 0.1}):
         missed = {**log[number], "value": trial}
-        rest = [missed if n == number else record for n, record in enumerate(log)]
-        # A record that is good comes only after the stop.
-        yield Broken([*rest, log[number]], _line(stop))
+        yield Broken([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
 
 
 def _joint(log: Log) -> Iterator[Broken]:
