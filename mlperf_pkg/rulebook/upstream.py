@@ -1,0 +1,313 @@
+"""The official checker's rules, read as data from where mlperf-logging is installed.
+
+Its YAML files hold Python code; here it is parsed and never run. A file's keys are translated
+into the conditions of ``conditions.py``; what cannot be followed stays as text, to be compared
+with what people have accepted.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.rulebook.conditions import (
+    Definition,
+    State,
+    call,
+    conditions,
+    joined,
+    rewritten,
+)
+
+Document = Mapping[str, Any]
+Asked = Mapping[str, frozenset[str]]
+"""What is asked of each key, as conditions in normal form."""
+
+_RULESET = re.compile(r"([a-z]+)_(\d+\.\d+\.\d+)")
+_ENQUEUE = re.compile(
+    r"(?:if v\['value'\] == '(?P<only>\w+)':\s+)?"
+    r"enqueue_config\('(?P<path>[^']+)'(?:\.format\(v\['value'\](?P<lower>\.lower\(\))?\))?\)"
+)
+_OCCURS = {"EXACTLY_ONE": "once", "AT_LEAST_ONE": "at least once"}
+_KEY_FIELDS = {"NAME", "REQ", "CHECK", "POST", "ATLEAST_ONE_CHECK", "FIRST_CHECK"}
+
+
+def installed() -> Path:
+    """The folder of the installed mlperf_logging.
+
+    Raises:
+        UserError: there is none.
+    """
+    spec = find_spec("mlperf_logging")
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("mlperf-logging is not installed: pip install mlperf-logging")
+    return Path(spec.submodule_search_locations[0])
+
+
+def rulesets(folder: Path) -> list[tuple[str, str]]:
+    """Usage and ruleset of every folder of rules: ("training", "2.0.0")."""
+    names = sorted(path.name for path in (folder / "compliance_checker").iterdir())
+    return [(match[1], match[2]) for name in names if (match := _RULESET.fullmatch(name))]
+
+
+def reference_points(folder: Path, usage: str, ruleset: str) -> frozenset[str]:
+    """The benchmarks with reference convergence points."""
+    files = (folder / "rcp_checker" / f"{usage}_{ruleset}").glob("rcps_*.json")
+    return frozenset(path.stem.removeprefix("rcps_") for path in files)
+
+
+def benchmarks(folder: Path) -> Mapping[str, Mapping[str, list[str]]]:
+    """The benchmarks of each usage and round."""
+    listed: Mapping[str, Mapping[str, list[str]]] = _literal(folder, "_ALL_ALLOWED_BENCHMARKS")
+    return listed
+
+
+def runs(folder: Path) -> Mapping[str, Mapping[str, int]]:
+    """How many runs each usage's benchmarks need."""
+    counts: Mapping[str, Mapping[str, int]] = _literal(folder, "_ALL_RESULT_FILE_COUNTS")
+    return counts
+
+
+def _literal(folder: Path, name: str) -> Any:
+    path = folder / "benchmark_meta.py"
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
+            return ast.literal_eval(statement.value)
+    raise UserError(f"{path}: no {name}: this mlperf-logging is laid out otherwise")
+
+
+# ---- files --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """A file that a record leads to: for the value ``only``, or any if None."""
+
+    path: str
+    only: str | None
+    lower: bool
+
+    def file(self, value: str) -> str | None:
+        """The file for a value of the key; None where it leads nowhere."""
+        if self.only is not None and value != self.only:
+            return None
+        return self.path.format(value.lower() if self.lower else value)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """One file: what it asks, what of that no later file replaces, and where its keys lead."""
+
+    name: str
+    asked: dict[str, frozenset[str]] = field(default_factory=dict)
+    kept: dict[str, frozenset[str]] = field(default_factory=dict)
+    follows: dict[str, tuple[Follow, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The files of a run, one over the other: what they ask in the end, and who says it."""
+
+    asked: Asked
+    files: Mapping[str, str]
+    follows: Mapping[str, frozenset[str]]
+
+
+@lru_cache
+def layers(folder: Path, start: str, values: frozenset[tuple[str, str]]) -> Layers:
+    """The rules of a run that logs ``values``; ``start`` names the folder of its ruleset.
+
+    The topmost file that names a key decides it, except for what is asked of the run as a whole.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    known = dict(values)
+    asked: dict[str, frozenset[str]] = {}
+    kept: dict[str, frozenset[str]] = {}
+    origin: dict[str, str] = {}
+    follows: dict[str, frozenset[str]] = {}
+    queue = [f"{start}/common.yaml"]
+    while queue:
+        file = read_file(folder, queue.pop(0), known.get("submission_division", ""))
+        for key, found in file.asked.items():
+            asked[key] = found | kept.get(key, frozenset())
+            kept[key] = kept.get(key, frozenset()) | file.kept.get(key, frozenset())
+            origin[key] = file.name
+        for key, several in file.follows.items():
+            if several:
+                follows[key] = _choices(file.asked.get(key, frozenset()), several)
+            named = [each.file(known[key]) for each in several if key in known]
+            queue += [name for name in named if name and _path(folder, name).is_file()]
+    return Layers(asked, origin, follows)
+
+
+def _choices(asked: Iterable[str], several: Iterable[Follow]) -> frozenset[str]:
+    """The values of a key that lead to further files."""
+    listed = [name for text in asked for name in _listed(text)]
+    return frozenset([*listed, *(each.only for each in several if each.only)])
+
+
+def _listed(condition: str) -> list[Any]:
+    """The members of ``value in [...]``."""
+    if not condition.startswith("value in ["):
+        return []
+    members: list[Any] = ast.literal_eval(condition.removeprefix("value in "))
+    return members
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / "compliance_checker" / name
+
+
+@lru_cache
+def read_file(folder: Path, name: str, division: str) -> RuleFile:
+    """One file, translated for runs of a division.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    blocks = _blocks(_path(folder, name))
+    keys = {block["NAME"]: block for kind, block in blocks if kind == "KEY"}
+    file = RuleFile(name)
+    state = State({"submission_division": division} if division else {})
+    strange = list(_begin([block for kind, block in blocks if kind == "BEGIN"], state))
+    odd = {key: _define(key, block.get("POST", ""), state) for key, block in keys.items()}
+    for key, block in keys.items():
+        file.follows[key] = tuple(_follows(block.get("POST", "")))
+        found = joined([*_asked(block, state), *_computed(key, odd[key], state)])
+        file.asked[key] = frozenset(_with_files(text, folder, file.follows[key]) for text in found)
+        file.kept[key] = frozenset(
+            text for text in found if text.startswith(("one record: ", "at least once or "))
+        )
+    ends = [text for kind, block in blocks if kind == "END" for text in _end(block, state)]
+    whole = frozenset([*strange, *ends])
+    file.asked["the whole log"] = file.kept["the whole log"] = whole
+    return file
+
+
+def _blocks(path: Path) -> list[tuple[str, Document]]:
+    try:
+        listed = yaml.load(path.read_text("utf-8"), yaml.CBaseLoader)  # noqa: S506 - plain text only
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {error}") from error
+    return [(kind, block) for each in listed or [] for kind, block in each.items()]
+
+
+def _with_files(text: str, folder: Path, follows: Sequence[Follow]) -> str:
+    """Where a value leads to a file that is not there, the checker dies: it is not allowed."""
+    members = _listed(text) if follows else []
+    for follow in follows:
+        names = {member: follow.file(member) for member in members}
+        members = [m for m, name in names.items() if not name or _path(folder, name).is_file()]
+    return f"value in {members}" if members else text
+
+
+# ---- keys ---------------------------------------------------------------------------------
+
+
+def _asked(block: Document, state: State) -> Iterator[str]:
+    requirement = block.get("REQ", "OPTIONAL").strip()
+    if match := re.fullmatch(r"AT_LEAST_ONE_OR\((\w+)\)", requirement):
+        yield f"at least once or {match[1]}"
+    elif match := re.fullmatch(r"AT_LEAST\((\d+)\)", requirement):
+        yield f"at least {match[1]} times"
+    elif requirement != "OPTIONAL":
+        yield _OCCURS.get(requirement, requirement)
+    for text in _texts(block.get("CHECK")):
+        yield from conditions(text, state)
+    for text in _texts(block.get("ATLEAST_ONE_CHECK")):
+        yield from (f"one record: {part}" for part in conditions(text, state))
+    for text in _texts(block.get("FIRST_CHECK")):
+        yield from (f"first: {part}" for part in conditions(text, state))
+    yield from (f"{name}: {block[name]}" for name in sorted(block.keys() - _KEY_FIELDS))
+
+
+def _texts(given: Any) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def _follows(code: str) -> Iterator[Follow]:
+    for statement in _statements(code):
+        if match := _ENQUEUE.fullmatch(ast.unparse(statement)):
+            yield Follow(match["path"], match["only"], bool(match["lower"]))
+
+
+# ---- state --------------------------------------------------------------------------------
+
+
+def _begin(blocks: Iterable[Document], state: State) -> Iterator[str]:
+    """Read what the state begins with; what else the code does is told as text."""
+    for statement in (each for block in blocks for each in _statements(block.get("CODE", ""))):
+        match statement:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name("s"), "update"), [ast.Dict() as given])):
+                for name, value in zip(given.keys, given.values, strict=True):
+                    state.initial[str(getattr(name, "value", name))] = value
+            case _:
+                yield f"does {ast.unparse(statement)}"
+
+
+def _statements(code: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(code.strip()).body
+    except SyntaxError:
+        return [ast.Expr(ast.Constant(code))]
+
+
+def _define(key: str, code: str, state: State) -> list[ast.stmt]:
+    """Read what a record of a key does to the state; returns the statements beyond that."""
+    own = [each for each in _statements(code) if not _ENQUEUE.fullmatch(ast.unparse(each))]
+    return [statement for statement in own if not _defined(key, statement, state)]
+
+
+def _defined(key: str, statement: ast.stmt, state: State) -> bool:
+    """Note what a statement makes of variables; False where that is too much to follow."""
+    match statement:
+        case ast.Assign([ast.Subscript(ast.Name("s"), ast.Constant(str(name)))], value):
+            if ast.unparse(value) == f"min(s['{name}'], ll.timestamp)":
+                state.initial.pop(name, None)
+                value = call("earliest", ast.Constant(key))
+        case ast.AugAssign(
+            ast.Subscript(ast.Name("s"), ast.Constant(str(name))), ast.Add(), ast.List([element])
+        ):
+            state.initial.pop(name, None)
+            value = call("collected", element)
+        case _:
+            for name in _assigned(statement):
+                state.definitions.setdefault(name, []).append(Definition(key, None))
+            return False
+    state.definitions.setdefault(name, []).append(Definition(key, value))
+    return True
+
+
+def _assigned(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        match node:
+            case ast.Subscript(ast.Name("s"), ast.Constant(str(name)), ast.Store()):
+                yield name
+
+
+def _computed(key: str, odd: Iterable[ast.stmt], state: State) -> Iterator[str]:
+    """What the code after a record does beyond noting its value: a failure of it is one."""
+    yield from (f"does {ast.unparse(statement)}" for statement in odd)
+    defined = (each for several in state.definitions.values() for each in several)
+    for each in defined:
+        if each.key == key and each.expression is not None:
+            text = rewritten(each.expression, state, key)
+            if any(sign in text for sign in ("/", "*", "math.")):
+                yield f"computes {text}"
+
+
+def _end(block: Document, state: State) -> Iterator[str]:
+    for text in _texts(block.get("CHECK")):
+        yield from conditions(text, state)
+    yield from (f"{name}: {block[name]}" for name in sorted(block.keys() - {"CHECK"}))
