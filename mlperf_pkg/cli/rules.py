@@ -38,7 +38,7 @@ _format = click.option(
     show_default=True,
     help="How the result is written.",
 )
-_benchmark = click.option("--benchmark", metavar="NAME", default="", help="This benchmark alone.")
+_benchmark = click.option("--benchmark", metavar="NAME", help="Only this benchmark.")
 
 
 def _usage(default: str | None, text: str) -> _Decorator:
@@ -48,7 +48,7 @@ def _usage(default: str | None, text: str) -> _Decorator:
     )
 
 
-def _division(default: str, text: str) -> _Decorator:
+def _division(default: str | None, text: str) -> _Decorator:
     choice = click.Choice(DIVISIONS)
     return click.option(
         "--division", type=choice, default=default, show_default=bool(default), help=text
@@ -74,7 +74,7 @@ def command() -> None:
 @_division("closed", "With --benchmark: whose rules.")
 @_format
 def list_(
-    *, usage: str | None, round_: str | None, benchmark: str, division: str, format_: str
+    *, usage: str | None, round_: str | None, benchmark: str | None, division: str, format_: str
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
@@ -91,9 +91,7 @@ def list_(
     """
     found = _rounds(usage, round_, benchmark)
     if benchmark:
-        newest = next((each for each in found if each.usage == "training"), found[0])
-        newest = [each for each in found if each.usage == newest.usage][-1]
-        click.echo(_benchmark_rules(newest, benchmark, division, format_), nl=False)
+        click.echo(_benchmark_rules(found[-1], benchmark, division, format_), nl=False)
     elif format_ == "json":
         click.echo(render.rounds_json(found), nl=False)
     elif round_:
@@ -103,7 +101,7 @@ def list_(
     return 0
 
 
-def _rounds(usage: str | None, name: str | None, benchmark: str) -> list[Round]:
+def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[Round]:
     """The rounds asked for, oldest first.
 
     Raises:
@@ -154,9 +152,11 @@ def show(*, code: str, format_: str) -> int:
 @click.argument("new", callback=_round)
 @_usage("training", "The usage of the rounds.")
 @_benchmark
-@_division("", "Only this division.")
+@_division(None, "Only this division.")
 @_format
-def diff(*, old: str, new: str, usage: str, benchmark: str, division: str, format_: str) -> int:
+def diff(
+    *, old: str, new: str, usage: str, benchmark: str | None, division: str | None, format_: str
+) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
     \b

@@ -100,12 +100,16 @@ def benchmark_text(round_: Round, benchmark: Benchmark, layers: Sequence[Layer])
     ]
     width = max(len(rule.code) for layer in layers for rule in _rules(layer))
     for layer in layers:
-        lines += ["", layer.name[0].upper() + layer.name[1:]]
+        lines += ["", _heading(layer.name)]
         lines += [
             wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {describe.with_basis(rule)}")
             for rule in _rules(layer)
         ]
     return "\n".join(lines) + "\n"
+
+
+def _heading(where: str) -> str:
+    return where.capitalize() if where == describe.EVERY_RUN else where
 
 
 def _rules(layer: Layer) -> Iterator[Rule]:
@@ -252,16 +256,17 @@ def comparison_text(found: Comparison) -> str:
         f"{USAGES[found.usage]} {old.name} -> {new.name}"
         f" (submission {old.submission_date} -> {new.submission_date})"
     ]
-    lines += ["", "Benchmarks"] if found.gone or found.added else []
+    lines += ["", "Benchmarks"] if found.gone or found.added or found.renamed else []
     lines += [f"  - {name}" for name in found.gone]
+    lines += [f"  ~ {one} is now called {other}" for one, other in found.renamed]
     for each in found.added:
         text = f"{each.name}: target {describe.target(each)}; {describe.runs(each.runs)}"
         lines.append(wrapped("  + ", text, 6))
     if old.normalised != new.normalised:
-        word = "are" if new.normalised else "are no longer"
+        word = "are now" if new.normalised else "are no longer"
         lines += ["", f"Scores {word} normalised where convergence beats the reference."]
     for where, group in groupby(found.changes, key=lambda change: change.where):
-        lines += ["", where[0].upper() + where[1:]]
+        lines += ["", _heading(where)]
         lines += [line for change in _together(group) for line in _change(*change)]
     if found.unchanged:
         lines += ["", wrapped("Unchanged: ", ", ".join(found.unchanged))]
@@ -298,6 +303,7 @@ def comparison_json(found: Comparison) -> str:
             "gone": list(found.gone),
             "added": [_benchmark_fields(each) for each in found.added],
             "changes": [asdict(change) for change in found.changes],
+            "renamed": dict(found.renamed),
             "unchanged": list(found.unchanged),
         },
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.describe import (
@@ -41,7 +41,8 @@ class Change:
 class Comparison:
     """Two rounds of a usage: benchmarks that are gone or new, and changes in what both have.
 
-    ``unchanged`` are benchmarks whose own rules are as they were.
+    ``renamed`` pairs old with new names; ``unchanged`` are benchmarks whose own rules are as they
+    were. That ``submission_benchmark`` names another list is no change of its own.
     """
 
     usage: str
@@ -49,46 +50,88 @@ class Comparison:
     new: Round
     gone: tuple[str, ...]
     added: tuple[Benchmark, ...]
+    renamed: tuple[tuple[str, str], ...]
     changes: tuple[Change, ...]
     unchanged: tuple[str, ...]
 
 
-def compare(usage: str, old: str, new: str, benchmark: str = "", division: str = "") -> Comparison:
+def compare(
+    usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
+) -> Comparison:
     """Compare two rounds, in all or in one benchmark and division.
 
     Raises:
         UserError: the rulebook has no such round, or neither round has the benchmark.
     """
     before, after = load_round(usage, old), load_round(usage, new)
-    names = sorted({*before.benchmarks, *after.benchmarks})
-    if benchmark and benchmark not in names:
-        raise UserError(
-            f"neither round {old} nor {new} has a benchmark {benchmark!r}: {', '.join(names)}"
-        )
-    names = [benchmark] if benchmark else names
-    kept = [name for name in names if name in before.benchmarks and name in after.benchmarks]
-    changes = tuple(_changes(before, after, kept, division))
+    _require(benchmark, before, after)
+    gone = set(before.benchmarks) - set(after.benchmarks)
+    added = set(after.benchmarks) - set(before.benchmarks)
+    renamed = {one: other for one in gone for other in added if _renamed(before, one, after, other)}
+    kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    pairs = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
+    changes = tuple(_changes(before, after, pairs, division))
     touched = {change.benchmark for change in changes}
     return Comparison(
         usage=usage,
         old=before,
         new=after,
-        gone=tuple(name for name in names if name not in after.benchmarks),
-        added=tuple(loaded(after, name) for name in names if name not in before.benchmarks),
+        gone=tuple(n for n in sorted(gone - renamed.keys()) if benchmark in (None, n)),
+        added=tuple(
+            loaded(after, name)
+            for name in sorted(added - set(renamed.values()))
+            if benchmark in (None, name)
+        ),
+        renamed=tuple(sorted(pair for pair in renamed.items() if pair[0] in pairs)),
         changes=changes,
-        unchanged=tuple(name for name in kept if name not in touched),
+        unchanged=tuple(sorted(name for name in pairs.values() if name not in touched)),
     )
 
 
-def _changes(before: Round, after: Round, kept: Iterable[str], division: str) -> Iterator[Change]:
-    yield from _of_layers(common_layers(before, division), common_layers(after, division))
-    for name in kept:
-        old, new = loaded(before, name), loaded(after, name)
+def _require(benchmark: str | None, before: Round, after: Round) -> None:
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        raise UserError(
+            f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
+            f" there are {', '.join(names)}"
+        )
+
+
+def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
+    """Whether a benchmark is another by a new name: its own rules have the same codes."""
+    old, new = (
+        {rule.code for rules in loaded(*each).sections["open"].values() for rule in rules}
+        for each in ((before, one), (after, other))
+    )
+    return bool(old & new)
+
+
+def _changes(
+    before: Round, after: Round, pairs: Mapping[str, str], division: str | None
+) -> Iterator[Change]:
+    was, now = (_without_list(each, division) for each in (before, after))
+    yield from _of_layers(was, now)
+    for name, new_name in pairs.items():
+        old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
         if old.target != new.target:
-            yield Change(name, name, "target", (), (target(old),), (target(new),))
+            yield Change(new_name, new_name, "target", (), (target(old),), (target(new),))
         if old.runs != new.runs:
-            yield Change(name, name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+            yield Change(new_name, new_name, "runs", (), (runs(old.runs),), (runs(new.runs),))
         yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
+
+
+def _without_list(round_: Round, division: str | None) -> list[Layer]:
+    """The rules of every run but those that list the round's benchmarks."""
+    return [
+        replace(
+            layer,
+            rules={
+                key: tuple(r for r in rules if r.constraints.get("one_of") != round_.benchmarks)
+                for key, rules in layer.rules.items()
+            },
+        )
+        for layer in common_layers(round_, division)
+    ]
 
 
 def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:

@@ -107,14 +107,14 @@ class Layer:
         return (words or EVERY_RUN) + (f" with {self.variant}" if self.variant else "")
 
 
-def common_layers(round_: Round, division: str = "") -> list[Layer]:
+def common_layers(round_: Round, division: str | None = None) -> list[Layer]:
     """What a round asks whatever the benchmark; for one division if given."""
     parts = [""] + [part for part in DIVISIONS if part == division or not division]
     found = [Layer("", part, "", round_.sections[part or "common"]) for part in parts]
     return [layer for layer in found if layer.rules]
 
 
-def benchmark_layers(benchmark: Benchmark, division: str = "") -> list[Layer]:
+def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[Layer]:
     """What a benchmark asks; in one division if given."""
     found = [
         Layer(benchmark.name, part, "", benchmark.sections[part])

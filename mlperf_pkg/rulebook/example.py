@@ -23,6 +23,8 @@ def example(rule: Rule, round_: Round) -> str | None:
 
     Its time is noon of the round's submission date.
     """
+    if "same_as" in rule.constraints:
+        return None
     noon = datetime.combine(round_.submission_date, time(12), UTC)
     for value, metadata in product(_values(rule), _metadata(rule)):
         record = Record(rule.key, int(noon.timestamp() * 1000), value, metadata)

@@ -10,19 +10,10 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rulebook import upstream
 from mlperf_pkg.rulebook.verify import Difference, accepted, verify
+from tests.upstream import change, copied
 
 RULES = "compliance_checker"
-
-
-def copied(folder: Path) -> Path:
-    """The installed mlperf-logging's data, to be changed."""
-    source = upstream.installed()
-    for name in (RULES, "rcp_checker"):
-        shutil.copytree(source / name, folder / name, ignore=shutil.ignore_patterns("*.py*"))
-    shutil.copy(source / "benchmark_meta.py", folder)
-    return folder
 
 
 @pytest.fixture
@@ -37,13 +28,6 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], D
     for file, old, new, *_ in CHANGES.values():
         change(folder, f"{RULES}/{file}", old, new)
     return {(each.file, each.key): each for each in verify(folder)}
-
-
-def change(folder: Path, file: str, old: str, new: str) -> None:
-    path = folder / file
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), "utf-8")
 
 
 def append(folder: Path, file: str, text: str) -> None:
