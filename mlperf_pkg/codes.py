@@ -292,5 +292,5 @@ def known_code(code: str) -> str:
     if wanted in known:
         return wanted
     near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.7)
-    hint = f"did you mean {' or '.join(near)}?" if near else "'mlperf-pkg rules list' names them"
+    hint = f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"
     raise UserError(f"no finding has the code {code!r}: {hint}")

@@ -67,7 +67,12 @@ def test_codes_are_known_in_any_case(code: str) -> None:
 
 @pytest.mark.parametrize(
     ("typo", "near"),
-    [("LOG11", "LOG110"), ("BRT111", "BERT111"), ("SEED11", "SEED101"), ("xyz", "rules list")],
+    [
+        ("LOG11", "LOG110"),
+        ("BRT111", "BERT111"),
+        ("SEED11", "SEED101"),
+        ("xyz", "looks like SET101"),
+    ],
 )
 def test_a_typo_is_told_what_is_near(typo: str, near: str) -> None:
     with pytest.raises(UserError, match=near):

@@ -12,7 +12,7 @@ from typing import Any
 from mlperf_pkg.codes import CODES, Code
 from mlperf_pkg.rulebook import describe
 from mlperf_pkg.rulebook.compare import Change, Comparison
-from mlperf_pkg.rulebook.describe import History, Layer
+from mlperf_pkg.rulebook.describe import History, Layer, Span
 from mlperf_pkg.rulebook.example import example
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
@@ -186,6 +186,9 @@ def _rule(code: str, several: Sequence[History]) -> Iterator[str]:
     rules = [span.rule for each in several for span in reversed(each.spans)]
     yield from _explained(rules)
     yield from dict.fromkeys(line for each in several for line in _targets(each))
+    if joined := describe.joined(several[0], several[0].spans[-1]):
+        text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
+        yield wrapped("joined    ", text)
     yield from _example(several[0])
 
 
@@ -217,13 +220,18 @@ def _targets(history: History) -> Iterator[str]:
 
 
 def _example(history: History) -> Iterator[str]:
-    latest = history.spans[-1]
-    line = example(latest.rule, load_round(history.usage, latest.until))
+    lines = _example_of(history, history.spans[-1])
     yield ""
-    if line:
-        yield from (f"A line that meets it in {latest.until}:", line)
+    if lines:
+        yield from (f"What meets it in {history.spans[-1].until}:", lines)
     else:
         yield "No line meets it by itself: it depends on what else the run logs."
+
+
+def _example_of(history: History, span: Span) -> str | None:
+    round_ = load_round(history.usage, span.until)
+    joined = describe.joined(history, span)
+    return example(span.rule, round_, joined)
 
 
 def code_json(code: str) -> str:
@@ -242,7 +250,7 @@ def _history_fields(several: Iterable[History]) -> Iterator[dict[str, Any]]:
                 "from": span.first,
                 "to": span.last,
                 **_rule_fields(span.rule),
-                "example": example(span.rule, load_round(history.usage, span.until)),
+                "example": _example_of(history, span),
             }
 
 

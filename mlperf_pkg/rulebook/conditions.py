@@ -32,10 +32,14 @@ _CALLED = {"math.abs": "abs", "math.greatest": "max"}
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What the state variable ``name`` is after a record of ``key``; None: too much to follow."""
+    """What a state variable is after a record of ``key``; None: too much to follow.
+
+    Where it ``gathers``, its expression speaks of all records so far, be there none.
+    """
 
     key: str
     expression: ast.expr | None
+    gathers: bool = False
 
 
 @dataclass(slots=True)
@@ -143,6 +147,8 @@ class Rewriter(ast.NodeTransformer):
         (only,) = several
         assert only.expression  # noqa: S101
         value = self.follow(only.expression, only.key)
+        if only.gathers:
+            return value
         if initial is not None and ast.unparse(initial) != "None":
             start = self.follow(initial, None)
             return _chosen(ast.IfExp(call("seen", ast.Constant(only.key)), value, start))

@@ -11,7 +11,7 @@ from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 
 EVERY_RUN = "every run"
 
@@ -214,6 +214,13 @@ def histories(code: str) -> list[History]:
         )
         for places in alike.values()
     ]
+
+
+def joined(history: History, span: Span) -> Joined | None:
+    """From which records a rule's key is made, where it is not a key that runs log."""
+    round_ = load_round(history.usage, span.until)
+    found = (loaded(round_, name).joined for name in history.benchmarks)
+    return next((each for each in found if each and each.key == span.rule.key), None)
 
 
 def _everywhere() -> Iterator[tuple[str, str, Layer, Rule]]:

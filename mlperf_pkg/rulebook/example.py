@@ -11,26 +11,36 @@ from typing import Any
 from mlperf_pkg.mllog import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, formula_values, target_test
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
-from mlperf_pkg.rulebook.model import Round, Rule
+from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
 _PLAIN = (None, 1, 0.5, 2, "name")
 _STEP = 0.01
 
 
-def example(rule: Rule, round_: Round) -> str | None:
+def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
     """A record that meets a rule by itself; None where other records decide.
 
-    Its time is noon of the round's submission date.
+    Of a key that is ``joined`` from several records these are shown, one a line. Their time is
+    noon of the round's submission date.
     """
     if "same_as" in rule.constraints:
         return None
     noon = datetime.combine(round_.submission_date, time(12), UTC)
-    for value, metadata in product(_values(rule), _metadata(rule)):
+    for value, metadata in product(_values(rule, round_), _metadata(rule)):
         record = Record(rule.key, int(noon.timestamp() * 1000), value, metadata)
         if _meets(rule, record):
-            return _line(record)
+            several = _parts(record, joined) if joined and joined.key == rule.key else [record]
+            return "\n".join(map(_line, several))
     return None
+
+
+def _parts(record: Record, joined: Joined) -> Iterator[Record]:
+    """The records that are joined to one."""
+    for name, value in record.value.items():
+        if name != joined.by:
+            metadata = {joined.name: name, joined.by: record.value[joined.by]}
+            yield Record(joined.of, record.time_ms, value, metadata)
 
 
 def _line(record: Record) -> str:
@@ -68,13 +78,15 @@ def _meets(rule: Rule, record: Record) -> bool:
 # ---- candidates ---------------------------------------------------------------------------
 
 
-def _values(rule: Rule) -> Iterator[Any]:
+def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     """Values that may meet a rule, the likeliest first."""
     asked = {**rule.constraints, **(rule.reaches or {})}
     yield from _candidates(asked)
     if names := asked.get("has", ()):
         fields = asked.get("fields", {})
         yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
+    if "none_of" in asked:
+        yield from round_.benchmarks
     if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
         yield None
     yield from reversed(_PLAIN) if rule.key.startswith("submission_") else _PLAIN[1:]

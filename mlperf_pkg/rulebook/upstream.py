@@ -196,11 +196,18 @@ def read_file(folder: Path, name: str, division: str) -> RuleFile:
 
 
 def _blocks(path: Path) -> list[tuple[str, Document]]:
+    """The blocks of a file with their kinds: BEGIN, KEY or END."""
     try:
         listed = yaml.load(path.read_text("utf-8"), yaml.CBaseLoader)  # noqa: S506 - plain text only
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {error}") from error
-    return [(kind, block) for each in listed or [] for kind, block in each.items()]
+    blocks: list[tuple[str, Document]] = []
+    for each in listed or []:
+        for kind, block in each.items() if isinstance(each, dict) else [("", each)]:
+            if not isinstance(block, dict) or (kind == "KEY" and "NAME" not in block):
+                raise UserError(f"{path}: a block is laid out otherwise: {each!r}")
+            blocks.append((kind, block))
+    return blocks
 
 
 def _with_files(text: str, folder: Path, follows: Sequence[Follow]) -> str:
@@ -271,22 +278,27 @@ def _define(key: str, code: str, state: State) -> list[ast.stmt]:
 
 def _defined(key: str, statement: ast.stmt, state: State) -> bool:
     """Note what a statement makes of variables; False where that is too much to follow."""
+    value, gathers = None, False
     match statement:
-        case ast.Assign([ast.Subscript(ast.Name("s"), ast.Constant(str(name)))], value):
-            if ast.unparse(value) == f"min(s['{name}'], ll.timestamp)":
-                state.initial.pop(name, None)
-                value = call("earliest", ast.Constant(key))
+        case ast.Assign([ast.Subscript(ast.Name("s"), ast.Constant(str(name)))], given):
+            if ast.unparse(given) != f"min(s['{name}'], ll.timestamp)":
+                value = given
+            elif _begins(name, "9e+99", state):
+                value, gathers = call("earliest", ast.Constant(key)), True
         case ast.AugAssign(
             ast.Subscript(ast.Name("s"), ast.Constant(str(name))), ast.Add(), ast.List([element])
         ):
-            state.initial.pop(name, None)
-            value = call("collected", element)
-        case _:
-            for name in _assigned(statement):
-                state.definitions.setdefault(name, []).append(Definition(key, None))
-            return False
-    state.definitions.setdefault(name, []).append(Definition(key, value))
-    return True
+            if _begins(name, "[]", state):
+                value, gathers = call("collected", element), True
+    for name in _assigned(statement):
+        state.definitions.setdefault(name, []).append(Definition(key, value, gathers))
+    return value is not None
+
+
+def _begins(name: str, text: str, state: State) -> bool:
+    """Whether a variable begins as ``text``, so that what gathers in it is complete."""
+    initial = state.initial.get(name)
+    return initial is not None and ast.unparse(initial) == text
 
 
 def _assigned(statement: ast.stmt) -> Iterator[str]:

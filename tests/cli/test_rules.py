@@ -164,7 +164,7 @@ def test_show_explains_a_rule() -> None:
     assert "MLPerf Training, Closed bert" in lines
     assert "source    training_rules, Hyperparameters: bert" in lines
     assert "target    bert in 5.0: at least 0.72 and below 1.0" in lines
-    assert "A line that meets it in 5.0:" in lines
+    assert "What meets it in 5.0:" in lines
     assert lines[-1].startswith(":::MLLOG {")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mlperf_pkg.diagnostics import Diagnostic
 from mlperf_pkg.mllog import LogReader
-from mlperf_pkg.rulebook.describe import histories, rulebook_codes
+from mlperf_pkg.rulebook.describe import histories, joined, rulebook_codes
 from mlperf_pkg.rulebook.example import example
 from mlperf_pkg.rulebook.load import load_round
 
@@ -51,9 +51,9 @@ def test_examples_are_records(code: str) -> None:
         ("RUN103", '"value": "closed"'),
         ("RUN109", '"metadata": {"status": "success"}'),
         ("MRCNN110", '"value": {"BBOX": 0.377, "SEGM": 0.339}'),
-        ("SD109", '"value": {"FID": 0.0, "CLIP": 0.15, "samples_count": 1}'),
         ("RNNT101", '"metadata": {"tensor": "dec_rnn"}'),
         ("CAM107", '"value": [1, 1]'),
+        ("RUN124", '"value": "bert"'),
         ("RUN106", '"event_type": "INTERVAL_START", "key": "init_start", "value": null'),
     ],
 )
@@ -63,3 +63,14 @@ def test_examples(code: str, part: str) -> None:
     assert line
     assert line.startswith(":::MLLOG {")
     assert part in line
+
+
+def test_an_example_of_what_is_joined_is_the_records_that_runs_log() -> None:
+    (history,) = histories("SD109")
+    span = history.spans[-1]
+    lines = example(span.rule, load_round("training", span.until), joined(history, span))
+    assert lines
+    assert [line.partition('"key": ')[2] for line in lines.splitlines()] == [
+        '"eval_accuracy", "value": 0.0, "metadata": {"metric": "FID", "samples_count": 1}}',
+        '"eval_accuracy", "value": 0.15, "metadata": {"metric": "CLIP", "samples_count": 1}}',
+    ]

@@ -216,6 +216,15 @@ CHANGES: dict[str, tuple[str, str, str, str, str, tuple[str, ...], tuple[str, ..
             " (math.ceil(2.5 + 3840.0 / global_batch_size) + nth)",
         ),
     ),
+    "a state that does not begin": (
+        "training_2.1.0/closed_rnnt.yaml",
+        "'initialized_tensors': []",
+        "",
+        "2.1",
+        "weights_initialization",
+        ("does s['initialized_tensors'] += [v['metadata']['tensor']]",),
+        (),
+    ),
     "what is no expression": (
         "training_6.0.0/closed_llama31_8b.yaml",
         "v['value'] == 0.9",
@@ -241,7 +250,8 @@ def test_nothing_but_the_changed_rules_is_named(
 ) -> None:
     expected = {(f"{RULES}/{file}", key) for file, _, _, _, key, _, _ in CHANGES.values()}
     renamed = f"{RULES}/training_5.1.0/closed_flux1.yaml", "opt_gradient_clip_value"
-    assert set(changed) == expected | {renamed}
+    at_the_end = f"{RULES}/training_2.1.0/closed_rnnt.yaml", "the whole log"
+    assert set(changed) == expected | {renamed, at_the_end}
 
 
 def test_a_difference_names_the_file_and_all_runs_that_it_concerns(copy: Path) -> None:
@@ -304,6 +314,15 @@ def test_missing_reference_points_are_named(copy: Path) -> None:
 def test_a_rule_file_that_is_no_yaml(copy: Path) -> None:
     append(copy, f"{RULES}/training_6.1.0/common.yaml", "\n- KEY: [")
     with pytest.raises(UserError, match=r"training_6.1.0/common.yaml"):
+        verify(copy)
+
+
+@pytest.mark.parametrize(
+    "text", ["\n- KEY: text\n", "\n- KEY:\n    REQ: EXACTLY_ONE\n", "\n- KEY\n"]
+)
+def test_a_rule_file_laid_out_otherwise(copy: Path, text: str) -> None:
+    append(copy, f"{RULES}/training_6.1.0/common.yaml", text)
+    with pytest.raises(UserError, match=r"training_6.1.0/common.yaml: a block"):
         verify(copy)
 
 
