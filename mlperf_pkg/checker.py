@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg import __version__
-from mlperf_pkg.checks.result_sets import SetCase, SetResult, check_set
+from mlperf_pkg.checks.cases import SetCase
+from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.report import Report, RunRow, SystemRow
@@ -236,7 +237,7 @@ def _report(judged: Sequence[_Judged], runs: Sequence[Run], skipped: Sequence[Pl
         round=rounds[0] if len(rounds) == 1 else None,
         round_reason=_reason(judged, runs, rounds),
         verdict=Verdicts.worst(each.verdict for each in judged),
-        systems=tuple(_system_row(system) for each in judged for system in each.systems),
+        systems=tuple(system_row(system) for each in judged for system in each.systems),
         result_sets=tuple(s.row for each in judged for s in each.sets),
         runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
         findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
@@ -257,7 +258,8 @@ def tool() -> dict[str, str]:
     return {"version": __version__, "rulebook": __version__, "reference": reference}
 
 
-def _system_row(system: SystemFile) -> SystemRow:
+def system_row(system: SystemFile) -> SystemRow:
+    """A system description as a row of a report."""
     return SystemRow(
         id=system.id,
         path=system.path,

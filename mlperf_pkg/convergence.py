@@ -132,7 +132,7 @@ class ConvergenceReader:
 
 def _read(raw: bytes) -> Record:
     """A line that is no proper record, read as the RCP checker would: what is absent raises."""
-    fields = json.loads(raw.decode("latin-1").strip())
+    fields = json.loads(raw.decode("latin-1").rstrip())
     return _Loose(fields)  # type: ignore[return-value]
 
 

@@ -23,6 +23,7 @@ TOKEN = b":::MLLOG "
 CHUNK_BYTES = 4 << 20
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
+_LARGEST_TIME = 1e300  # what is near no double needs a closer look
 SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
 
 _LIKE_TOKEN = re.compile(rb":::MLL(?!OG )[A-Za-z]*")
@@ -67,15 +68,17 @@ def decode_record(raw: bytes) -> Record | Misfit:
     Plain ASCII JSON takes the fast path; whatever it refuses, and every line with other bytes
     (which the official parser reads as Latin-1), is decided by Python's own ``json``.
     """
-    return _decode_fast(raw) or _decode_slowly(raw.decode("latin-1").strip())
+    return _decode_fast(raw) or _decode_slowly(raw.decode("latin-1").rstrip())
 
 
 def _decode_fast(raw: bytes) -> Record | None:
     if raw.isascii():
         try:
-            return _decode(raw)
+            record = _decode(raw)
         except (msgspec.MsgspecError, RecursionError):
-            pass
+            return None
+        if abs(record.time_ms) < _LARGEST_TIME:
+            return record
     return None
 
 
@@ -165,10 +168,11 @@ class LogReader:
     def __iter__(self) -> Iterator[Record | None]:
         """Walk the log once."""
         for chunk in self._chunks():
-            self._chunk, self._counted, self._at = chunk, (0, 0), 0
+            self._chunk = chunk
             yield from self._records(chunk)
             self._at = len(chunk)
             self._first_line = self.line
+            self._chunk, self._counted, self._at = b"", (0, 0), 0
 
     @property
     def line(self) -> int:
@@ -217,7 +221,7 @@ class LogReader:
             start = following
 
     def _slow(self, raw: bytes, at_end: bool) -> Record | None:
-        record = _decode_slowly(raw.decode("latin-1").strip())
+        record = _decode_slowly(raw.decode("latin-1").rstrip())
         if isinstance(record, Misfit):
             cut = at_end and not self._chunk.endswith((b"\n", b"\r"))
             self._misfit(record, "the log ends inside this record" if cut else None)
@@ -247,13 +251,13 @@ class LogReader:
             self._found(
                 misfit.code,
                 f"this record cannot be read: {misfit.reason}",
-                found=shown(self.raw.decode("latin-1").strip()),
+                found=shown(self.raw.decode("latin-1").rstrip()),
                 expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
                 hint=hint,
             )
 
     def _shadowed(self, raw: bytes) -> None:
-        record = _recover(raw.decode("latin-1").strip())
+        record = _recover(raw.decode("latin-1").rstrip())
         if record:
             self._keep(record)
         self._warn(
@@ -313,7 +317,7 @@ def repeated_names(raw: bytes) -> list[str]:
         return seen
 
     try:
-        json.loads(raw.decode("latin-1").strip(), object_pairs_hook=collect)
+        json.loads(raw.decode("latin-1").rstrip(), object_pairs_hook=collect)
     except (ValueError, RecursionError):
         return []
     return repeated

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts
+from mlperf_pkg.diagnostics import Diagnostic, Verdicts
 
 FORMAT = "mlperf-pkg/report/1"
+MAX_DEPTH = 50  # levels of lists and objects; the report itself has four
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +106,29 @@ class Report:
     findings: tuple[Diagnostic, ...] = field(default=())
 
 
-def as_json(value: Any) -> Any:
-    """A report, or any part of it, as plain JSON values; numbers without a value become None."""
+def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """A report, or any part of it, as plain JSON values.
+
+    Numbers without a value become None. Halves of surrogate pairs, which no strict reader of JSON
+    accepts, are spelt as in Python source; what lies deeper than ``depth`` (in a hostile log) is
+    "...".
+    """
+    if depth == 0:
+        return "..."
     if hasattr(value, "__dataclass_fields__"):
-        fields = {name: as_json(getattr(value, name)) for name in value.__dataclass_fields__}
+        names = value.__dataclass_fields__
+        fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
         return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
-    if isinstance(value, Verdict):
-        return value.value
+    if isinstance(value, dict):
+        return {_scalar(str(name)): as_json(each, depth - 1) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each, depth - 1) for each in value]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): as_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
     return value

@@ -10,12 +10,13 @@ from typing import Any
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, formula_values, needed_in_words
+from mlperf_pkg.rulebook.constraints import Logged, formula_values, holds, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 
 _SHOWN_NAMES = 3
+_MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
 class RuleChecker:
@@ -32,6 +33,7 @@ class RuleChecker:
         self._report = report
         self._seen: dict[str, Logged] = {}
         self._met: set[str] = set()
+        self._last_evaluation: bool | None = None
         self._tensors: list[Any] = []
         self._series: dict[str, tuple[int, int]] = {}
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
@@ -57,17 +59,19 @@ class RuleChecker:
     # ---- one record -----------------------------------------------------------------------
 
     def _check(self, compiled: CompiledRule, record: Record, line: int) -> None:
-        broken = next((check for check in compiled.checks if not self._holds(check, record)), None)
-        if broken:
-            self._break_check(compiled.rule, broken, record, line)
+        for check in compiled.checks:
+            if not self._holds(check, record):
+                self._break_check(compiled.rule, check, record, line)
+                break
         else:
-            self._check_more(compiled, record, line)
-        if compiled.reaches:
+            if compiled.asks_more:
+                self._check_more(compiled, record, line)
+        if compiled.reaches and not self.died:
             self._reach(compiled, record, line)
 
     def _holds(self, check: Check, record: Record) -> bool:
         try:
-            return check.test(record, self._seen)
+            return bool(check.test(record, self._seen))
         except Exception:  # noqa: BLE001 - as in the official checker, what cannot be compared fails
             return False
 
@@ -87,8 +91,12 @@ class RuleChecker:
                 self._break(rule, line, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing:
             values = self._values(compiled, record)
-            if not _true(compiled.formula, values):
+            official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+            room = len(self._refused) < _MOST_REFUSED
+            if room and not _true(compiled.formula, values, without_answer=not official):
                 self._refused.append((compiled, values, line))
+        if rule.reached and self._met and self._last_evaluation is False and _success(record):
+            self._break(rule, line, None, "the target reached")
 
     def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
         rule = compiled.rule
@@ -107,18 +115,21 @@ class RuleChecker:
     def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
-            if compiled.reaches(record, self._seen):
+            self._last_evaluation = bool(compiled.reaches(record, self._seen))
+            if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
+            self._met.add(compiled.rule.code)  # it is reported here
             self._die(f"line {line}: {type(error).__name__}: {error}")
-            self._break(compiled.rule, line, record.value, "a number")
+            needed = needed_in_words(compiled.rule.reaches or {})
+            self._break(compiled.rule, line, record.value, needed)
 
     def _join(self, joiner: Joiner, record: Record, line: int) -> None:
         try:
             joiner.see(record, line)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
             self._die(f"line {line}: {type(error).__name__}: {error}")
-            (rule,) = (each.rule for each in self._table.keys[joiner.key].rules)
+            rule = self._table.keys[joiner.key].rules[0].rule
             self._break(rule, line, record.metadata, f"metadata with {joiner.by}")
 
     def _die(self, reason: str) -> None:
@@ -128,11 +139,11 @@ class RuleChecker:
         if logged is None:
             time_ms = min(9e99, record.time_ms)
             self._seen[record.key] = Logged(
-                1, record.value, record.value, True, line, line, time_ms
+                1, record.value, record.value, True, line, line, time_ms, record.metadata
             )
             return
         logged.count += 1
-        logged.last, logged.last_line = record.value, line
+        logged.last, logged.last_line, logged.metadata = record.value, line, record.metadata
         # As list.count does, identity makes NaN equal to itself.
         logged.same = logged.same and (record.value is logged.first or record.value == logged.first)
         logged.earliest_ms = min(logged.earliest_ms, record.time_ms)
@@ -143,7 +154,7 @@ class RuleChecker:
     def reached(self) -> bool | None:
         """Whether every target was met by some record; None where there is none to meet."""
         asked = [each.rule.code for _, each in self._rules() if each.reaches]
-        return all(code in self._met for code in asked) if asked else None
+        return not self.died and all(code in self._met for code in asked) if asked else None
 
     def finish(self, success: bool, unofficial: Iterable[str]) -> None:
         """Ask what only the whole log can answer.
@@ -162,16 +173,14 @@ class RuleChecker:
                 self._finish_logged(compiled, logged, success)
 
     def _count(self, hidden: set[str]) -> None:
-        pairs: set[frozenset[str]] = set()
         for key, compiled in self._rules():
             rule, logged = compiled.rule, self._seen.get(key)
             if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
-                pair = frozenset((key, rule.occurs["or"]))
-                if pair not in pairs and not pair & self._seen.keys():
+                pair = {key, rule.occurs["or"]}
+                if not pair & self._seen.keys():
                     self._missing(rule, " or ".join(sorted(pair)), bool(pair & hidden))
-                pairs.add(pair)
             elif isinstance(rule.occurs, Mapping):
-                self._too_few(rule, logged, rule.occurs["at_least"])
+                self._count_exactly(rule, logged, rule.occurs)
             elif rule.occurs and logged is None:
                 self._missing(rule, key, key in hidden)
             elif rule.occurs == "once" and logged and logged.count > 1:
@@ -197,10 +206,14 @@ class RuleChecker:
             self._missed(rule, logged, success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, rule.tensors)
-        if compiled.formula and not compiled.in_passing:
+        if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
             if not _true(compiled.formula, {**values, "value": logged.last}):
                 self._break(rule, logged.last_line, logged.last, str(rule.formula))
+
+    def _known(self, rule: Rule) -> bool:
+        """Whether a formula has what it needs; what is missing is another rule's finding."""
+        return names_in(rule.formula or "") - {"value"} <= self._seen.keys()
 
     def _missing(self, rule: Rule, what: str, hidden: bool) -> None:
         times = "once" if rule.occurs == "once" else "at least once"
@@ -209,11 +222,14 @@ class RuleChecker:
         note = "stands only where the checker does not read it" if hidden else "is not logged"
         self._break(rule, None, None, f"logged {times}", f"{what} {note}, needed {times}")
 
-    def _too_few(self, rule: Rule, logged: Logged | None, least: int) -> None:
+    def _count_exactly(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """``at_least`` and ``at_most`` so many records, equal or not."""
         count = logged.count if logged else 0
-        if count < least:
-            message = f"{rule.key} is logged {count} times: needed at least {least} times"
-            self._break(rule, None, count, f"logged at least {least} times", message)
+        needed = f"logged {needed_in_words(limits)} times"
+        if not holds(count, limits):
+            line = logged.last_line if logged and count > limits.get("at_most", count) else None
+            message = f"{rule.key} is logged {count} times: needed {needed_in_words(limits)}"
+            self._break(rule, line, count, needed, message)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         times = f"{rule.key} is logged {logged.count} times, first in line {logged.first_line}"
@@ -270,8 +286,12 @@ class RuleChecker:
         )
 
 
-def _true(formula: Formula, values: Mapping[str, Any]) -> bool:
+def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:
     try:
         return formula(values)
     except NoAnswerError:
-        return False
+        return without_answer
+
+
+def _success(record: Record) -> bool:
+    return isinstance(record.metadata, dict) and record.metadata.get("status") == "success"

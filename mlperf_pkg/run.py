@@ -227,7 +227,8 @@ class _Reading:
                 if isinstance(record.key, str):
                     self._take(record, reader)
         self._died = reader.died
-        self._rules.finish(self._times.status == "success", (r.key for r in reader.unofficial))
+        hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
+        self._rules.finish(self._times.status == "success", hidden)
         if reader.died or reader.parse_errors:
             self._seeds_unreadable = "records that cannot be read"
         self._finish()

@@ -1,1 +1,1 @@
-"""To be filled."""
+"""What is asked of system descriptions and result sets: values in, findings out."""

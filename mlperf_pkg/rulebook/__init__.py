@@ -1,1 +1,1 @@
-"""To be filled."""
+"""The rules of every round, read from ``rules/`` and compiled once into fast functions."""

@@ -16,7 +16,7 @@ from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.formula import compile_formula, names_in
 
 Seen = Mapping[str, "Logged"]
-Test = Callable[[Record, Seen], bool]
+Test = Callable[[Record, Seen], Any]
 
 _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
@@ -26,7 +26,8 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 class Logged:
     """What one key has logged so far: how often, its first and last value, where.
 
-    ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time.
+    ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time;
+    ``metadata`` is that of the last record.
     """
 
     count: int
@@ -36,14 +37,15 @@ class Logged:
     first_line: int
     last_line: int
     earliest_ms: float
+    metadata: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """One word of the vocabulary.
 
-    ``compile`` makes the test from the argument; ``needed`` says in words what is asked for;
-    ``found`` picks what to show of a record that fails.
+    ``compile`` makes the test from the argument, true where it holds; ``needed`` says in words
+    what is asked for; ``found`` picks what to show of a record that fails.
     """
 
     compile: Callable[[Any], Test]
@@ -108,11 +110,11 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
 
 
 def _compiled(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: bool(test(record.value, argument))
+    return lambda argument: lambda record, seen: test(record.value, argument)
 
 
 def _of_metadata(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: bool(test(record.metadata, argument))
+    return lambda argument: lambda record, seen: test(record.metadata, argument)
 
 
 def _where_given(metadata: Any, fields: Mapping[str, Any]) -> bool:
@@ -144,7 +146,8 @@ def _same_as(key: str) -> Test:
 def formula_values(formula: str, record: Record, seen: Seen) -> Mapping[str, Any]:
     """What the names of a formula stand for at a record: the last values logged so far."""
     earlier = {name: seen[name].last for name in names_in(formula) if name in seen}
-    return {**earlier, "value": record.value, "metadata": record.metadata}
+    before = seen[record.key].metadata if record.key in seen else None
+    return {**earlier, "value": record.value, "metadata": record.metadata, "previous": before}
 
 
 def _formula(text: str) -> Test:

@@ -15,7 +15,7 @@ from typing import Any
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
-_METADATA = re.compile(r"\bmetadata\.")
+_METADATA = re.compile(r"\b(metadata|previous)\.")
 
 Formula = Callable[[Mapping[str, Any]], bool]
 
@@ -30,11 +30,17 @@ def names_in(formula: str) -> frozenset[str]:
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
 
 
+def of_a_record(formula: str) -> bool:
+    """Whether a formula is about single records, not about the run's final values."""
+    return bool(_METADATA.search(formula))
+
+
 @lru_cache
 def compile_formula(formula: str) -> Formula:
     """A formula as a function of the values of its names.
 
-    ``metadata.<name>`` stands for a number or text of the record's metadata. The function raises
+    ``metadata.<name>`` stands for a number or text of the record's metadata, ``previous.<name>``
+    for that of the same key's record before it. The function raises
     ``NoAnswerError`` where it needs a value that is missing or no number; a part that the rest
     decides without needing it (``a || b``) is not needed.
 
@@ -46,10 +52,9 @@ def compile_formula(formula: str) -> Formula:
     from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     names = sorted(names_in(formula))
-    metadata = bool(_METADATA.search(formula))
+    objects = set(_METADATA.findall(formula))
     types = dict.fromkeys(names, cel.Type.DOUBLE)
-    if metadata:
-        types["metadata"] = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+    types |= dict.fromkeys(objects, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
     environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
     try:
         expression = environment.compile(formula)
@@ -60,8 +65,7 @@ def compile_formula(formula: str) -> Formula:
 
     def holds(values: Mapping[str, Any]) -> bool:
         data: dict[str, Any] = _numbers({name: values.get(name) for name in names})
-        if metadata:
-            data["metadata"] = _plain(values.get("metadata"))
+        data |= {name: _plain(values.get(name)) for name in objects}
         result = expression.eval(data=data)
         if result.type() != cel.Type.BOOL:
             raise NoAnswerError(str(result.value()))
@@ -80,7 +84,7 @@ def _double(number: float) -> float:
     try:
         return float(number)
     except OverflowError:  # an integer of more than 308 digits
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def _plain(metadata: Any) -> dict[str, Any]:

@@ -54,6 +54,7 @@ _PLAIN_FIELDS = {
     "formula",
     "nth_since",
     "first",
+    "reached",
     "fatal",
 }
 _RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()

@@ -18,12 +18,13 @@ class Rule:
 
     ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments and is asked of
     every record, or with ``first`` of the first alone; ``occurs`` is asked of the run: ``once``,
-    ``at_least_once``, ``{or: key}`` or ``{at_least: n}``. ``reaches`` holds the constraints that
-    at least one record must meet; ``tensors`` the names that the records' metadata must list
-    exactly once each; ``formula`` is CEL over this key's ``value``, its ``metadata`` and the
-    values of other keys, and ``nth``: how many records of this key came before, since the last of
-    the key ``nth_since``. Where a ``fatal`` rule is broken, the official checker dies (it loads a
-    rule file by the value's name).
+    ``at_least_once``, ``{or: key}``, ``{at_least: n}`` or ``{at_most: n}``. ``reaches`` holds the
+    constraints that at least one record must meet; ``tensors`` the names that the records'
+    metadata must list exactly once each; ``formula`` is CEL over this key's ``value``, its
+    ``metadata`` and the values of other keys, and ``nth``: how many records of this key came
+    before, since the last of the key ``nth_since``. A ``reached`` rule asks that, where this
+    record's status is success, the last evaluation reached the target. Where a ``fatal`` rule is
+    broken, the official checker dies (it loads a rule file by the value's name).
     """
 
     code: str
@@ -41,6 +42,7 @@ class Rule:
     formula: str | None = None
     nth_since: str | None = None
     first: bool = False
+    reached: bool = False
     fatal: bool = False
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in
+from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
@@ -31,8 +31,10 @@ class Check:
 class CompiledRule:
     """A rule with its tests.
 
-    ``in_passing`` says that its formula sees only what was logged before its record, as the
-    official checker does; a formula that only the written rules know sees the whole run.
+    ``in_passing`` says that its formula is asked of every record and sees only what was logged
+    before it, as in the official checker; a formula that only the written rules know sees the
+    final values of the whole run, unless it is about a record's metadata. ``asks_more`` says that
+    a record that passes the checks is asked for more.
     """
 
     rule: Rule
@@ -40,6 +42,7 @@ class CompiledRule:
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
+    asks_more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,13 @@ def _compiled(rule: Rule) -> CompiledRule:
         Check(CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
         for name, argument in rule.constraints.items()
     )
+    official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
+    in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
     return CompiledRule(
         rule=rule,
         checks=tuple(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=compile_formula(rule.formula) if rule.formula else None,
-        in_passing=rule.basis in (Basis.BOTH, Basis.OFFICIAL),
+        in_passing=in_passing,
+        asks_more=in_passing or rule.tensors is not None or rule.reached,
     )

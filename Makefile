@@ -1,0 +1,55 @@
+# The project's vocabulary. Every target makes its own environment first; Python 3.11 is all it needs.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+TOOL   := $(BIN)/mlperf-pkg
+DEMO   := build/demo
+
+.PHONY: help demo test lint types format bench wheel clean
+
+help:
+	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
+	@echo "make test    run the tests"
+	@echo "make lint    style and types"
+	@echo "make bench   ratios of speed against the official checker"
+	@echo "make wheel   the distribution, in dist/"
+	@echo "make clean   remove everything made"
+
+$(READY): setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	touch $@
+
+test: $(READY)
+	$(BIN)/pytest
+
+lint: $(READY)
+	$(BIN)/ruff check --config .ci/ruff.toml .
+	$(BIN)/ruff format --config .ci/ruff.toml --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --config .ci/ruff.toml --fix .
+	$(BIN)/ruff format --config .ci/ruff.toml .
+
+demo: $(READY)
+	rm -rf $(DEMO)
+	mkdir -p $(DEMO)/systems
+	cp systems/bow-pod16.json $(DEMO)/systems/
+	sed 's/"division": "closed"/"division": "open"/' systems/bow-pod64.json > $(DEMO)/systems/bow-pod64-open.json
+	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark resnet --system bow-pod16 --submitter Graphcore --minutes 20
+	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark bert --system bow-pod16 --submitter Graphcore --minutes 21
+	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark rnnt --division open --system bow-pod64-open --accelerators 64 --submitter Graphcore --minutes 109
+	$(TOOL) check $(DEMO)/logs
+	$(TOOL) build $(DEMO) --division closed --output submissions/closed --force
+	$(TOOL) build $(DEMO) --division open --output submissions/open --force
+
+bench: $(READY)
+	$(BIN)/python bench/official.py
+
+wheel: $(READY)
+	$(BIN)/python -m build --wheel
+
+clean:
+	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

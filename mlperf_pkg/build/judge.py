@@ -1,0 +1,151 @@
+"""Whether planned result sets are valid, and the results that they will make."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlperf_pkg import words
+from mlperf_pkg.build.plan import Plan, PlannedSet
+from mlperf_pkg.build.workspace import Workspace
+from mlperf_pkg.checker import tool
+from mlperf_pkg.checks.cases import SetCase
+from mlperf_pkg.checks.result_sets import SetResult, check_set
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdicts, verdicts_of
+from mlperf_pkg.escape import visible
+from mlperf_pkg.report import Report, SystemRow
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.submission import Place, ResultSet
+
+# The codes of the findings that a flag of package_checker_params answers.
+BYPASSES = {"rcp-bypass": ("RCP101",), "seed-checker-bypass": ("SEED101", "SEED102", "SEED103")}
+
+_BASES = {
+    Basis.BOTH: "rules and official checker",
+    Basis.OFFICIAL: "official checker",
+    Basis.RULES: "rules",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """A planned result set, the bypasses that it needs, and what the checker then says of it."""
+
+    planned: PlannedSet
+    flags: frozenset[str]
+    result: SetResult
+
+    @property
+    def failures(self) -> list[Diagnostic]:
+        """The findings that fail it, officially or by the rules."""
+        return failures((*self.result.findings, *self.result.run_findings))
+
+
+def judge(plan: Plan, round_: Round, bypasses: Collection[str] = ()) -> tuple[JudgedSet, ...]:
+    """Judge every set of a plan; of ``bypasses`` each set takes those whose test it fails."""
+    return tuple(_judge_set(planned, plan.submitter, round_, bypasses) for planned in plan.sets)
+
+
+def reasons(judged: Iterable[JudgedSet]) -> Iterator[str]:
+    """Why the systems and the result sets are not valid: one text for each of them."""
+    listed = list(judged)
+    for system in {each.planned.system.path: each.planned.system for each in listed}.values():
+        if wrong := failures(system.findings):
+            yield "\n".join([f"{system.path} is not valid:", *_folded(wrong)])
+    for each in listed:
+        if wrong := each.failures:
+            yield "\n".join([f"{each.planned.name} is not valid:", *_folded(wrong)])
+
+
+def failures(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings that fail a verdict."""
+    return [f for f in findings if f.fails(Basis.OFFICIAL) or f.fails(Basis.RULES)]
+
+
+def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
+    """The systems and result sets of the tree to be built, for its results tables."""
+    described = {each.planned.system.id: each.planned.system for each in judged}
+    systems = tuple(map(_system_row, described.values()))
+    rows = tuple(each.result.row for each in judged)
+    return Report(
+        tool=tool(),
+        usage=workspace.round.usage,
+        round=workspace.round.name,
+        round_reason=workspace.round_reason,
+        verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
+        systems=systems,
+        result_sets=rows,
+    )
+
+
+def _system_row(system: SystemFile) -> SystemRow:
+    return SystemRow(
+        id=system.id,
+        path=f"systems/{system.id}.json",
+        submitter=system.submitter,
+        division=system.division,
+        status=system.status,
+        accelerators=system.accelerators,
+        verdict=verdicts_of(system.findings),
+    )
+
+
+# ---- one set ------------------------------------------------------------------------------
+
+
+def _judge_set(
+    planned: PlannedSet, submitter: str, round_: Round, bypasses: Collection[str]
+) -> JudgedSet:
+    case = _case(planned, submitter, round_)
+    result = check_set(case)
+    failed = {finding.code for finding in failures(result.findings)}
+    flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
+    if flags:
+        result = check_set(replace(case, files=replace(case.files, flags=flags)))
+    return JudgedSet(planned, flags, result)
+
+
+def _case(planned: PlannedSet, submitter: str, round_: Round) -> SetCase:
+    return SetCase(
+        files=ResultSet(
+            place=Place(Path(planned.folder), planned.folder),
+            system=planned.system.id,
+            benchmark=planned.benchmark,
+            logs=(),
+        ),
+        runs=planned.runs,
+        round=round_,
+        rules=load_benchmark(round_.usage, round_.name, planned.benchmark),
+        submitter=submitter,
+        system=planned.system,
+    )
+
+
+# ---- what to say --------------------------------------------------------------------------
+
+
+def _folded(findings: Iterable[Diagnostic]) -> Iterator[str]:
+    """One line for all findings of a code and basis: the first, and how many are like it."""
+    alike: dict[tuple[str, Basis], list[Diagnostic]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.sort_key):
+        alike.setdefault((finding.code, finding.basis), []).append(finding)
+    for (code, basis), several in alike.items():
+        first = several[0]
+        more = f" (and {len(several) - 1} more like this)" if len(several) > 1 else ""
+        said = f"{words.location(first)}: {code}: {first.message}"
+        yield f"  {visible(said)}{more} [{_BASES[basis]}]"
+        if hint := _hint(first):
+            yield f"    {hint}"
+
+
+def _hint(finding: Diagnostic) -> str | None:
+    if finding.code == "SET101" and finding.found > finding.expected:
+        return (
+            f"take the {finding.expected} consecutive runs whose result is closest to the median"
+            " of all such windows, and put the others elsewhere"
+        )
+    flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
+    return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

@@ -1,0 +1,87 @@
+"""Everything before the first byte is written: read, plan, judge, refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlperf_pkg.build.contents import TreeFile, parameters, tree_files, unfit
+from mlperf_pkg.build.judge import JudgedSet, judge, reasons
+from mlperf_pkg.build.plan import Plan, make_plan
+from mlperf_pkg.build.workspace import Folders, Workspace, read_workspace, refuse_overlap
+from mlperf_pkg.config import read_config
+from mlperf_pkg.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a user asks for beyond the configuration.
+
+    ``bypasses`` are names of flags (``judge.BYPASSES``); ``keep_invalid`` builds what is not
+    valid all the same.
+    """
+
+    division: str | None = None
+    round: str | None = None
+    leave_out: Sequence[str] = ()
+    bypasses: Sequence[str] = ()
+    keep_invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A submission ready to be written to ``target``, unless there are ``refusals``.
+
+    ``kept`` are the reasons for which it is not valid although it is built; ``mendable`` says that
+    the refusals are such reasons, so that result sets may be left out or kept.
+    """
+
+    workspace: Workspace
+    plan: Plan
+    judged: tuple[JudgedSet, ...]
+    files: tuple[TreeFile, ...]
+    target: Path
+    notes: tuple[str, ...]
+    refusals: tuple[str, ...]
+    kept: tuple[str, ...]
+    mendable: bool
+
+
+def prepare(folders: Folders, order: Order) -> Prepared:
+    """Read a workspace and decide what its submission holds.
+
+    Raises:
+        UserError: there is no such folder, no log or no system description, something cannot be
+            read, the configuration is wrong, or the submission would overlap with what is read.
+    """
+    if not folders.workspace.is_dir():
+        raise UserError(f"{folders.workspace}: no such folder")
+    workspace = read_workspace(folders, read_config(folders.workspace), order.round)
+    plan = make_plan(workspace, order.division, order.leave_out)
+    judged = judge(plan, workspace.round, order.bypasses)
+    target = folders.output / plan.submitter
+    files: tuple[TreeFile, ...] = ()
+    if not plan.problems:
+        refuse_overlap(target, workspace)
+        files = tree_files(plan, judged, workspace)
+    wrong = (*reasons(judged), *unfit(files))
+    return Prepared(
+        workspace=workspace,
+        plan=plan,
+        judged=judged,
+        files=files,
+        target=target,
+        notes=(*plan.notes, *_bypass_notes(judged)),
+        refusals=plan.problems + (() if order.keep_invalid else wrong),
+        kept=wrong if order.keep_invalid else (),
+        mendable=not plan.problems,
+    )
+
+
+def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:
+    """Which bypasses the tree asks the official checker for, and where."""
+    return [
+        f"{file.path} asks for {bytes(file.content).decode()}: be ready for a review of it"
+        for file in parameters(judged)
+    ]

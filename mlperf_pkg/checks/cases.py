@@ -1,0 +1,63 @@
+"""A result set with all that is known of it: what the checks of sets are asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.run import Run
+from mlperf_pkg.submission import ResultSet
+
+RULES = "training_rules, Benchmark results"
+PACKAGE = "mlperf-logging, package_checker"
+
+
+@dataclass(frozen=True, slots=True)
+class SetCase:
+    """A result set with all that is known of it. ``rules`` is None for a benchmark not covered.
+
+    ``loose`` sets were formed of logs outside a submission: they are for information only.
+    """
+
+    files: ResultSet
+    runs: tuple[Run, ...]
+    round: Round
+    rules: Benchmark | None
+    submitter: str | None = None
+    system: SystemFile | None = None
+    loose: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its path in reports."""
+        return self.files.place.label
+
+    @property
+    def division(self) -> str | None:
+        """The division that decides which tests apply: the system's, for loose logs their own."""
+        if self.system is not None:
+            return self.system.division
+        return self.runs[0].division if self.runs else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the official seed and RCP tests apply."""
+        return self.division == "closed" and self.version >= (1, 0)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The round as numbers."""
+        return tuple(int(part) for part in self.round.name.split("."))
+
+    @property
+    def drop(self) -> int:
+        """How many of the fastest, and of the slowest, are dropped."""
+        return self.rules.runs.drop if self.rules else 1
+
+
+def set_finding(case: SetCase, code: str, message: str, **more: Any) -> Diagnostic:
+    """A finding about the set as a whole, unless ``more`` names another path."""
+    return Diagnostic(code=code, message=message, **{"path": case.path, "source": RULES, **more})

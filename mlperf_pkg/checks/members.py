@@ -1,0 +1,126 @@
+"""The runs of a result set together: how many, which are forgiven, whether they belong there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
+from mlperf_pkg.rulebook.model import DIVISIONS
+
+_EXPECTED_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
+
+
+def forgiven(case: SetCase) -> Iterator[Diagnostic]:
+    """The findings of the runs, as far as the set does not forgive them.
+
+    The official package checker accepts a set in which at most ``drop`` logs fail, whatever they
+    fail of ("olympic scoring"); the written rules forgive only runs that do not converge.
+    """
+    failed = [run for run in case.runs if run.verdicts.official is Verdict.FAIL]
+    accepted = failed if len(failed) <= case.drop and not any(r.died for r in failed) else []
+    for run in case.runs:
+        for finding in run.findings:
+            yield _without_official(finding) if run in accepted else finding
+
+
+def _without_official(finding: Diagnostic) -> Diagnostic:
+    if not finding.fails(Basis.OFFICIAL):
+        return finding
+    if finding.basis is Basis.BOTH:
+        return replace(finding, basis=Basis.RULES)
+    hint = "the package checker accepts this, as olympic scoring drops the run"
+    return replace(finding, severity=Severity.WARNING, hint=finding.hint or hint)
+
+
+def for_information(finding: Diagnostic) -> Diagnostic:
+    """A finding about loose logs: what they lack as a set is no error."""
+    if finding.severity is not Severity.ERROR:
+        return finding
+    severity = Severity.NOTE if finding.code == "SET101" else Severity.WARNING
+    return replace(finding, severity=severity)
+
+
+def check_count(case: SetCase) -> Iterator[Diagnostic]:
+    """As many runs as required, and no more failed ones than are dropped."""
+    if case.rules is None:
+        return
+    required, found = case.rules.runs.required, len(case.runs)
+    if found != required:
+        yield set_finding(
+            case,
+            "SET101",
+            f"{found} runs (files result_*.txt), needed {required}",
+            found=found,
+            expected=required,
+        )
+    lost = [run for run in case.runs if not run.converged]
+    if len(lost) > case.drop:
+        yield set_finding(
+            case,
+            "SET102",
+            f"{len(lost)} runs did not converge, at most {case.drop} may",
+            found=len(lost),
+            expected=case.drop,
+        )
+    failed = [run for run in case.runs if run.verdicts.official is Verdict.FAIL]
+    if len(failed) > case.drop:
+        yield set_finding(
+            case,
+            "SET103",
+            f"{len(failed)} logs fail the compliance checker, at most {case.drop} may",
+            basis=Basis.OFFICIAL,
+            source=PACKAGE,
+            found=len(failed),
+            expected=case.drop,
+        )
+    for run in case.runs:
+        if run.died:
+            message = f"the compliance checker dies of {run.path}: {run.died}"
+            yield set_finding(case, "SET104", message, basis=Basis.OFFICIAL, source=PACKAGE)
+
+
+def check_folder(case: SetCase) -> Iterator[Diagnostic]:
+    """A folder named after a benchmark of the round, with runs of it and nothing else."""
+    if strange := [name for name in case.files.others if name not in _EXPECTED_FILES]:
+        yield set_finding(
+            case,
+            "SET105",
+            f"not read, as the name is not result_<number>.txt: {', '.join(strange[:5])}",
+            basis=Basis.ADVICE,
+            severity=Severity.WARNING,
+        )
+    if case.files.benchmark not in case.round.benchmarks and not case.loose:
+        yield set_finding(
+            case,
+            "SET106",
+            f"{case.files.benchmark!r} is no benchmark of round {case.round.name}:"
+            " the official checker skips the folder",
+            basis=Basis.RULES,
+            expected=list(case.round.benchmarks),
+        )
+    for run in case.runs:
+        if run.benchmark and run.benchmark != case.files.benchmark:
+            message = f"{run.path} is a run of {run.benchmark}, not of {case.files.benchmark}"
+            yield set_finding(case, "SET107", message, basis=Basis.RULES)
+
+
+def check_system_file(case: SetCase) -> Iterator[Diagnostic]:
+    """A system description that can be read and names the division of the logs."""
+    if case.loose:
+        return
+    if case.system is None or case.system.contents is None:
+        message = f"no system description systems/{case.files.system}.json that can be read"
+        yield set_finding(case, "SET110", message, source="submission_rules, Systems")
+        return
+    named = {run.division for run in case.runs if run.division in DIVISIONS}
+    if case.division in DIVISIONS and named - {case.division}:
+        yield set_finding(
+            case,
+            "SET111",
+            f"the logs say {' and '.join(sorted(named))}, {case.system.path} says {case.division}",
+            basis=Basis.RULES,
+            found=sorted(named),
+            expected=case.division,
+        )

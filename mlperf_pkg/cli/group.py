@@ -1,0 +1,104 @@
+"""Groups of commands that are imported only when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import IO, Any
+
+import click
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.escape import visible
+
+FAILED = 2  # the exit status of a command that could not do its work
+INTERRUPTED = 128 + 2
+PIPE_CLOSED = 128 + 13
+
+
+class Failure(click.ClickException):
+    """A message on stderr and exit status 2."""
+
+    exit_code = FAILED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message as compilers do, without anything that a terminal would act on."""
+        lines = "\n".join(visible(line) for line in self.message.split("\n"))
+        click.echo(f"mlperf-pkg: error: {lines}", file=file, err=True)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the ``command`` of one module each."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **more: Any) -> None:
+        """``modules`` maps the names of commands to those of modules."""
+        super().__init__(*args, **more)
+        self._modules = modules
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """Names in the order of the table, which is that of use."""
+        return list(self._modules)
+
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None where there is none of that name."""
+        if cmd_name not in self._modules:
+            return None
+        command: click.Command = import_module(self._modules[cmd_name]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As ``click.Group``, but a mistyped name is told the nearest one."""
+        name = args[0]
+        if name not in self._modules and not name.startswith("-"):
+            close = get_close_matches(name, self._modules, n=1)
+            ctx.fail(f"no such command {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+
+class Program(LazyGroup):
+    """The outermost group: exit statuses, and failures as messages.
+
+    A command returns its exit status. Option ``debug`` shows the traceback of a defect.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and exit."""
+        try:
+            ctx.exit(super().invoke(ctx))
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except UserError as error:
+            raise Failure(str(error)) from error
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _discard_output()
+            ctx.exit(PIPE_CLOSED)
+        except OSError as error:
+            raise Failure(_system_error(error)) from error
+        except Exception as error:
+            if ctx.params["debug"]:
+                raise
+            raise Failure(_defect(error)) from error
+
+
+def _discard_output() -> None:
+    """Nobody reads on: what is still buffered must not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _system_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _defect(error: Exception) -> str:
+    return (
+        f"{type(error).__name__}: {error}\n"
+        "This is a defect of mlperf-pkg: please report it with what 'mlperf-pkg --debug ...' prints"
+    )

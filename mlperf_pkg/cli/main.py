@@ -1,0 +1,39 @@
+"""The command ``mlperf-pkg``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg import __version__
+from mlperf_pkg.cli.group import Program
+
+COMMANDS = {
+    "check": "mlperf_pkg.cli.check",
+    "score": "mlperf_pkg.cli.score",
+    "build": "mlperf_pkg.cli.build",
+    "system": "mlperf_pkg.cli.system",
+    "simulate": "mlperf_pkg.cli.simulate",
+}
+
+
+@click.group(
+    cls=Program,
+    modules=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+@click.version_option(__version__, message="mlperf-pkg %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of a defect.")
+def cli(debug: bool) -> None:
+    """Check and build MLPerf Training submissions.
+
+    \b
+    Examples:
+      mlperf-pkg check logs/
+      mlperf-pkg score logs/
+      mlperf-pkg build --division closed
+    """
+
+
+def main() -> None:
+    """Run the command line and exit: 0 clean, 1 errors were found, 2 it could not be done."""
+    cli(prog_name="mlperf-pkg")

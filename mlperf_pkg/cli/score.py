@@ -1,0 +1,47 @@
+"""``mlperf-pkg score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlperf_pkg import checker
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.render.score import SCORE_FORMATS, scores
+
+
+@click.command(name="score")
+@options.checked
+@options.written(SCORE_FORMATS)
+def command(
+    *,
+    paths: tuple[str, ...],
+    round_: str | None,
+    usage: str | None,
+    jobs: int | None,
+    format_: str,
+    output: Path | None,
+    force: bool,
+    verbose: bool,
+) -> int:
+    """Show times to train and how scores come about.
+
+    PATH is as for 'mlperf-pkg check'. Shown are the minutes of each run, the
+    runs that are dropped and why, the olympic mean, the factor that convergence
+    faster than the reference costs, and the score.
+
+    Exit status: 0 if there is a score, 1 if there is none, 2 if it could not be
+    worked out.
+
+    \b
+    Examples:
+      mlperf-pkg score logs/
+      mlperf-pkg score submissions/ACME --format csv -o scores.csv
+    """
+    target = Output(output, force, verbose)
+    target.refuse_early(paths)
+    given = scores(checker.check(paths, checker.Options(usage, round_, jobs)))
+    target.write(SCORE_FORMATS[format_](given, target.view()))
+    return int(all(each.row.score_minutes is None for each in given.sets))

@@ -1,0 +1,168 @@
+"""The optional ``mlperf-pkg.yaml`` of a workspace: what the logs and systems do not tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.resources import data_folder
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+CONFIG_NAME = "mlperf-pkg.yaml"
+
+# How the schema's types are called in YAML.
+_KINDS = {"string": "a text", "array": "a list", "object": "a mapping"}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemConfig:
+    """The logs of one system: patterns of their paths, and the platforms that they name."""
+
+    logs: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field."""
+
+    submitter: str | None = None
+    round: str | None = None
+    usage: str | None = None
+    systems: Mapping[str, SystemConfig] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
+    leave_out: tuple[str, ...] = ()
+
+
+def read_config(workspace: Path) -> Config:
+    """The configuration of a workspace; all defaults where it has none.
+
+    Raises:
+        UserError: the file cannot be read, is no YAML or does not follow the schema. The message
+            names every offending line.
+    """
+    path = workspace / CONFIG_NAME
+    if not path.exists():
+        return Config()
+    root = _compose(path)
+    if root is None or root.value == "":  # nothing, or nothing but "---"
+        return Config()
+    _refuse_twice(path, root)
+    contents = _plain(root)
+    if wrong := sorted(_complaints(root, contents)):
+        raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in wrong))
+    return _config(contents)
+
+
+def _config(contents: dict[str, Any]) -> Config:
+    systems = {
+        system: SystemConfig(**{name: tuple(texts) for name, texts in given.items()})
+        for system, given in contents.pop("systems", {}).items()
+    }
+    leave_out = tuple(contents.pop("leave_out", ()))
+    return Config(systems=systems, leave_out=leave_out, **contents)
+
+
+# ---- YAML ---------------------------------------------------------------------------------
+
+
+def _compose(path: Path) -> yaml.Node | None:
+    try:
+        node: yaml.Node | None = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no YAML in UTF-8: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    return node
+
+
+def _plain(node: yaml.Node) -> Any:
+    """The value of a node, every scalar as the text that was written."""
+    if isinstance(node, yaml.MappingNode):
+        return {_plain_key(key): _plain(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(item) for item in node.value]
+    return node.value
+
+
+def _plain_key(node: yaml.Node) -> str:
+    return node.value if isinstance(node, yaml.ScalarNode) else "?"
+
+
+def _refuse_twice(path: Path, node: yaml.Node) -> None:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_twice(path, item)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = _plain_key(key)
+            if name in seen:
+                raise UserError(f"{path}:{key.start_mark.line + 1}: {name!r} stands twice")
+            seen.add(name)
+            _refuse_twice(path, value)
+
+
+def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
+    """The 1-based line of the member that ``steps`` lead to: its key's, in a mapping."""
+    line: int = node.start_mark.line + 1
+    for step in steps:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if _plain_key(pair[0]) == step), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        else:
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line
+
+
+# ---- schema -------------------------------------------------------------------------------
+
+
+def _complaints(root: yaml.Node, contents: Any) -> Iterator[tuple[int, str]]:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
+    for error in Draft202012Validator(schema).iter_errors(contents):
+        steps = list(error.absolute_path)
+        if error.validator == "additionalProperties":
+            known = list(error.schema["properties"])
+            for name in sorted(error.instance.keys() - known):
+                yield _line(root, [*steps, name]), _unknown(name, known)
+        else:
+            yield _line(root, steps), _complaint(steps, error)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return f"unknown key {name!r}: {meant}"
+
+
+def _complaint(steps: Sequence[str | int], error: ValidationError) -> str:
+    where = ".".join(map(str, steps)) or "the file"
+    return f"{where} is {error.instance!r}, needed {_needed(error)}"
+
+
+def _needed(error: ValidationError) -> str:
+    schema: Any = error.schema
+    if error.validator == "type":
+        return _KINDS[schema["type"]]
+    if error.validator == "enum":
+        return " or ".join(schema["enum"])
+    examples = schema.get("examples")
+    return f"a text such as {examples[0]}" if examples else "a text that is not empty"

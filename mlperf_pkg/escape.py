@@ -1,0 +1,39 @@
+"""Text of any origin made safe to show: on a terminal, in Markdown, in a spreadsheet.
+
+Logs, file names and system descriptions come from strangers. Whatever of them is shown goes
+through ``visible`` once.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_FORMULA = ("=", "+", "-", "@")
+
+
+def visible(text: str) -> str:
+    """``text`` with every character that does not print as itself spelt as in Python source.
+
+    That is line breaks, terminal escapes, invisible and direction-changing characters, halves of
+    surrogate pairs, and spaces other than the plain one. What comes out stays as it is when
+    passed again, holds one line and can be encoded as UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _spelt(each) for each in text)
+
+
+def _spelt(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def markdown(text: str) -> str:
+    """``text`` to be read literally within a line or a table cell of Markdown."""
+    return _MARKUP.sub(r"\\\g<0>", visible(text))
+
+
+def cell(text: str) -> str:
+    """``text`` as a cell that no spreadsheet takes for a formula."""
+    shown = visible(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown

@@ -1,0 +1,55 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from mlperf_pkg.errors import UserError
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
+    """Write a file so that nobody ever sees a part of it; text becomes UTF-8.
+
+    It is written under a temporary name in the same folder and then renamed. Without ``replace``
+    a file that exists is never touched, not even one that appears meanwhile.
+
+    Raises:
+        UserError: the file exists and is not to be replaced, or it cannot be written.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = path.parent / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
+    try:
+        _write(temporary, data)
+        (os.replace if replace else _rename_anew)(temporary, path)
+    except FileExistsError as error:
+        raise UserError(f"{path}: exists already and is not overwritten") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _rename_anew(temporary: Path, path: Path) -> None:
+    """Rename to a name that is free, which only a link does in one step."""
+    try:
+        path.hardlink_to(temporary)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without links: take the name first, then put the file in its place.
+        path.open("xb").close()
+        temporary.replace(path)

@@ -1,0 +1,17 @@
+"""A report for programs."""
+
+from __future__ import annotations
+
+from mlperf_pkg import tables
+from mlperf_pkg.render.view import View
+from mlperf_pkg.report import Report
+
+
+def json(report: Report, _: View) -> str:
+    """The whole report, by the contract ``mlperf-pkg/report/1``."""
+    return tables.json_text(report)
+
+
+def csv(report: Report, _: View) -> str:
+    """The results, one row per result set."""
+    return tables.results_csv(report)

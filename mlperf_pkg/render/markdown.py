@@ -1,0 +1,46 @@
+"""A report as Markdown, for the summary of a CI job."""
+
+from __future__ import annotations
+
+from mlperf_pkg import tables, words
+from mlperf_pkg.diagnostics import Basis
+from mlperf_pkg.escape import markdown as escaped
+from mlperf_pkg.render import findings, headings
+from mlperf_pkg.render.view import View
+from mlperf_pkg.report import Report
+
+
+def markdown(report: Report, view: View) -> str:
+    """Verdicts, results and findings, each a section of its own."""
+    sections = ("## MLPerf check", verdicts(report), _results(report), _findings(report, view))
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def verdicts(report: Report) -> str:
+    """Both verdicts, the counts and the round, as a list."""
+    lines = [
+        f"**{basis}: {words.VERDICTS[getattr(report.verdict, basis)]}**"
+        f" - {escaped(headings.verdict_in_words(report, basis))}"
+        for basis in (Basis.OFFICIAL, Basis.RULES)
+    ]
+    lines.append(headings.counts_in_words(report))
+    lines.append(escaped(headings.round_in_words(report)))
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _results(report: Report) -> str:
+    return f"### Results\n\n{tables.results_markdown(report).rstrip()}"
+
+
+def _findings(report: Report, view: View) -> str:
+    lines = [_finding(each) for each in findings.shown(report, view)]
+    return "\n".join(["### Findings", "", *lines]) if lines else ""
+
+
+def _finding(folded: findings.Folded) -> str:
+    finding = folded.first
+    hint = f"\n  <br>hint: {escaped(finding.hint)}" if finding.hint else ""
+    return (
+        f"- {escaped(words.location(finding))}: **{finding.severity} {escaped(finding.code)}**:"
+        f" {escaped(folded.message)}{hint}"
+    )

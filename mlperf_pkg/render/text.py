@@ -1,0 +1,150 @@
+"""A report for a terminal or a pipe: tables, findings, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from mlperf_pkg import words
+from mlperf_pkg.diagnostics import Basis, Severity, Verdict, Verdicts
+from mlperf_pkg.render import findings, headings
+from mlperf_pkg.render.page import PLAIN, STYLES, Column, Group, Page, Span
+from mlperf_pkg.render.view import View
+from mlperf_pkg.report import Report, ResultSetRow, RunRow, SystemRow
+
+_Row = TypeVar("_Row")
+
+_VERDICTS = (Column("Official", 11), Column("Rules", 11))
+_SETS = (
+    Column("Result sets"),
+    Column("Runs", 5, numbers=True),
+    Column("Minutes", 9, numbers=True),
+    Column("RCP margin", 12),
+    *_VERDICTS,
+)
+_RUNS = (
+    Column("Runs"),
+    Column("Minutes", 9, numbers=True),
+    Column("Status, dropped", 16),
+    *_VERDICTS,
+)
+_SYSTEMS = (
+    Column("Systems"),
+    Column("Division", 8),
+    Column("Accelerators", 12, numbers=True),
+    *_VERDICTS,
+)
+
+
+def text(report: Report, view: View) -> str:
+    """The report as text of at most ``view.width`` columns, but for findings, never cut."""
+    page = Page(view)
+    for table in (_sets, _systems, _runs, _findings):
+        table(page, report, view)
+    _summary(page, report, view)
+    return page.text()
+
+
+def verdict_spans(verdicts: Verdicts) -> list[Span]:
+    """Both verdicts as cells."""
+    both = (verdicts.official, verdicts.rules)
+    return [(words.VERDICTS[verdict], STYLES[verdict]) for verdict in both]
+
+
+def _grouped(
+    rows: Iterable[_Row], title: Callable[[_Row], str], cells: Callable[[_Row], Sequence[Span]]
+) -> list[Group]:
+    """Rows below their titles, both in the order of the report."""
+    groups: dict[str, list[Sequence[Span]]] = {}
+    for row in rows:
+        groups.setdefault(title(row), []).append(cells(row))
+    return [Group(title, members) for title, members in groups.items()]
+
+
+def _sets(page: Page, report: Report, _: View) -> None:
+    if report.result_sets:
+        groups = _grouped(report.result_sets, lambda row: headings.system_title(row, report), _set)
+        page.table(_SETS, groups)
+
+
+def _set(row: ResultSetRow) -> list[Span]:
+    cells = (row.benchmark, words.runs(row), words.minutes(row.score_minutes))
+    rcp = (words.rcp(row), STYLES[Verdict.FAIL] if words.rcp_state(row) == "fail" else PLAIN)
+    return [*((cell, PLAIN) for cell in cells), rcp, *verdict_spans(row.verdict)]
+
+
+def _systems(page: Page, report: Report, view: View) -> None:
+    """Only where nothing else tells how the descriptions fare."""
+    if report.systems and (view.verbose or not report.result_sets):
+        page.table(_SYSTEMS, _grouped(report.systems, _owner, _system))
+
+
+def _owner(row: SystemRow) -> str:
+    return row.submitter or "no submitter named"
+
+
+def _system(row: SystemRow) -> list[Span]:
+    number = words.NOTHING if row.accelerators is None else str(row.accelerators)
+    cells = (row.id, row.division or words.NOTHING, number)
+    return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
+
+
+def _runs(page: Page, report: Report, view: View) -> None:
+    """All with ``verbose``, else loose logs only: those of a submission are in its findings."""
+    rows = report.runs if view.verbose else tuple(_loose(report))
+    if rows:
+        page.table(_RUNS, _grouped(rows, _run_title, _run))
+
+
+def _loose(report: Report) -> Iterator[RunRow]:
+    submitted = {row.path for row in report.result_sets if row.submitter is not None}
+    return (run for run in report.runs if findings.folder(run.path) not in submitted)
+
+
+def _run_title(row: RunRow) -> str:
+    about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+    place = findings.folder(row.path)
+    return f"{place}: {about}" if place else about
+
+
+def _run(row: RunRow) -> list[Span]:
+    cells = (findings.name(row.path), words.minutes(row.minutes), words.outcome(row))
+    return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
+
+
+def _findings(page: Page, report: Report, view: View) -> None:
+    listed = findings.shown(report, view)
+    for each in listed:
+        _finding(page, each, view)
+    if listed:
+        page.line()
+
+
+def _finding(page: Page, folded: findings.Folded, view: View) -> None:
+    finding = folded.first
+    page.line(
+        (f"{words.location(finding)}: ", PLAIN),
+        (finding.severity, STYLES[finding.severity]),
+        (f" {finding.code}: {folded.message}", PLAIN),
+    )
+    if finding.hint:
+        page.line((f"  hint: {finding.hint}", "dim"))
+    if view.verbose and finding.source:
+        page.line((f"  source: {finding.source}", "dim"))
+
+
+def _summary(page: Page, report: Report, view: View) -> None:
+    for basis, verdict in _both(report.verdict):
+        page.paragraph(
+            (f"{basis}: ".ljust(len("official: ")), PLAIN),
+            (words.VERDICTS[verdict], STYLES[verdict]),
+            (f" - {headings.verdict_in_words(report, basis)}", PLAIN),
+        )
+    notes = findings.counts(report.findings)[Severity.NOTE]
+    hidden = " (--verbose shows the notes)" if notes and not view.verbose else ""
+    page.paragraph((f"{headings.counts_in_words(report)}{hidden}", PLAIN))
+    page.paragraph((headings.round_in_words(report), PLAIN))
+
+
+def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:
+    return ((Basis.OFFICIAL, verdicts.official), (Basis.RULES, verdicts.rules))

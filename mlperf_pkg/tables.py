@@ -1,0 +1,165 @@
+"""Typed rows of results, one per result set, and the tables made of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mlperf_pkg import escape, words
+from mlperf_pkg.diagnostics import Verdict
+from mlperf_pkg.report import Report, ResultSetRow, as_json
+
+FORMAT = "mlperf-pkg/results/1"
+
+_TITLES = {  # column: whether it holds numbers
+    "Submitter": False,
+    "System": False,
+    "Benchmark": False,
+    "Division": False,
+    "Round": False,
+    "Accelerators": True,
+    "Runs": True,
+    "Minutes": True,
+    "RCP": False,
+    "Official": False,
+    "Rules": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one benchmark on one system, as ``ResultSetRow`` means its fields.
+
+    ``accelerators`` is the total over all nodes. ``rcp`` is ``pass``, ``fail``, ``bypassed``,
+    ``not_checked`` or None where no test is required; ``rcp_margin_percent`` tells by how much the
+    mean to converge exceeds the smallest acceptable one. ``note`` is the score's.
+    """
+
+    submitter: str | None
+    system: str | None
+    benchmark: str
+    division: str | None
+    round: str
+    accelerators: int | None
+    runs_found: int
+    runs_required: int | None
+    score_minutes: float | None
+    unscaled_minutes: float | None
+    scaling_factor: float
+    official_minutes: float | None
+    rcp: str | None
+    rcp_margin_percent: float | None
+    rcp_message: str | None
+    official: Verdict
+    rules: Verdict
+    note: str
+    path: str
+
+
+def results(report: Report) -> tuple[Result, ...]:
+    """The results of a report, by submitter, system, benchmark, division and round."""
+    return tuple(_result(row, accelerators) for row, accelerators in _sorted_sets(report))
+
+
+def results_csv(report: Report) -> str:
+    """The results as CSV with a header; no text of it is a formula to a spreadsheet."""
+    names = [field.name for field in fields(Result)]
+    return csv_text(names, ([getattr(each, n) for n in names] for each in results(report)))
+
+
+def results_json(report: Report) -> str:
+    """The results as JSON: ``{"format": ..., "results": [...]}``."""
+    return json_text({"format": FORMAT, "results": results(report)})
+
+
+def results_markdown(report: Report) -> str:
+    """The results as one Markdown table; a line in words where there are none."""
+    rows = [_markdown_row(row, accelerators) for row, accelerators in _sorted_sets(report)]
+    return markdown_table(_TITLES, rows) if rows else "No result set.\n"
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """CSV with ``\\n`` line ends: absent values are empty, texts are cells that cannot act."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    return stream.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    plain = as_json(value)
+    return escape.cell(plain) if isinstance(plain, str) else plain
+
+
+def json_text(value: Any) -> str:
+    """JSON of dataclasses and plain values; ASCII, so that it survives any terminal or pipe."""
+    return json.dumps(as_json(value), indent=2, allow_nan=False) + "\n"
+
+
+def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; ``titles`` says of each column whether it holds numbers."""
+    rules = ("---:" if numbers else "---" for numbers in titles.values())
+    shown = ([escape.markdown(text) for text in row] for row in rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *shown))
+
+
+def _sorted_sets(report: Report) -> list[tuple[ResultSetRow, int | None]]:
+    """Every result set with its accelerators."""
+    counts = {system.path: system.accelerators for system in report.systems}
+    rows = ((row, counts.get(_description(row))) for row in report.result_sets)
+    return sorted(rows, key=lambda pair: _sort_key(pair[0]))
+
+
+def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
+    named = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path)
+    return tuple(each or "" for each in named)
+
+
+def _description(row: ResultSetRow) -> str:
+    """The path of the description of a set's system, in the same submission."""
+    return f"{row.path.rpartition(f'results/{row.system}/')[0]}systems/{row.system}.json"
+
+
+def _result(row: ResultSetRow, accelerators: int | None) -> Result:
+    return Result(
+        submitter=row.submitter,
+        system=row.system,
+        benchmark=row.benchmark,
+        division=row.division,
+        round=row.round,
+        accelerators=accelerators,
+        runs_found=row.runs_found,
+        runs_required=row.runs_required,
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        scaling_factor=row.scaling_factor,
+        official_minutes=row.official_minutes,
+        rcp=words.rcp_state(row),
+        rcp_margin_percent=words.rcp_margin_percent(row.rcp),
+        rcp_message=row.rcp.message if row.rcp else None,
+        official=row.verdict.official,
+        rules=row.verdict.rules,
+        note=row.score_note,
+        path=row.path,
+    )
+
+
+def _markdown_row(row: ResultSetRow, accelerators: int | None) -> list[str]:
+    return [
+        row.submitter or words.NOTHING,
+        row.system or words.NOTHING,
+        row.benchmark,
+        row.division or words.NOTHING,
+        row.round,
+        words.NOTHING if accelerators is None else str(accelerators),
+        words.runs(row),
+        words.minutes(row.score_minutes),
+        words.rcp(row),
+        words.VERDICTS[row.verdict.official],
+        words.VERDICTS[row.verdict.rules],
+    ]

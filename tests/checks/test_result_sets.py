@@ -1,0 +1,193 @@
+"""Result sets: counts, failed runs, seeds, RCP, scores - with both verdicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.checker import Options, check
+from mlperf_pkg.diagnostics import Severity
+from mlperf_pkg.report import Report, ResultSetRow
+from tests.logs import edited, good_log, records, without
+from tests.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+
+SET = f"results/{SYSTEM}/resnet"
+
+
+def checked(root: Path, round_: str = "2.0") -> Report:
+    return check([str(root)], Options(round=round_)).report
+
+
+def only(report: Report) -> ResultSetRow:
+    (row,) = report.result_sets
+    return row
+
+
+def errors(report: Report) -> list[tuple[str, str, str]]:
+    return sorted((f.code, f.basis.value, f.path) for f in report.findings if f.severity is Severity.ERROR)  # fmt: skip
+
+
+def log(root: Path, index: int) -> Path:
+    return root / SET / f"result_{index}.txt"
+
+
+def rewrite(root: Path, index: int, content: bytes) -> None:
+    log(root, index).write_bytes(content)
+
+
+def diverge(root: Path, *indexes: int) -> None:
+    for index in indexes:
+        rewrite(root, index, good_log(failure="diverged", seed=100 + index))
+
+
+def spoil(root: Path, *indexes: int) -> None:
+    for index in indexes:
+        rewrite(root, index, without(log(root, index).read_bytes(), "cache_clear"))
+
+
+def same_seed(root: Path) -> None:
+    for index in (0, 1):
+        rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5))
+
+
+def batch(root: Path, size: Any, *indexes: int) -> None:
+    for index in indexes or range(5):
+        rewrite(root, index, edited(log(root, index).read_bytes(), "global_batch_size", value=size))
+
+
+def early(root: Path) -> None:
+    """All runs claim to have converged in half the epochs."""
+    for index in range(5):
+        fields = records(log(root, index).read_bytes())
+        halved = [
+            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] // 2}}
+            if r["key"] == "eval_accuracy"
+            else r
+            for r in fields
+        ]
+        rewrite(
+            root, index, b"".join(b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in halved)
+        )
+
+
+NO_LOG_ERRORS: list[tuple[str, str, str]] = []
+# what was done, the errors, official verdict, rules verdict
+CASES = [
+    ("nothing", lambda r: None, [], "pass", "pass"),
+    ("one diverged", lambda r: diverge(r, 1), [], "pass", "pass"),
+    ("two diverged", lambda r: diverge(r, 1, 2), [("RCP101", "official", SET), ("RN103", "official", f"{SET}/result_1.txt"), ("RN103", "official", f"{SET}/result_2.txt"), ("SET102", "both", SET), ("SET103", "official", SET)], "fail", "fail"),
+    ("one spoilt", lambda r: spoil(r, 1), [("RUN105", "rules", f"{SET}/result_1.txt")], "pass", "fail"),
+    ("two spoilt", lambda r: spoil(r, 1, 2), [("RUN105", "both", f"{SET}/result_1.txt"), ("RUN105", "both", f"{SET}/result_2.txt"), ("SET103", "official", SET)], "fail", "fail"),
+    ("a run too few", lambda r: remove(log(r, 4)), [("SET101", "both", SET)], "fail", "fail"),
+    ("a run too many", lambda r: rewrite(r, 5, good_log(seed=9)), [("SET101", "both", SET)], "fail", "fail"),
+    ("same seed", same_seed, [("SEED102", "official", f"{SET}/result_1.txt")], "fail", "pass"),
+    ("no seed", lambda r: rewrite(r, 0, without(log(r, 0).read_bytes(), "seed")), [("SEED101", "official", f"{SET}/result_0.txt")], "fail", "pass"),
+    ("seed is text", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "seed", value="x")), [("SEED103", "official", f"{SET}/result_0.txt")], "fail", "pass"),
+    ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET)], "fail", "pass"),
+    ("batch above all points", lambda r: batch(r, 10**7), [("RCP101", "official", SET)], "fail", "pass"),
+    ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
+    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", SET)], "fail", "fail"),
+    ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
+    ("system is no JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
+    ("system of the other division", lambda r: write_system(r / "systems", division="open"), [("SET111", "rules", SET)], "pass", "fail"),
+    ("misspelt division", lambda r: write_system(r / "systems", division="close"), [("SYS201", "rules", f"systems/{SYSTEM}.json")], "pass", "fail"),
+    ("died", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "submission_division", value="x")), [("RUN103", "both", f"{SET}/result_0.txt"), ("SET104", "official", SET)], "fail", "fail"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "needed", "official", "rules"), CASES, ids=[c[0] for c in CASES])  # fmt: skip
+def test_submissions(
+    tmp_path: Path, name: str, change: Any, needed: list[Any], official: str, rules: str
+) -> None:
+    change(write_submission(tmp_path))
+    report = checked(tmp_path)
+    assert errors(report) == sorted(needed)
+    assert (report.verdict.official.value, report.verdict.rules.value) == (official, rules)
+
+
+@pytest.mark.parametrize(
+    ("flag", "change", "code"), [("rcp-bypass", early, "RCP102"), ("seed-checker-bypass", same_seed, None)]
+)  # fmt: skip
+def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> None:
+    change(write_submission(tmp_path))
+    (tmp_path / SET / "package_checker_params").write_text(flag)
+    report = checked(tmp_path)
+    assert errors(report) == []
+    assert report.verdict.official.value == "pass"
+    assert code is None or code in {f.code for f in report.findings}
+    row = only(report)
+    assert (row.rcp and row.rcp.bypassed, row.rcp and row.rcp.official_pass, row.seeds.official_pass) == (
+        (True, False, True) if code else (False, True, False)
+    )  # fmt: skip
+
+
+def test_the_score(tmp_path: Path) -> None:
+    report = checked(write_submission(tmp_path))
+    row, minutes = only(report), sorted(run.minutes or 0 for run in report.runs)
+    mean = sum(minutes[1:4]) / 3
+    assert row.unscaled_minutes == pytest.approx(mean, rel=1e-12)
+    assert row.score_minutes == row.unscaled_minutes
+    assert row.official_minutes == pytest.approx(mean, rel=1e-12)
+    assert sorted(filter(None, (run.dropped for run in report.runs))) == ["fastest", "slowest"]
+
+
+def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
+    diverge(write_submission(tmp_path), 2)
+    report = checked(tmp_path)
+    minutes = sorted(run.minutes or 0 for run in report.runs if run.path != f"{SET}/result_2.txt")
+    assert only(report).score_minutes == pytest.approx(sum(minutes[1:]) / 3, rel=1e-12)
+    assert {run.path: run.dropped for run in report.runs}[
+        f"{SET}/result_2.txt"
+    ] == "did not converge"
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [('{"scaling_factor": 1.5}', 1.5), ('{"scaling_factor": "x"}', 1.0), ("{", 1.0), ("[]", 1.0)],
+)
+def test_scaling_json(tmp_path: Path, text: str, factor: float) -> None:
+    write_submission(tmp_path)
+    (tmp_path / SET / "scaling.json").write_text(text)
+    row = only(checked(tmp_path))
+    assert row.scaling_factor == factor
+    assert row.score_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
+    assert row.official_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
+
+
+def test_open_sets_need_no_seed_and_no_convergence_of_the_reference(tmp_path: Path) -> None:
+    root = write_submission(tmp_path, division="open")
+    for index in range(5):
+        rewrite(root, index, without(log(root, index).read_bytes(), "seed"))
+    report = checked(root)
+    assert errors(report) == []
+    assert only(report).seeds.official_pass is False
+
+
+def test_loose_logs_are_for_information(tmp_path: Path) -> None:
+    write_set(tmp_path / "mine", simulated(runs=3))
+    report = checked(tmp_path)
+    row = only(report)
+    assert errors(report) == []
+    assert (row.runs_found, row.runs_required, row.score_note) == (3, 5, "only 3 of 5 runs")
+    assert row.score_minutes is not None
+    assert (report.verdict.official.value, report.verdict.rules.value) == ("pass", "pass")
+    assert {f.code for f in report.findings if f.severity is Severity.NOTE} == {"SET101"}
+
+
+def test_a_folder_that_is_no_benchmark(tmp_path: Path) -> None:
+    root = write_submission(tmp_path)
+    (root / SET).rename(root / "results" / SYSTEM / "resnet50")
+    report = checked(root)
+    assert {code for code, *_ in errors(report)} == {"SET106", "SET107"}
+    assert only(report).verdict.official.value == "not_checked"
+
+
+def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
+    write_submission(tmp_path)
+    remove(tmp_path / "results" / SYSTEM)
+    write_set(tmp_path / "results" / "x" / "y", ())
+    report = checked(tmp_path)
+    assert report.verdict.official.value == "fail"

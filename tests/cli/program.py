@@ -1,0 +1,27 @@
+"""The command line, called in this process or as one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from mlperf_pkg.cli.main import cli
+
+COMMAND = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
+
+
+def call(*arguments: str | Path) -> Result:
+    """Call it here; its exit status and output are in the result."""
+    return CliRunner().invoke(cli, [str(each) for each in arguments], prog_name="mlperf-pkg")
+
+
+def start(*arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]:
+    """Start it as a process without a terminal."""
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    env = {**os.environ, **environment}
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], env=env, **pipes)

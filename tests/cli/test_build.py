@@ -1,0 +1,238 @@
+"""``mlperf-pkg build``: what it is given, what it writes and says, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.build.manifest import MANIFEST
+from mlperf_pkg.config import CONFIG_NAME
+from tests.build.workspaces import (
+    POD16,
+    RESNET,
+    RESULTS,
+    built_results,
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+    resnet_workspace,
+)
+from tests.cli.program import call
+
+POD64_OPEN = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
+OPEN = logs_of("bow-pod64-open", "rnnt", "open")
+
+
+# ---- logs as they come --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        numbered(RESNET, "logs/{}.log"),
+        numbered(RESNET, "logs/2022/may/run-{}/slurm.out"),
+        numbered(RESNET, "logs/bow-pod16/{}"),
+        numbered(reversed(RESNET), "logs/{}.txt"),
+        numbered(RESNET, "{}.log"),
+        numbered(RESNET, "logs/tree/results/bow-pod16/resnet/result_{}.txt"),
+    ],
+    ids=["flat", "nested", "by folder", "backwards", "without logs/", "ready-made"],
+)
+def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
+    root = lay(tmp_path, POD16, logs)
+    before = bytes_below(root)
+    result = call("build", root, "--division", "closed")
+    assert result.exit_code == 0
+    tree = bytes_below(root / "submissions" / "Graphcore")
+    assert [tree[path] for path in RESULTS] == list(RESNET)
+    assert tree["systems/bow-pod16.json"] == POD16["systems/bow-pod16.json"]
+    assert sorted(tree) == sorted(
+        [
+            MANIFEST,
+            "results.csv",
+            "results.json",
+            "results.md",
+            *RESULTS,
+            "systems/bow-pod16.json",
+        ]
+    )
+    assert {name: bytes_below(root)[name] for name in before} == before
+
+
+def test_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(resnet_workspace(tmp_path))
+    result = call("build")
+    first, of_set, built, tables, empty, *table = result.stdout.splitlines()
+    assert first.startswith("training 2.0, Graphcore (resnet run of 2022-05-02: first round")
+    assert re.fullmatch(
+        r"  bow-pod16/resnet  closed +5/5 runs +20\.0\d\d minutes, by submission_platform", of_set
+    )
+    assert built == "built submissions/Graphcore: 1 system, 1 result set, 5 logs"
+    assert tables == "tables submissions/Graphcore/results.csv, .md, .json"
+    assert empty == ""
+    assert "\n".join([*table, ""]) == Path("submissions/Graphcore/results.md").read_text("utf-8")
+    assert result.stderr.startswith("note: no code of resnet")
+
+
+def test_divisions(tmp_path: Path) -> None:
+    root = closed_workspace(tmp_path)
+    lay(root, POD64_OPEN, numbered(OPEN, "logs/o{}.log"))
+    result = call("build", root, "--division", "closed")
+    assert result.exit_code == 0
+    assert "note: left out, of the open division: 10 logs (logs/o0.log, " in result.stderr
+    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod16"}
+    result = call("build", root, "--division", "open", "--force")
+    assert result.exit_code == 0
+    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod64-open"}
+    result = call("build", root, "--force")
+    assert result.exit_code == 0
+    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod16", "bow-pod64-open"}
+
+
+def test_an_earlier_build_is_no_input(tmp_path: Path) -> None:
+    root = lay(tmp_path, POD16, numbered(RESNET, "{}.log"))
+    assert call("build", root).exit_code == 0
+    before = bytes_below(root)
+    assert call("build", root, "--force").exit_code == 0
+    assert bytes_below(root) == before
+
+
+def test_what_is_not_taken_along_from_a_ready_made_tree(tmp_path: Path) -> None:
+    logs = numbered(RESNET, "old/results/bow-pod16/resnet/result_{}.txt")
+    beside = {
+        "old/package_checker_params": b"rcp_bypass\n",
+        "old/results/bow-pod16/resnet/scaling.json": b'{"scaling_factor": 2.0}',
+        "old/systems/bow-pod16.json": POD16["systems/bow-pod16.json"],
+    }
+    root = lay(tmp_path, logs, beside)
+    result = call("build", root / "old", "--output", root / "submissions")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[:3] == [
+        "note: the logs are those of the submission tree .",
+        "note: not taken along from .: the flags rcp-bypass",
+        "note: not taken along from results/bow-pod16/resnet: scaling.json",
+    ]
+    assert built_results(root) == RESULTS
+
+
+def test_folders_elsewhere(tmp_path: Path) -> None:
+    lay(tmp_path / "d", POD16, numbered(RESNET, "raw/{}.log"))
+    (tmp_path / "ws").mkdir()
+    folders = ("--logs", tmp_path / "d/raw", "--systems", tmp_path / "d/systems")
+    result = call("build", tmp_path / "ws", *folders, "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    manifest = json.loads((tmp_path / "out/Graphcore" / MANIFEST).read_bytes())
+    origins = {each["path"]: each["origin"] for each in manifest["files"]}
+    assert origins[RESULTS[0]] == "../d/raw/0.log"
+    assert origins["systems/bow-pod16.json"] == "../d/systems/bow-pod16.json"
+
+
+def test_same_input_same_bytes(tmp_path: Path) -> None:
+    one, two = closed_workspace(tmp_path / "one"), closed_workspace(tmp_path / "else/two")
+    assert call("build", one).exit_code == call("build", two).exit_code == 0
+    assert bytes_below(one) == bytes_below(two)
+
+
+def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
+    older = logs_of("bow-pod16", "bert", round="1.1")
+    root = resnet_workspace(tmp_path)
+    result = call("build", lay(root, numbered(older, "logs/b{}.log")))
+    assert result.exit_code == 0
+    said = "training 2.0, Graphcore (the newest of the rounds that the logs tell: 1.1, 2.0)"
+    assert result.stdout.splitlines()[0] == said
+    assert (
+        json.loads(bytes_below(root)["submissions/Graphcore/results.json"])["results"][0]["round"]
+        == "2.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("round_", "config", "reason"),
+    [
+        (("--round", "v1.1"), "round: 2.0", "training 1.1, Graphcore (as given)"),
+        ((), "round: 1.1", "training 1.1, Graphcore (as given)"),
+    ],
+)
+def test_round(tmp_path: Path, round_: tuple[str, ...], config: str, reason: str) -> None:
+    root = lay(resnet_workspace(tmp_path), {CONFIG_NAME: config.encode()})
+    assert call("build", root, *round_).stdout.splitlines()[0] == reason
+
+
+# ---- what is there already ----------------------------------------------------------------
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    root = closed_workspace(tmp_path)
+    before = bytes_below(root)
+    result = call("build", root, "--dry-run")
+    assert result.exit_code == 0
+    assert "    results/bow-pod16/resnet/result_0.txt <- logs/r0.log\n" in result.stdout
+    assert "built" not in result.stdout
+    (root / "logs/b0.log").unlink()
+    assert call("build", root, "--dry-run").exit_code == 1
+    lay(root, {"logs/b0.log": before["logs/b0.log"]})
+    assert bytes_below(root) == before
+    assert not (root / "submissions").exists()
+
+
+def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path)
+    assert call("build", root).exit_code == 0
+    lay(root, {"submissions/Graphcore/extra.txt": b"1", "submissions/Other/a.txt": b"2"})
+    result = call("build", root)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Graphcore: exists already; --force replaces it\n")
+    assert call("build", root, "--force").exit_code == 0
+    assert not (root / "submissions/Graphcore/extra.txt").exists()
+    (root / "submissions/Graphcore" / MANIFEST).unlink()
+    before = bytes_below(root)
+    result = call("build", root, "--force")
+    assert result.exit_code == 2
+    assert "was not built by mlperf-pkg" in result.stderr
+    assert bytes_below(root) == before
+
+
+def test_failure_while_writing_leaves_the_old_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = resnet_workspace(tmp_path)
+    assert call("build", root).exit_code == 0
+    before = bytes_below(root)
+    syncs, original = iter(range(1000)), os.fsync
+
+    def full(descriptor: int) -> None:
+        if next(syncs) == 4:
+            raise OSError(28, "No space left on device")
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = call("build", root, "--force")
+    assert result.exit_code == 2
+    assert "cannot be written: [Errno 28] No space left on device" in result.stderr
+    assert bytes_below(root) == before
+    assert [path.name for path in (root / "submissions").iterdir()] == ["Graphcore"]
+
+
+# ---- how it is said ----------------------------------------------------------------------
+
+
+def test_help_fits() -> None:
+    result = call("build", "--help")
+    assert result.exit_code == 0
+    assert "Examples:" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_names_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    root = lay(tmp_path, POD16, numbered(RESNET[:4], "logs/\x1b[2J{}.log"))
+    result = call("build", root, "--dry-run")
+    assert result.exit_code == 1
+    assert "\x1b" not in result.output

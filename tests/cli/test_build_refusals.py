@@ -1,0 +1,209 @@
+"""What ``mlperf-pkg build`` refuses, with every reason, and what overrules it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.config import CONFIG_NAME
+from tests.build.workspaces import (
+    POD16,
+    RESNET,
+    RESULTS,
+    built_results,
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+    resnet_workspace,
+    with_failures,
+)
+from tests.cli.program import call
+
+OPEN = logs_of("bow-pod64-open", "rnnt", "open")
+
+
+def nothing_built(root: Path) -> bool:
+    return not (root / "submissions").exists()
+
+
+def test_ambiguous_platform_until_the_configuration_tells(tmp_path: Path) -> None:
+    tf = {"systems/pod16-tf.json": described("bow-pod16")}
+    logs = logs_of("Bow Pod16")
+    root = lay(tmp_path, POD16, tf, numbered(logs, "logs/{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert (
+        "error: 5 logs (logs/0.log, logs/1.log, logs/2.log and 2 more): by submission_platform,"
+        " a system_name 'Bow Pod16' they may be of bow-pod16 or pod16-tf. Say in mlperf-pkg.yaml"
+        ' which logs are whose:\n  systems:\n    bow-pod16:\n      logs: ["logs/..."]\n'
+    ) in result.stderr
+    assert nothing_built(root)
+    lay(root, {CONFIG_NAME: b"systems:\n  pod16-tf:\n    logs: ['logs/[0-9].log']\n"})
+    result = call("build", root)
+    assert result.exit_code == 0
+    assert ", by a pattern in mlperf-pkg.yaml\n" in result.stdout
+    assert built_results(root) == [path.replace("bow-pod16", "pod16-tf") for path in RESULTS]
+
+
+def test_one_machine_in_both_divisions_needs_two_descriptions(tmp_path: Path) -> None:
+    opened = logs_of("bow-pod16", "rnnt", "open")
+    root = lay(resnet_workspace(tmp_path), numbered(opened, "logs/o{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "A description has one division" in result.stderr
+    assert "such as systems/bow-pod16-open.json" in result.stderr
+    lay(root, {"systems/bow-pod16-open.json": described("bow-pod16", division="open")})
+    lay(root, {CONFIG_NAME: b"systems: {bow-pod16-open: {logs: ['logs/o*']}}"})
+    assert call("build", root).exit_code == 0
+
+
+def test_every_reason_is_told(tmp_path: Path) -> None:
+    root = lay(
+        resnet_workspace(tmp_path, RESNET[:4]),
+        numbered(logs_of("bow-pod16", "bert", runs=11), "logs/b{}.log"),
+        numbered(OPEN, "logs/o{}.log"),
+        {"logs/strange.log": b':::MLLOG {"key": "x"}'},
+    )
+    result = call("build", root)
+    assert result.exit_code == 1
+    for said in (
+        "error: 1 log (logs/strange.log): no submission_benchmark",
+        "error: 10 logs (logs/o0.log, logs/o1.log, logs/o2.log and 7 more): no description of a",
+        "error: bow-pod16/resnet is not valid:\n",
+        ": SET101: 4 runs (files result_*.txt), needed 5 [rules and official checker]\n",
+        ": SET101: 11 runs (files result_*.txt), needed 10 [rules and official checker]\n",
+        "    take the 10 consecutive runs whose result is closest to the median",
+    ):
+        assert said in result.stderr
+    assert result.stderr.endswith("\nnothing was built\n")
+    assert nothing_built(root)
+
+
+@pytest.mark.parametrize("how", ["option", "configuration"])
+def test_leave_out(tmp_path: Path, how: str) -> None:
+    root = closed_workspace(tmp_path)
+    (root / "logs/b0.log").unlink()
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "bow-pod16/bert is not valid" in result.stderr
+    assert "or leave a result set out with --leave-out SYSTEM/BENCHMARK" in result.stderr
+    asked = ("--leave-out", "bow-pod16/bert") if how == "option" else ()
+    if not asked:
+        lay(root, {CONFIG_NAME: b"leave_out: [bow-pod16/bert]"})
+    result = call("build", root, *asked)
+    assert result.exit_code == 0
+    assert "note: left out as you asked: bow-pod16/bert, 9 runs\n" in result.stderr
+    assert built_results(root) == RESULTS
+
+
+def test_leave_everything_out(tmp_path: Path) -> None:
+    result = call("build", resnet_workspace(tmp_path), "--leave-out", "bow-pod16/resnet")
+    assert result.exit_code == 1
+    assert "error: no runs are left\n" in result.stderr
+
+
+def test_keep_invalid(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path, with_failures(RESNET, 2))
+    assert call("build", root).exit_code == 1
+    result = call("build", root, "--keep-invalid")
+    assert result.exit_code == 0
+    assert "kept although not valid: bow-pod16/resnet is not valid:\n" in result.stderr
+    assert ", NOT VALID, by " in result.stdout
+    assert built_results(root) == RESULTS
+
+
+def test_one_run_that_did_not_converge_is_allowed(tmp_path: Path) -> None:
+    assert call("build", resnet_workspace(tmp_path, with_failures(RESNET, 1))).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "logs"),
+    [
+        ("rcp-bypass", logs_of("bow-pod16", batch_size=100_000)),
+        ("seed-checker-bypass", (RESNET[0], *RESNET[:4])),
+    ],
+)
+def test_bypass(tmp_path: Path, option: str, logs: tuple[bytes, ...]) -> None:
+    root = resnet_workspace(tmp_path, logs)
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert f"    --{option} builds it and asks for a review\n" in result.stderr
+    result = call("build", root, f"--{option}")
+    assert result.exit_code == 0
+    path = "results/bow-pod16/resnet/package_checker_params"
+    assert f"note: {path} asks for {option}: be ready for a review" in result.stderr
+    assert (root / "submissions/Graphcore" / path).read_bytes() == option.encode()
+
+
+def test_code_and_its_names(tmp_path: Path) -> None:
+    root = lay(resnet_workspace(tmp_path), {"src/run.sh": b"", CONFIG_NAME: b"code: {resnet: src}"})
+    assert call("build", root).exit_code == 0
+    tree = root / "submissions/Graphcore"
+    assert (tree / "benchmarks/resnet/implementations/src/run.sh").is_file()
+    lay(root, {"src/my run.sh": b""})
+    result = call("build", root, "--force")
+    assert result.exit_code == 1
+    assert "error: src/my run.sh: its path may not hold a space\n" in result.stderr
+
+
+# ---- what cannot be done ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("remove", "options", "message"),
+    [
+        ("logs", (), "put the logs into {root}/logs or name their folder with --logs"),
+        ("systems", (), "{root}/systems: no system descriptions: No such file or directory"),
+        ("", ("--logs", "{root}/nowhere"), "{root}/nowhere: no such file or folder"),
+        ("", ("--round", "99.9"), "the rulebook has no round '99.9' for 'training'"),
+        ("", ("--output", "{root}/logs"), "{root}/logs/Graphcore: overlaps with {root}/logs"),
+        ("", ("--output", "{root}/systems/x"), "overlaps with {root}/systems, which is read"),
+    ],
+)
+def test_usage(tmp_path: Path, remove: str, options: tuple[str, ...], message: str) -> None:
+    root = resnet_workspace(tmp_path)
+    if remove:
+        shutil.rmtree(root / remove)
+    before = bytes_below(root)
+    result = call("build", root, *(option.format(root=root) for option in options))
+    assert result.exit_code == 2
+    assert message.format(root=root) in result.stderr
+    assert bytes_below(root) == before
+
+
+def test_no_workspace(tmp_path: Path) -> None:
+    result = call("build", tmp_path / "none")
+    assert result.exit_code == 2
+    assert result.stderr == f"mlperf-pkg: error: {tmp_path}/none: no such folder\n"
+
+
+def test_a_tree_is_never_written_into_itself(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path)
+    assert call("build", root).exit_code == 0
+    tree = root / "submissions/Graphcore"
+    for output in ((), ("--output", root / "submissions")):
+        result = call("build", tree, *output, "--force")
+        assert result.exit_code == 2
+        assert "which is read: choose an --output" in result.stderr
+
+
+def test_only_an_earlier_build_is_left(tmp_path: Path) -> None:
+    root = lay(tmp_path, POD16, numbered(RESNET, "{}.log"))
+    assert call("build", root).exit_code == 0
+    for log in root.glob("*.log"):
+        log.unlink()
+    result = call("build", root)
+    assert result.exit_code == 2
+    assert f"{root}: no logs but those of an earlier build" in result.stderr
+
+
+def test_wrong_configuration(tmp_path: Path) -> None:
+    root = lay(resnet_workspace(tmp_path), {CONFIG_NAME: b"sistems: {}"})
+    result = call("build", root)
+    assert result.exit_code == 2
+    assert "unknown key 'sistems': did you mean 'systems'?" in result.stderr

@@ -1,0 +1,125 @@
+"""``mlperf-pkg check``: what it is given, what it writes, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.render import FORMATS
+from tests.cli.program import call
+from tests.trees import simulated, write_set, write_submission
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_set(tmp_path / "logs", simulated())
+
+
+def spoil(folder: Path) -> None:
+    """Take the seed, which the rules want logged, from one log and the benchmark from another."""
+    for number, key in ((0, b'"seed"'), (1, b'"submission_benchmark"')):
+        log = folder / f"result_{number}.txt"
+        lines = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join(line for line in lines if key not in line))
+
+
+def test_clean(folder: Path) -> None:
+    result = call("check", folder)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Result sets")
+    assert "official: pass - mlperf-logging" in result.stdout
+
+
+def test_errors(folder: Path) -> None:
+    spoil(folder)
+    result = call("check", folder)
+    assert result.exit_code == 1
+    assert "result_1.txt: error RUN119: submission_benchmark is not logged" in result.stdout
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    result = call("check", write_submission(tmp_path))
+    assert result.exit_code == 0
+    assert "bow-pod16 (closed)\n  resnet      5/5   20.0" in result.stdout
+
+
+def test_a_single_log(folder: Path) -> None:
+    result = call("check", folder / "result_0.txt")
+    assert result.exit_code == 0
+    assert "  resnet      1/5        -  too few runs" in result.stdout
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_formats(folder: Path, format_: str) -> None:
+    result = call("check", folder, "--format", format_)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("\n")
+    if format_ == "json":
+        assert json.loads(result.stdout)["format"] == "mlperf-pkg/report/1"
+
+
+def test_verbose_shows_more(folder: Path) -> None:
+    assert len(call("check", folder, "-v").stdout) >= len(call("check", folder).stdout)
+
+
+@pytest.mark.parametrize("round_", ["2.0", "v2.0"])
+def test_a_round_as_given(folder: Path, round_: str) -> None:
+    assert call("check", folder, "--round", round_).stdout.endswith("round 2.0: as given\n")
+
+
+def test_an_unknown_round(folder: Path) -> None:
+    result = call("check", folder, "--round", "2.00")
+    assert result.exit_code == 2
+    assert "no round '2.00'" in result.stderr
+    assert "2.0" in result.stderr
+
+
+def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert call("check").exit_code == 0
+    monkeypatch.chdir(folder)
+    result = call("check")
+    assert result.exit_code == 2
+    assert "no PATH given, and there is no folder logs/ here" in result.stderr
+
+
+def test_without_a_log(tmp_path: Path) -> None:
+    result = call("check", tmp_path)
+    assert result.exit_code == 2
+    assert "no MLPerf log here" in result.stderr
+
+
+def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.txt"
+    result = call("check", folder, "-o", file)
+    assert (result.exit_code, result.output) == (0, "")
+    assert file.read_text("utf-8") == call("check", folder).stdout
+    again = call("check", folder, "-o", file, "--format", "json")
+    assert again.exit_code == 2
+    assert "report.txt: exists already; --force overwrites it" in again.stderr
+    assert call("check", folder, "-o", file, "--format", "json", "--force").exit_code == 0
+    assert json.loads(file.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("logs/report.txt", "is within what is read"),
+        ("logs/result_0.txt", "is within what is read"),
+        ("none/report.txt", "there is no folder"),
+    ],
+)
+def test_output_refused(folder: Path, tmp_path: Path, file: str, message: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    result = call("check", folder, "--force", "-o", tmp_path / file)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_log_is_never_overwritten(folder: Path) -> None:
+    result = call("check", folder / "result_0.txt", "--force", "-o", folder / "result_0.txt")
+    assert result.exit_code == 2
+    assert (folder / "result_0.txt").read_bytes() == simulated()[0]

@@ -1,0 +1,160 @@
+"""The command line as a whole: exit statuses, help, mistakes, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from mlperf_pkg import __version__, checker
+from mlperf_pkg.cli import main, system
+from tests.cli.program import call, start
+from tests.trees import simulated, write_set
+
+PATHS = [(name,) for name in main.COMMANDS] + [("system", name) for name in system.COMMANDS]
+
+
+def test_version() -> None:
+    result = call("--version")
+    assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
+
+
+def test_version_imports_little() -> None:
+    code = (
+        "import sys; from mlperf_pkg.cli.main import cli;"
+        "cli(['--version'], standalone_mode=False);"
+        "print({'rich', 'numpy', 'yaml', 'msgspec', 'jsonschema'} & set(sys.modules))"
+    )
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize("path", [(), *PATHS], ids=" ".join)
+def test_help(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result = call(*path, "--help")
+    assert result.exit_code == 0
+    assert all(len(line) <= 80 for line in result.output.splitlines())
+    assert "Example" in result.output
+    assert result.output == call(*path, "-h").output
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_every_command_has_its_name(name: str) -> None:
+    command = import_module(main.COMMANDS[name]).command
+    assert isinstance(command, click.Command)
+    assert command.name == name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chekc"], "no such command 'chekc'; did you mean check?"),
+        (["xyz"], "no such command 'xyz'\n"),
+        (["system", "chek"], "no such command 'chek'; did you mean check?"),
+        (["check", "--fromat", "json"], "--format"),
+        (["check", "--format", "jsn", "."], "'json'"),
+        (["--nothing"], "--nothing"),
+        (["check", "-j", "0", "."], "x>=1"),
+    ],
+)
+def test_mistyped(arguments: list[str], message: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_failure_is_a_message(tmp_path: Path) -> None:
+    result = call("check", tmp_path / "none\x1b[31m")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    path = f"{tmp_path}/none\\x1b[31m"
+    assert result.stderr == f"mlperf-pkg: error: {path}: no such file or folder\n"
+
+
+def test_an_unreadable_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "some/result_0.txt")
+
+    monkeypatch.setattr(checker, "check", refuse)
+    result = call("check", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr == "mlperf-pkg: error: some/result_0.txt: Permission denied\n"
+
+
+@pytest.fixture
+def defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(checker, "check", fail)
+
+
+@pytest.mark.usefixtures("defect")
+def test_a_defect_asks_to_be_reported(tmp_path: Path) -> None:
+    result = call("check", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("mlperf-pkg: error: KeyError: 'oops'\nThis is a defect")
+
+
+@pytest.mark.usefixtures("defect")
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    assert isinstance(call("--debug", "check", tmp_path).exception, KeyError)
+
+
+def test_an_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checker, "check", interrupt)
+    result = call("check", tmp_path)
+    assert (result.exit_code, result.output) == (130, "")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_set(tmp_path_factory.mktemp("logs"), simulated())
+
+
+def test_a_process(folder: Path) -> None:
+    process = start("check", folder, COLUMNS="80")
+    output, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    assert b"\x1b" not in output
+    assert max(map(len, output.decode().splitlines())) <= 80
+
+
+def test_nobody_reads_on(folder: Path) -> None:
+    process = start("check", folder, "--format", "json")
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"COLUMNS": "1"},
+    ],
+    ids=["ascii", "latin", "narrow"],
+)
+@pytest.mark.parametrize("format_", ["text", "json", "markdown", "csv"])
+def test_any_terminal(
+    folder: Path, tmp_path: Path, environment: dict[str, str], format_: str
+) -> None:
+    odd = tmp_path / "größer 日本 \x1b[31m"
+    odd.symlink_to(folder)
+    process = start("check", odd, folder, "--format", format_, **environment)
+    output, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    assert b"\x1b" not in output

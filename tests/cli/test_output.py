@@ -1,0 +1,62 @@
+"""How output looks where it goes."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.render import View
+
+
+class Terminal(io.StringIO):
+    """Standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("COLUMNS", "100"), ("NO_COLOR", ""), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+
+
+def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert Output().view() == View(100, color=True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_without_colours(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv(name, value)
+    assert Output().view() == View(100)
+
+
+def test_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert not Output().view().color
+
+
+def test_a_file_is_the_same_from_any_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert Output(Path("report.txt"), verbose=True).view() == View(80, verbose=True)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [("utf-8", "größer 日"), ("latin-1", "größer \\u65e5")],
+)
+def test_what_an_encoding_lacks_is_spelt_out(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, written: str
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    Output().write("größer 日")
+    stream.seek(0)
+    assert stream.read() == written

@@ -1,0 +1,110 @@
+"""``mlperf-pkg simulate``: logs that its own check passes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import call
+
+RESNET = ("--benchmark", "resnet", "--system", "dgx-a100-640gb", "--submitter", "ACME")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def simulate(folder: Path, *options: str) -> list[str]:
+    result = call("simulate", folder, *RESNET, *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.split() == [str(folder / name) for name in names(folder)]
+    return names(folder)
+
+
+def checked(folder: Path) -> Any:
+    return json.loads(call("check", folder, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize("round_", ["1.0", "1.1", "2.0"])
+@pytest.mark.parametrize("division", ["closed", "open"])
+def test_what_is_written_passes(tmp_path: Path, round_: str, division: str) -> None:
+    simulate(tmp_path, "--round", round_, "--division", division)
+    report = checked(tmp_path)
+    assert report["verdict"] == {"official": "pass", "rules": "pass"}
+    assert (report["round"], report["result_sets"][0]["division"]) == (round_, division)
+
+
+def test_layouts(tmp_path: Path) -> None:
+    assert simulate(tmp_path / "flat", "--runs", "2") == [
+        "dgx-a100-640gb_resnet_0.log",
+        "dgx-a100-640gb_resnet_1.log",
+    ]
+    assert simulate(tmp_path / "tree", "--runs", "2", "--layout", "tree") == [
+        "dgx-a100-640gb/resnet/result_0.txt",
+        "dgx-a100-640gb/resnet/result_1.txt",
+    ]
+
+
+def test_the_seed_decides(tmp_path: Path) -> None:
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        simulate(tmp_path / name, "--runs", "1", "--seed", seed)
+    first, again, other = (file.read_bytes() for file in sorted(tmp_path.rglob("*.log")))
+    assert first == again
+    assert first != other
+
+
+def test_the_last_run_fails(tmp_path: Path) -> None:
+    simulate(tmp_path, "--failure", "diverged")
+    assert [run["status"] for run in checked(tmp_path)["runs"]] == [*["success"] * 4, "aborted"]
+
+
+def batch_size(folder: Path) -> float:
+    return float(checked(folder)["result_sets"][0]["rcp"]["batch_size"])
+
+
+def test_accelerators_are_those_of_the_system(tmp_path: Path) -> None:
+    simulate(tmp_path / "known")
+    simulate(tmp_path / "given", "--accelerators", "8")
+    simulate(tmp_path / "more", "--accelerators", "256")
+    known, given, more = (batch_size(tmp_path / name) for name in ("known", "given", "more"))
+    assert known == given < more
+
+
+def test_minutes_and_optimizer(tmp_path: Path) -> None:
+    simulate(tmp_path, "--minutes", "12.5", "--optimizer", "sgd")
+    runs = checked(tmp_path)["runs"]
+    assert sum(run["minutes"] for run in runs) / 5 == pytest.approx(12.5, abs=0.001)
+    assert b'"sgd"' in next(tmp_path.glob("*_0.log")).read_bytes()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    taken = tmp_path / "dgx-a100-640gb_resnet_3.log"
+    taken.write_text("mine")
+    result = call("simulate", tmp_path, *RESNET)
+    assert result.exit_code == 2
+    assert result.stderr == f"mlperf-pkg: error: {taken}: exists already and is not overwritten\n"
+    assert names(tmp_path) == [taken.name]
+    assert taken.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--benchmark", "resnt"], "unknown benchmark of round 2.0: 'resnt' (known: resnet"),
+        (["--system", "../x"], "--system '../x' cannot be a file's name"),
+        (["--system", ".x"], "--system '.x' cannot be a file's name"),
+        (["--system", ""], "--system '' cannot be a file's name"),
+        (["--minutes", "-1"], "minutes must be a positive number"),
+        (["--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
+        (["--round", "9.9"], "'9.9'"),
+        (["--runs", "0"], "x>=1"),
+    ],
+)
+def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    result = call("simulate", tmp_path, *RESNET, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert names(tmp_path) == []

@@ -1,0 +1,44 @@
+"""``mlperf-pkg system check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.resources import data_folder
+from tests.cli.program import call
+
+FILES = sorted(data_folder("systems").glob("*.json"))
+
+
+def test_the_descriptions_that_travel_with_the_package() -> None:
+    result = call("system", "check", *FILES)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "\n  dgx-a100-640gb   closed               8  pass      pass\n" in result.stdout
+    assert result.stdout.endswith("the newest of the rulebook\n")
+
+
+def test_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text('{\n  "division": "close"\n}\n', "utf-8")
+    result = call("system", "check", file)
+    assert result.exit_code == 1
+    assert f'{file}:2: error SYS201: found the division "close"' in result.stdout
+    assert "rules:    FAIL" in result.stdout
+
+
+@pytest.mark.parametrize(("round_", "status"), [("1.0", 0), ("v2.0", 0), ("7.7", 2)])
+def test_rounds(round_: str, status: int) -> None:
+    result = call("system", "check", FILES[0], "--round", round_)
+    assert result.exit_code == status
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    result = call("system", "check", tmp_path / "none.json")
+    assert result.exit_code == 2
+    assert result.stderr == f"mlperf-pkg: error: {tmp_path}/none.json: No such file or directory\n"
+
+
+def test_without_a_file() -> None:
+    assert call("system", "check").exit_code == 2

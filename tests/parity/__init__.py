@@ -1,0 +1,1 @@
+"""Differential testing: the official compliance checker, live, against our official verdict."""

@@ -1,0 +1,341 @@
+"""Ways to spoil a log. A log is a list of lines; each mutation changes it in place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+Lines = list[bytes]
+Fields = dict[str, Any]
+
+_RECORD = re.compile(rb":::MLLOG (.*)$", re.DOTALL)
+_KEY = re.compile(rb'"key": ?"([^"]*)"')
+
+ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 16, 1152, 8192, 0.0, 0.5, 0.9, 1.5, 1e-9, 100.0, 5e4, 1e6),
+    *(
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        10**400,
+        2**63,
+        1e308,
+        1e-320,
+        "",
+        "x",
+        "1",
+        "5.0",
+    ),
+    *("epoch_num", "samples_count", "closed", "open", "adam", "fp8", "é", [], [1], [40, 50], [[]]),
+    *({}, {"epoch_num": 1}, {"BBOX": 0.4, "SEGM": 0.4}, {"BBOX": 0.1}, {"FID": 1, "CLIP": 0.5}),
+)
+NAMES = (
+    *("epoch_num", "samples_count", "step_num", "status", "metric", "tensor", "method"),
+    *("first_epoch_num", "epoch_count"),
+)
+BENCHMARKS: tuple[Any, ...] = (
+    *(
+        "resnet",
+        "bert",
+        "ssd",
+        "maskrcnn",
+        "rnnt",
+        "minigo",
+        "dlrm",
+        "dlrm_dcnv2",
+        "gpt3",
+        "unet3d",
+    ),
+    *("stable_diffusion", "gnn", "llama2_70b_lora", "llama31_405b", "flux1", "deepcam", "oc20"),
+    *("gnmt", "nothing", "", 7, None, ["bert"], {}),
+)
+_TIMES: tuple[Any, ...] = (None, "soon", "1600000000000", True, [], 10**400, float("nan"), -5, 0)
+
+
+def mutate(lines: Lines, rng: Random) -> Lines:
+    """The log after one to four mutations."""
+    changed = list(lines)
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
+        if changed:
+            MUTATIONS[rng.choice(list(MUTATIONS))](changed, rng)
+    return changed
+
+
+def _pick(lines: Lines, rng: Random) -> int:
+    """A line, every key as likely as any other."""
+    by_key: dict[bytes, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        found = _KEY.search(line)
+        by_key[found[1] if found else b""].append(number)
+    return rng.choice(by_key[rng.choice(list(by_key))])
+
+
+def _edit(lines: Lines, number: int, edit: Callable[[Fields], None]) -> None:
+    """Change the record of a line, if it has one."""
+    if found := _RECORD.search(lines[number]):
+        try:
+            fields = json.loads(found[1].decode("latin-1"))
+        except ValueError:
+            return
+        if isinstance(fields, dict):
+            edit(fields)
+            lines[number] = b":::MLLOG " + json.dumps(fields).encode()
+
+
+def _set(name: str, value: Any) -> Callable[[Fields], None]:
+    return lambda fields: fields.update({name: value})
+
+
+def _drop(lines: Lines, rng: Random) -> None:
+    del lines[_pick(lines, rng)]
+
+
+def _drop_key(lines: Lines, rng: Random) -> None:
+    if found := _KEY.search(lines[_pick(lines, rng)]):
+        lines[:] = [line for line in lines if found[0] not in line]
+
+
+def _duplicate(lines: Lines, rng: Random) -> None:
+    number = _pick(lines, rng)
+    lines.insert(rng.choice((number, rng.randint(0, len(lines)))), lines[number])
+
+
+def _double(lines: Lines, rng: Random) -> None:
+    """The same key once more, with another value."""
+    number = _pick(lines, rng)
+    lines.insert(number, lines[number])
+    _edit(lines, number + rng.randint(0, 1), _set("value", rng.choice(ODD)))
+
+
+def _move(lines: Lines, rng: Random) -> None:
+    line = lines.pop(_pick(lines, rng))
+    lines.insert(rng.randint(0, len(lines)), line)
+
+
+def _swap(lines: Lines, rng: Random) -> None:
+    one, other = _pick(lines, rng), _pick(lines, rng)
+    lines[one], lines[other] = lines[other], lines[one]
+
+
+def _replace_value(lines: Lines, rng: Random) -> None:
+    _edit(lines, _pick(lines, rng), _set("value", rng.choice(ODD)))
+
+
+def _retype(lines: Lines, rng: Random) -> None:
+    ways: tuple[Callable[[Any], Any], ...] = (str, lambda v: [v], lambda v: {"v": v}, bool)
+    way = rng.choice(ways)
+    _edit(lines, _pick(lines, rng), lambda fields: fields.update(value=way(fields.get("value"))))
+
+
+_NEAR: tuple[Callable[[float], float], ...] = (
+    *(lambda v: v + 1, lambda v: v - 1, lambda v: -v, lambda v: v * 2, lambda v: v / 2),
+    *(lambda v: v * (1 + 1e-12), lambda v: v * 1.01, lambda v: v * 0.99, float, lambda v: 0),
+)
+
+
+def _perturb(lines: Lines, rng: Random) -> None:
+    way = rng.choice(_NEAR)
+
+    def edit(fields: Fields) -> None:
+        if isinstance(fields.get("value"), int | float):
+            fields["value"] = way(fields["value"])
+
+    _edit(lines, _pick(lines, rng), edit)
+
+
+def _perturb_metadata(lines: Lines, rng: Random) -> None:
+    way = rng.choice(_NEAR)
+
+    def edit(fields: Fields) -> None:
+        metadata = fields.get("metadata")
+        if isinstance(metadata, dict):
+            numbers = {n: way(v) for n, v in metadata.items() if isinstance(v, int | float)}
+            metadata.update(numbers)
+
+    _edit(lines, _pick(lines, rng), edit)
+
+
+def _perturb_parts(lines: Lines, rng: Random) -> None:
+    """Change an element of a list or object."""
+
+    def edit(fields: Fields) -> None:
+        value = fields.get("value")
+        if isinstance(value, list) and value:
+            value[rng.randrange(len(value))] = rng.choice(ODD)
+        if isinstance(value, dict) and value:
+            value[rng.choice(sorted(value))] = rng.choice(ODD)
+
+    compound = [n for n, line in enumerate(lines) if b'"value": {' in line or b'"value": [' in line]
+    _edit(lines, rng.choice(compound) if compound else _pick(lines, rng), edit)
+
+
+def _change_metadata(lines: Lines, rng: Random) -> None:
+    def edit(fields: Fields) -> None:
+        metadata = fields.get("metadata")
+        if isinstance(metadata, dict):
+            name = rng.choice((*NAMES, *sorted(metadata)))
+            if rng.random() < 0.4:
+                metadata.pop(name, None)
+            else:
+                metadata[name] = rng.choice((*ODD, str(metadata.get(name))))
+
+    _edit(lines, _pick(lines, rng), edit)
+
+
+def _replace_metadata(lines: Lines, rng: Random) -> None:
+    odd: tuple[Any, ...] = (
+        *ODD,
+        list(NAMES),
+        " ".join(NAMES),
+        dict.fromkeys(NAMES, 1),
+        dict.fromkeys(NAMES),
+    )
+    _edit(lines, _pick(lines, rng), _set("metadata", rng.choice(odd)))
+
+
+def _change_name(lines: Lines, rng: Random) -> None:
+    odd: tuple[Any, ...] = (
+        None,
+        [],
+        5,
+        "eval_accuracy",
+        "aggregated_eval_accuracy",
+        "global_batch_size",
+        "init_stop",
+    )
+    _edit(lines, _pick(lines, rng), _set("key", rng.choice(odd)))
+
+
+def _remove_field(lines: Lines, rng: Random) -> None:
+    name = rng.choice(("key", "value", "metadata", "time_ms", "namespace"))
+    _edit(lines, _pick(lines, rng), lambda fields: fields.pop(name, None))
+
+
+def _change_time(lines: Lines, rng: Random) -> None:
+    shift = rng.choice((60_000, 1_800_000, 3_600_000, 86_400_000)) * rng.choice((-1, 1))
+
+    def edit(fields: Fields) -> None:
+        time_ms = fields.get("time_ms")
+        if rng.random() < 0.3 or not isinstance(time_ms, int | float):
+            fields["time_ms"] = rng.choice(_TIMES)
+        else:
+            fields["time_ms"] = time_ms + shift
+
+    _edit(lines, _pick(lines, rng), edit)
+
+
+def _shift_times(lines: Lines, rng: Random) -> None:
+    """Everything from some line on happens later."""
+    shift = rng.choice((1_100_000, 1_700_000, 1_900_000, 3_700_000, 14_500_000))
+
+    def later(fields: Fields) -> None:
+        if isinstance(fields.get("time_ms"), int | float):
+            fields["time_ms"] += shift
+
+    for number in range(_pick(lines, rng), len(lines)):
+        _edit(lines, number, later)
+
+
+def _change_division(lines: Lines, rng: Random) -> None:
+    _change_first(lines, b"submission_division", rng.choice(("closed", "open", "Closed", "", None)))
+
+
+def _change_benchmark(lines: Lines, rng: Random) -> None:
+    _change_first(lines, b"submission_benchmark", rng.choice(BENCHMARKS))
+
+
+def _change_first(lines: Lines, key: bytes, value: Any) -> None:
+    numbers = [number for number, line in enumerate(lines) if b'"%s"' % key in line]
+    if numbers:
+        _edit(lines, numbers[0], _set("value", value))
+
+
+def _truncate(lines: Lines, rng: Random) -> None:
+    del lines[rng.randint(0, len(lines)) :]
+
+
+def _cut(lines: Lines, rng: Random) -> None:
+    number = _pick(lines, rng)
+    lines[number] = lines[number][: rng.randint(0, len(lines[number]))]
+
+
+def _corrupt(lines: Lines, rng: Random) -> None:
+    number = _pick(lines, rng)
+    at = rng.randint(0, len(lines[number]))
+    junk = rng.choice(
+        (b'"', b"{", b"}", b" ", b"\xe9", b"\x00", b"\t", b"\xef\xbb\xbf", b",", b"\\")
+    )
+    lines[number] = lines[number][:at] + junk + lines[number][at + rng.randint(0, 1) :]
+
+
+def _surround(lines: Lines, rng: Random) -> None:
+    number = _pick(lines, rng)
+    before, after = rng.choice(
+        ((b"0: ", b""), (b"", b" done"), (b":::MLLOG ", b""), (b"\xff ", b"  "), (b"", b"\r"))
+    )
+    lines[number] = before + lines[number] + after
+
+
+def _join(lines: Lines, rng: Random) -> None:
+    """Two records on one line."""
+    number = _pick(lines, rng)
+    if number + 1 < len(lines):
+        lines[number] += rng.choice((b"", b" ")) + lines.pop(number + 1)
+
+
+def _repeat_name(lines: Lines, rng: Random) -> None:
+    """The same name twice in one object."""
+    number = _pick(lines, rng)
+    extra = b'"%s": %s, ' % (
+        rng.choice((b"value", b"key", b"metadata")),
+        rng.choice((b"0", b'"x"')),
+    )
+    lines[number] = lines[number].replace(b"{", b"{" + extra, 1)
+
+
+def _append_name(lines: Lines, rng: Random) -> None:
+    number = _pick(lines, rng)
+    if lines[number].endswith(b"}"):
+        value = json.dumps(rng.choice(ODD)).encode()
+        lines[number] = lines[number][:-1] + b', "value": ' + value + b"}"
+
+
+def _windows(lines: Lines, rng: Random) -> None:
+    lines[:] = [line.rstrip(b"\r") + b"\r" for line in lines]
+
+
+def _blank(lines: Lines, rng: Random) -> None:
+    lines.insert(rng.randint(0, len(lines)), rng.choice((b"", b"step 5", b":::MLL", b":::MLLOG ")))
+
+
+MUTATIONS: Mapping[str, Callable[[Lines, Random], None]] = {
+    function.__name__.strip("_"): function
+    for function in (
+        *(_drop, _drop_key, _duplicate, _double, _move, _swap, _replace_value, _replace_value),
+        *(
+            _retype,
+            _perturb,
+            _perturb_metadata,
+            _perturb_parts,
+            _change_metadata,
+            _replace_metadata,
+            _change_name,
+        ),
+        *(_remove_field, _change_time, _shift_times, _change_division, _change_benchmark),
+        *(
+            _truncate,
+            _cut,
+            _corrupt,
+            _surround,
+            _join,
+            _repeat_name,
+            _append_name,
+            _windows,
+            _blank,
+        ),
+    )
+}

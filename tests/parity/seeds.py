@@ -1,0 +1,92 @@
+"""Logs to mutate: published ones, cut short; made from the rulebook; simulated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+from mlperf_pkg.simulate import DIVISIONS, ROUNDS, RunPlan, simulate_run
+from tests.corpus import corpus_folder
+from tests.rulelogs import cases, passing_log, to_bytes
+
+MOST_RECORDS = 450
+_OF_A_KEY = 4
+_KEPT_WHOLE = b'"weights_initialization"'
+_KEY = re.compile(rb'"key": ?("[^"]*")')
+_TREE = re.compile(r"(hpc)?_?v(\d+\.\d+)")
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A log by its lines, and the rules it is checked by."""
+
+    name: str
+    usage: str
+    round: str
+    lines: tuple[bytes, ...]
+
+
+@lru_cache
+def seeds() -> tuple[Seed, ...]:
+    """Every round, benchmark and division at least once."""
+    return (*_of_rules(), *_simulated(), *_published())
+
+
+def _of_rules() -> Iterator[Seed]:
+    for usage, name, benchmark, division, choice in cases():
+        variant = "-".join(sorted(value for _, value in choice))
+        log = to_bytes(passing_log(usage, name, benchmark, division, choice))
+        title = f"rules {usage} {name} {benchmark} {division} {variant}".strip()
+        yield Seed(title, usage, name, tuple(log.splitlines()))
+
+
+def _simulated() -> Iterator[Seed]:
+    for name, benchmark, division in product(ROUNDS, ("resnet", "bert", "rnnt"), DIVISIONS):
+        log = simulate_run(RunPlan(name, benchmark, division, "box16", "Example Org"), seed=1)
+        title = f"simulated {name} {benchmark} {division}"
+        yield Seed(title, "training", name, _thinned(log.splitlines()))
+
+
+def _published() -> Iterator[Seed]:
+    folder = corpus_folder()
+    if folder is None:
+        return
+    for tree in sorted(folder.iterdir()):
+        if found := _TREE.fullmatch(tree.name):
+            yield from _of_tree(tree, found[1] or "training", found[2])
+
+
+def _of_tree(tree: Path, usage: str, name: str) -> Iterator[Seed]:
+    """One log of each benchmark and division."""
+    known = json.loads((tree.parents[1] / "expected" / f"{tree.name}.json").read_text("utf-8"))
+    chosen: dict[tuple[str, bool], str] = {}
+    for path in sorted(known["logs"]):
+        text = (tree / path).read_bytes()
+        chosen.setdefault((path.split("/")[-2], b'"open"' in text), path)
+    for path in chosen.values():
+        lines = [line for line in (tree / path).read_bytes().splitlines() if b":::MLLOG" in line]
+        yield Seed(f"{tree.name}/{path}", usage, name, _thinned(lines))
+
+
+def _thinned(lines: list[bytes]) -> tuple[bytes, ...]:
+    """Of a key that is logged over and over only the first and the last few records."""
+    by_key: dict[bytes, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        found = _KEY.search(line)
+        by_key[found[1] if found else b""].append(number)
+    kept = {
+        number
+        for key, numbers in by_key.items()
+        for number in (numbers if key == _KEPT_WHOLE else _ends(numbers))
+    }
+    return tuple(lines[number] for number in sorted(kept))[-MOST_RECORDS:]
+
+
+def _ends(numbers: list[int]) -> list[int]:
+    return numbers if len(numbers) <= 2 * _OF_A_KEY else numbers[:_OF_A_KEY] + numbers[-_OF_A_KEY:]

@@ -1,0 +1,54 @@
+"""A sample of the comparison with the official checker; ``python -m tests.parity`` makes more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.diagnostics import Verdict
+from mlperf_pkg.rulebook.load import rounds, usages
+from tests.parity import incumbent
+from tests.parity.harness import compare
+from tests.rulelogs import read
+
+CASES = 500
+
+
+def test_official_verdicts_agree_on_mutated_logs() -> None:
+    tally = compare(CASES, seed=2026)
+    assert not tally.disagreements, "\n\n".join(map(str, tally.disagreements))
+    assert tally.rounds == {(usage, name) for usage in usages() for name in rounds(usage)}
+    assert min(tally.agreed[outcome] for outcome in ("pass", "fail", "died")) > CASES // 20
+
+
+ONCE_DIFFERENT = {
+    "a key that is a list, before another record": (
+        "2.0",
+        b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}'
+        b' :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n',
+    ),
+    "a time that is no double": (
+        "2.0",
+        b':::MLLOG {"time_ms": 1%s, "key": "seed", "value": 1, "metadata": {}}\n' % (b"0" * 400),
+    ),
+    "metrics to be joined without metadata": (
+        "3.1",
+        b':::MLLOG {"time_ms": 1, "key": "submission_benchmark", "value": "stable_diffusion",'
+        b' "metadata": {}}\n:::MLLOG {"time_ms": 1, "key": "submission_division", "value": "open",'
+        b' "metadata": {}}\n:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 1,'
+        b' "metadata": 0.5}\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE_DIFFERENT)
+def test_logs_that_the_comparison_found(name: str, tmp_path: Path) -> None:
+    round_, log = ONCE_DIFFERENT[name]
+    file = tmp_path / "result_0.txt"
+    file.write_bytes(log)
+    with incumbent.cached_rules():
+        official = incumbent.check(file, "training", f"{round_}.0")
+    run = read(log, "training", round_)
+    assert (official.passes, official.died is None) == (False, run.died is None)
+    assert run.verdicts.official is Verdict.FAIL

@@ -1,0 +1,104 @@
+"""Reports for programs: the contract of the JSON report."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.diagnostics import Basis
+from mlperf_pkg.render import FORMATS, View
+from tests.reports import FAIL, finding, rcp, report, result_set, run, system
+
+REPORT = report(
+    verdict=FAIL,
+    systems=(system(),),
+    result_sets=(result_set(),),
+    runs=(run(),),
+    findings=[finding("a.log", 3, basis=Basis.RULES, found=1.5, expected=["a", None])],
+)
+
+# Fields may be added to the contract, none renamed or taken away.
+CONTRACT = {
+    "systems": "id path submitter division status accelerators verdict",
+    "result_sets": "path submitter system benchmark division verdict runs_found runs_required"
+    " score_minutes unscaled_minutes scaling_factor official_minutes rcp seeds energy_joules",
+    "runs": "path verdict benchmark division minutes status records samples_to_converge dropped",
+    "findings": "code severity basis path line message found expected hint source",
+}
+
+
+def as_json(given: Any) -> Any:
+    shown = FORMATS["json"](given, View())
+    assert shown.isascii()
+    assert shown.endswith("}\n")
+    return json.loads(shown, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_the_contract() -> None:
+    read = as_json(REPORT)
+    head = ["format", "tool", "usage", "round", "round_reason", "verdict", *CONTRACT]
+    assert list(read) == head
+    assert read["format"] == "mlperf-pkg/report/1"
+    assert read["verdict"] == {"official": "fail", "rules": "pass"}
+    assert set(read["tool"]) == {"version", "rulebook", "reference"}
+    for part, names in CONTRACT.items():
+        assert set(names.split()) <= set(read[part][0]), part
+    row = read["result_sets"][0]
+    names = "official_pass message normalization bypassed batch_size mean minimum"
+    assert set(names.split()) <= set(row["rcp"])
+    assert row["seeds"] == {"official_pass": True}
+
+
+def test_a_finding() -> None:
+    assert as_json(REPORT)["findings"][0] == {
+        "code": "X1",
+        "message": "wrong",
+        "path": "a.log",
+        "line": 3,
+        "severity": "error",
+        "basis": "rules",
+        "found": 1.5,
+        "expected": ["a", None],
+        "hint": None,
+        "source": None,
+    }
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_no_number_is_null(number: float) -> None:
+    read = as_json(report(result_sets=(result_set(rcp=rcp(mean=number)),)))
+    assert read["result_sets"][0]["rcp"]["mean"] is None
+
+
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("found", "read"),
+    [
+        ("größer\x1b\n\u202e", "größer\x1b\n\u202e"),
+        ("half \ud800", "half \\ud800"),
+        ({"\udcff": math.nan}, {"\\udcff": None}),
+        (10**100, 10**100),
+        (True, True),
+    ],
+)
+def test_hostile_values(found: Any, read: Any) -> None:
+    assert as_json(report(findings=[finding(found=found)]))["findings"][0]["found"] == read
+
+
+def test_a_value_nested_too_deep_is_cut() -> None:
+    found = as_json(report(findings=[finding(found=nested(10_000))]))["findings"][0]["found"]
+    assert '"..."' in json.dumps(found)
+
+
+def test_csv_holds_the_results() -> None:
+    lines = FORMATS["csv"](REPORT, View()).splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["submitter", "ACME"]

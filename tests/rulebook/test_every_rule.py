@@ -1,0 +1,212 @@
+"""Every rule has a log that passes it, and one for each way to break it; none is exempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import rule_table
+from tests.rulelogs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
+
+_DAY_MS = 86_400_000
+_TRIALS: tuple[Any, ...] = (
+    *(None, "", "x", 0, -1, 1, 3, 0.7, 1e9, 50.3, [], [1, 2, 3], {}, "unheard of", False),
+    *({"BBOX": 0.1, "SEGM": 0.1}, [40, 51.3], float("inf")),
+)
+_METADATA: tuple[Any, ...] = ({}, {"epoch_count": 1}, {"epoch_count": 0, "first_epoch_num": 1})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule where it first appears, and what of it to break: a word of the vocabulary."""
+
+    usage: str
+    round: str
+    benchmark: str
+    division: str
+    choice: Choice
+    rule: Rule
+    word: str
+
+    def __str__(self) -> str:
+        """The test's name."""
+        place = f"{self.usage}-{self.round}-{self.benchmark}-{self.division}"
+        return f"{place}-{self.rule.code}-{self.word}"
+
+    @property
+    def needed(self) -> str:
+        """What a finding must say was expected."""
+        rule = self.rule
+        words = {
+            **{word: CONSTRAINTS[word].needed(a) for word, a in rule.constraints.items()},
+            "formula": rule.formula or "",
+            "reaches": needed_in_words(rule.reaches or {}),
+            "tensors": f"{len(rule.tensors or ())} tensors",
+            "reached": "the target reached",
+        }
+        return str(rule.needed or words[self.word])
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A log that should break a rule, and the lines where the finding may stand."""
+
+    log: Log
+    lines: frozenset[int | None]
+
+
+def _every_rule() -> Iterator[Case]:
+    """Each wording of each rule, once, in the oldest round that has it."""
+    known: set[tuple[str, str, str, str]] = set()
+    for usage, name, benchmark, division, choice in cases():
+        table = rule_table(usage, name, division, benchmark, choice)
+        for rule in (each.rule for rules in table.keys.values() for each in rules.rules):
+            # Rules of the round stand in every benchmark of it: one of them will do.
+            place = "" if rule.code.startswith("RUN") else benchmark
+            wording = (usage, place, division, repr(rule))
+            if wording not in known:
+                known.add(wording)
+                for word in _words(rule):
+                    yield Case(usage, name, benchmark, division, choice, rule, word)
+
+
+def _words(rule: Rule) -> list[str]:
+    fields = ("occurs", "formula", "reaches", "tensors", "reached")
+    return [
+        *rule.constraints,
+        *(name for name in fields if getattr(rule, name) not in (None, False)),
+    ]
+
+
+CASES = list(_every_rule())
+_passing = lru_cache(passing_log)
+
+
+@pytest.mark.parametrize("place", list(cases()), ids=lambda p: "-".join(map(str, p[:4])))
+def test_passing_log_has_no_finding(place: tuple[str, str, str, str, Choice]) -> None:
+    run = read(to_bytes(passing_log(*place)), place[0], place[1])
+    assert not run.findings
+    assert run.converged
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
+    passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
+    tried = []
+    for broken in _broken(passing, case):
+        found = _findings(broken.log, case)
+        if any(f.line in broken.lines and _of_word(f, case) for f in found):
+            assert all(finding.message and finding.source for finding in found)
+            return
+        tried.append([finding.line for finding in found])
+    raise AssertionError(f"no log breaks {case.word} of {case.rule}: {tried}")
+
+
+def _of_word(finding: Diagnostic, case: Case) -> bool:
+    expected = case.word == "occurs" or finding.expected in (case.needed, "a number")
+    return expected and finding.severity == case.rule.severity
+
+
+def _findings(log: Log, case: Case) -> list[Diagnostic]:
+    run = read(to_bytes(log), case.usage, case.round)
+    return [finding for finding in run.findings if finding.code == case.rule.code]
+
+
+def _broken(log: Log, case: Case) -> Iterator[Broken]:
+    """Logs that differ from a passing one in the records of the rule's key."""
+    rule = case.rule
+    numbers = [n for n, record in enumerate(log) if record["key"] == rule.key]
+    if case.word == "occurs":
+        yield from _left_out(log, rule)
+    elif case.word == "tensors":
+        yield Broken([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
+    elif case.word == "reached":
+        yield from _missed(log, numbers[0])
+    elif not numbers:
+        yield from _joint(log)
+    else:
+        yield from _moved(log, numbers[-1])
+        yield from _late(log, rule)
+        yield Broken([*log[: numbers[-1] + 1], *log[numbers[-1] :]], _line(numbers[-1] + 1))
+        yield from _changed(log, numbers, (*_TRIALS, *rule.constraints.get("none_of", ())))
+
+
+def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
+    if isinstance(rule.occurs, dict) and "at_most" in rule.occurs:
+        once = next(record for record in log if record["key"] == rule.key)
+        yield Broken([*log, once], _line(len(log)))
+    gone = {rule.key}
+    if isinstance(rule.occurs, dict) and "or" in rule.occurs:
+        gone.add(rule.occurs["or"])
+    if rule.key not in [record["key"] for record in log]:
+        gone.add("eval_accuracy")  # which is joined to make the rule's key
+    yield Broken([record for record in log if record["key"] not in gone], frozenset([None]))
+
+
+def _missed(log: Log, stop: int) -> Iterator[Broken]:
+    """The last evaluation before ``run_stop`` is worse than the one before it."""
+    (number,) = (n for n, record in enumerate(log) if record["key"] in EVALUATION)
+    for trial in (0.1, 99.0, {"BBOX": 0.1, "SEGM": 0.1}):
+        missed = {**log[number], "value": trial}
+        yield Broken([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
+
+
+def _joint(log: Log) -> Iterator[Broken]:
+    """Metrics that are judged together: one of them is missing, or bad."""
+    metrics = [n for n, record in enumerate(log) if "metric" in record["metadata"]]
+    yield Broken([r for n, r in enumerate(log) if n != metrics[0]], frozenset([metrics[0] + 1]))
+    bad = [{**r, "value": -9.0 if r["metadata"].get("metric") == "FID" else 9.0} for r in log]
+    yield Broken([bad[n] if n in metrics else r for n, r in enumerate(log)], _line(metrics[-1]))
+    unnamed = [{**r, "metadata": {**r["metadata"], "metric": "else"}} for r in log]
+    mixed = [unnamed[n] if n in metrics[:1] else r for n, r in enumerate(log)]
+    yield Broken(mixed, _line(metrics[1]))
+
+
+def _moved(log: Log, number: int) -> Iterator[Broken]:
+    rest = [record for n, record in enumerate(log) if n != number]
+    yield Broken([log[number], *rest], frozenset([1]))
+    yield Broken([*rest, log[number]], _line(len(rest)))
+    # The official checker counts minutes by the records' own time.
+    late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (n >= number)} for n, r in enumerate(log)]
+    yield Broken(late, _line(number))
+
+
+def _late(log: Log, rule: Rule) -> Iterator[Broken]:
+    """What frees from a rule is logged only after it."""
+    until = rule.constraints.get("within_minutes", {}).get("until")
+    if until:
+        late = [r for r in log if r["key"] != until] + [r for r in log if r["key"] == until]
+        yield Broken(late, _line([r["key"] for r in late].index(rule.key)))
+
+
+def _changed(log: Log, numbers: list[int], values: tuple[Any, ...]) -> Iterator[Broken]:
+    """Other values, then other metadata, in all records of the key."""
+    for name, trials in (("value", values), ("metadata", _METADATA)):
+        for trial in trials:
+            edited = [{**r, name: trial} if n in numbers else r for n, r in enumerate(log)]
+            yield Broken(edited, _line(*numbers))
+    for number in numbers:
+        for name in log[number]["metadata"]:
+            for trial in (-1, 7, "x"):
+                changed = {**log[number]["metadata"], name: trial}
+                yield Broken(
+                    [{**r, "metadata": changed} if n == number else r for n, r in enumerate(log)],
+                    _line(number),
+                )
+
+
+def _line(*numbers: int) -> frozenset[int | None]:
+    return frozenset(number + 1 for number in numbers)
+
+
+def test_the_whole_rulebook_is_enumerated() -> None:
+    """As many rules as the rulebook has, so that an empty enumeration cannot pass."""
+    codes = {(case.usage, case.rule.code) for case in CASES}
+    assert len(codes) > 500

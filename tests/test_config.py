@@ -1,0 +1,122 @@
+"""What ``mlperf-pkg.yaml`` may say, and what is refused, with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, read_config
+from mlperf_pkg.errors import UserError
+
+EVERYTHING = """\
+submitter: Graphcore
+round: 2.0
+usage: training
+systems:
+  bow-pod16:
+    logs: ["logs/pod16/*", 'logs/x[12].log']
+    platforms: [POD16]
+  bow-pod64: {}
+code:
+  bert: code/bert
+leave_out:
+  - bow-pod64/bert
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / CONFIG_NAME).write_text(text, "utf-8")
+    return folder
+
+
+def test_everything(tmp_path: Path) -> None:
+    assert read_config(write(tmp_path, EVERYTHING)) == Config(
+        submitter="Graphcore",
+        round="2.0",
+        usage="training",
+        systems={
+            "bow-pod16": SystemConfig(("logs/pod16/*", "logs/x[12].log"), ("POD16",)),
+            "bow-pod64": SystemConfig(),
+        },
+        code={"bert": "code/bert"},
+        leave_out=("bow-pod64/bert",),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}", "---\n"])
+def test_nothing(tmp_path: Path, text: str) -> None:
+    assert read_config(write(tmp_path, text)) == Config()
+
+
+def test_no_file(tmp_path: Path) -> None:
+    assert read_config(tmp_path) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("submitter: NO", Config(submitter="NO")),
+        ("submitter: 1e3", Config(submitter="1e3")),
+        ("round: 1.10", Config(round="1.10")),
+        ("code: {2024: 1.0}", Config(code={"2024": "1.0"})),
+    ],
+)
+def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
+    assert read_config(write(tmp_path, text)) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter': did you mean 'submitter'?"),
+        (
+            "color: red",
+            "1: unknown key 'color': known are submitter, round, usage, systems, code, leave_out",
+        ),
+        (
+            "systems:\n  a:\n    logs: [x]\n    platform: y",
+            "4: unknown key 'platform': did you mean 'platforms'?",
+        ),
+        ("round: two", "1: round is 'two', needed a text such as 2.0"),
+        ("round:", "1: round is '', needed a text such as 2.0"),
+        ("usage: inference", "1: usage is 'inference', needed training or hpc"),
+        ("submitter:", "1: submitter is '', needed a text that is not empty"),
+        ("\nsubmitter: [A, B]", "2: submitter is ['A', 'B'], needed a text"),
+        ("systems:\n  a:", "2: systems.a is '', needed a mapping"),
+        ("systems:\n  a:\n    logs: x*", "3: systems.a.logs is 'x*', needed a list"),
+        (
+            "leave_out:\n- a/b\n- a",
+            "3: leave_out.1 is 'a', needed a text such as dgx-a100-640gb/bert",
+        ),
+        ("- a", "1: the file is ['a'], needed a mapping"),
+        ("a: b: c", "1: mapping values are not allowed here"),
+        ("round: 2.0\nround: 2.1", "2: 'round' stands twice"),
+        ("systems:\n  a: {}\n  b: {}\n  a: {}", "4: 'a' stands twice"),
+        ("leave_out: [{a: b, a: c}]", "1: 'a' stands twice"),
+        ("? [a]\n: b", "1: unknown key '?'"),
+        ("code: [", "1: "),
+    ],
+)
+def test_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_config(write(tmp_path, text))
+    assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
+
+
+def test_every_complaint_is_told_by_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        read_config(write(tmp_path, "usage: x\nround: y\nz: 1"))
+    assert [line.split(":")[1] for line in str(caught.value).split("\n")] == ["1", "2", "3"]
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).write_bytes(b"submitter: \xff")
+    with pytest.raises(UserError, match="no YAML in UTF-8"):
+        read_config(tmp_path)
+
+
+def test_not_a_file(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).mkdir()
+    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+        read_config(tmp_path)

@@ -1,0 +1,196 @@
+"""The reader against real-world dirt, and against the official parser itself."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
+
+from mlperf_pkg import mllog
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.mllog import LogReader, Misfit, Record, decode_record, printable, shown
+
+T = ":::MLLOG "
+
+
+def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = None) -> str:
+    fields = {"key": key, "value": value, "time_ms": time_ms, "metadata": metadata or {}}
+    return T + json.dumps(fields)
+
+
+def read(text: str | bytes) -> tuple[list[tuple[int, Record | None]], list[Diagnostic], LogReader]:
+    data = text.encode("latin-1") if isinstance(text, str) else text
+    findings: list[Diagnostic] = []
+    reader = LogReader(io.BytesIO(data), "log.txt", findings.append)
+    return [(reader.line, each) for each in reader], findings, reader
+
+
+# name, text, (line, key or None) of each line with a token, (line, code) of each finding
+DIRT = [
+    ("empty", "", [], []),
+    ("no record", "epoch 1\nepoch 2\n", [], []),
+    ("plain", f"{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
+    ("prefix mpirun", f"[1,0]<stdout>:{record('a')}\n", [(1, "a")], []),
+    ("prefix rank", f"\n0: {record('a')}\n\n 12: {record('b')}", [(2, "a"), (4, "b")], []),
+    ("interleaved output", f"x\n{record('a')}\nloss 3\ny\n{record('b')}\nz", [(2, "a"), (5, "b")], []),
+    ("CRLF", f"x\r\n{record('a')}\r\n{record('b')}\r\n", [(2, "a"), (3, "b")], []),
+    ("CR of a progress bar", f"10%\r20%\r{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
+    ("no newline at the end", f"{record('a')}", [(1, "a")], []),
+    ("spaces around", f"{T}  {record('a')[9:]}  \n", [(1, "a")], []),
+    ("NaN", f"{record('a', float('nan'))}\n", [(1, "a")], [(1, "LOG106")]),
+    ("Infinity", f"x\n{record('a', float('-inf'))}\n", [(2, "a")], [(2, "LOG106")]),
+    ("infinite float", f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n', [(1, "a")], []),
+    ("UTF-8", record("a", "é").replace("\\u00e9", "Ã©") + "\n", [(1, "a")], []),
+    ("Latin-1", record("a", "é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
+    ("key that is no string", f"{record(5)}\n", [(1, 5)], []),
+    ("key that is a list", f"{record([1])}\n", [(1, [1])], []),
+    ("time as a string", f"{record('a', 1, '17.5')}\n", [(1, "a")], []),
+    ("cut off", f"{record('a')}\n{record('b')[:30]}", [(1, "a"), (2, None)], [(2, "LOG101")]),
+    ("half-written", f"{record('b')[:30]}\n{record('a')}\n", [(1, None), (2, "a")], [(1, "LOG101")]),
+    ("bare token", f"{T}\n", [(1, None)], [(1, "LOG101")]),
+    ("two on a line", f"{record('a')}{record('b')}\n", [(1, "b")], [(1, "LOG104")]),
+    ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
+    ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
+    ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
+    ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
+    ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
+    ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
+    ("time null", f"{record('a', 1, None)}\n", [(1, None)], [(1, "LOG102")]),
+    ("time no number", f"{record('a', 1, '1.2.3')}\n", [(1, None)], [(1, "LOG102")]),
+    ("array", f"{T}[1]\n", [(1, None)], [(1, "LOG102")]),
+    ("deeply nested", f"{T}{'[' * 100_000}\n", [(1, None)], [(1, "LOG101")]),
+    ("token without space", "x\n:::MLLOG{}\n", [], [(2, "LOG108")]),
+    ("token of another kind", f":::MLLOGX {{}}\n{record('a')}\n:::MLL\n", [(2, "a")], [(1, "LOG108"), (3, "LOG108")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
+def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
+    found, findings, _ = read(text)
+    assert [(line, each and each.key) for line, each in found] == records
+    assert [(f.line, f.code) for f in findings] == codes
+
+
+@pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
+def test_dirt_as_the_official_parser_reads_it(text: str) -> None:
+    """Same records, same parse errors; it dies where we say it does."""
+    found, _, reader = read(text)
+    try:
+        lines, errors = parse_generator(io.StringIO(text, newline=None))
+    except (TypeError, KeyError, RecursionError):
+        assert reader.died
+        return
+    assert reader.died is None
+    ours = [(each.key, float(each.time_ms), repr(each.value)) for _, each in found if each]
+    assert ours == [(line.key, line.timestamp, repr(line.value["value"])) for line in lines]
+    assert reader.parse_errors == len(errors)
+
+
+def test_what_only_a_careful_reader_sees_is_kept() -> None:
+    _, findings, reader = read(f"{record('a')}{record('b')}\n{record('c')} tail\n")
+    assert [each.key for each in reader.unofficial] == ["a", "c"]
+    assert [(f.basis, f.severity) for f in findings] == [
+        (Basis.ADVICE, Severity.WARNING),
+        (Basis.OFFICIAL, Severity.ERROR),
+    ]
+
+
+def test_the_end_of_a_cut_log_is_explained() -> None:
+    _, findings, _ = read(record("a")[:40])
+    assert findings[0].hint == "the log ends inside this record"
+
+
+def by_place(finding: Diagnostic) -> Any:
+    return finding.sort_key
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
+def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(case[1] + "\n" for case in DIRT if case[0] != "deeply nested")
+    records, findings, _ = read(text)
+    monkeypatch.setattr(mllog, "CHUNK_BYTES", chunk)
+    chunked, chunked_findings, _ = read(text)
+    assert repr(chunked) == repr(records)  # repr, as NaN is not equal to itself
+    assert sorted(chunked_findings, key=by_place) == sorted(findings, key=by_place)
+
+
+def test_a_line_without_end_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mllog, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(mllog, "MAX_LINE_BYTES", 256)
+    found, findings, _ = read(f"x\n{'y' * 1000}\n{record('a')}\n")
+    assert [(line, each and each.key) for line, each in found] == [(3, "a")]
+    assert [(f.line, f.code) for f in findings] == [(2, "LOG109")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        ("a\nb", '"a\\nb"'),
+        ("Ã©", '"é"'),
+        ("\ud800", '"?"'),
+        ("x" * 100, '"' + "x" * 76 + "..."),
+        ({"a": [None, True]}, '{"a": [null, true]}'),
+    ],
+)
+def test_shown(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_printable_leaves_latin_1_alone() -> None:
+    assert printable("é") == "é"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"key": st.text() | JSON, "time_ms": st.integers() | st.floats() | JSON, "value": JSON},
+        optional={"metadata": JSON, "namespace": JSON, "extra": JSON},
+    ),
+    st.booleans(),
+    st.text(alphabet=" \t\x0b\x1c\x85\xa0}x,", max_size=3),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_json_is_read_as_the_official_parser_reads_it(
+    fields: dict[str, Any], ascii_only: bool, tail: str
+) -> None:
+    text = json.dumps(fields, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    compare(T.encode() + text + tail.encode("latin-1"))
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_are_read_as_the_official_parser_reads_them(noise: bytes) -> None:
+    compare(b"ab" + T.encode() + noise)
+
+
+def compare(data: bytes) -> None:
+    found, _, reader = read(data)
+    try:
+        lines, errors = parse_generator(io.StringIO(data.decode("latin-1"), newline=None))
+    except (TypeError, KeyError, OverflowError):
+        assert reader.died
+        return
+    assert reader.died is None
+    assert reader.parse_errors == len(errors)
+    ours = [repr((r.key, float(r.time_ms), r.value, r.metadata)) for _, r in found if r]
+    theirs = [(x.key, x.timestamp, x.value["value"], x.value["metadata"]) for x in lines]
+    assert ours == [repr(each) for each in theirs]
+
+
+def test_decode_record_tells_what_is_wrong() -> None:
+    assert isinstance(decode_record(record()[9:].encode()), Record)
+    misfit = decode_record(b"{}")
+    assert isinstance(misfit, Misfit)
+    assert misfit.reason == "no time_ms and no key and no value and no metadata"
