@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mlperf_pkg.checks import systems
-from mlperf_pkg.checks.result_sets import PACKAGE, RCP_RULES, RULES, SEED_RULES
+from mlperf_pkg.checks.cases import PACKAGE, RULES
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.mllog import SOURCE as LOGGING
 from mlperf_pkg.rulebook.describe import rulebook_codes
 
+_LOGS = "training_rules, Submission logs"
+_SEEDS = "training_rules, Random numbers"
+_POINTS = "training_rules, Reference convergence points"
 _STRUCTURE = "submission_rules, Structure"
 _OURS = "mlperf-pkg"
 
@@ -135,7 +138,7 @@ CODES: Mapping[str, Code] = {
             "a file without any record",
             "Not one line of the file holds a record that can be read. Is it the log of the run,"
             " and not that of its launcher?",
-            "training_rules, Submission logs",
+            _LOGS,
         ),
         Code(
             "LOG120",
@@ -143,7 +146,7 @@ CODES: Mapping[str, Code] = {
             "The run names a benchmark that its round does not have. Only what it says of itself"
             " was checked: neither hyperparameters nor its target. Is the round the right one"
             " (--round), and the name spelled as 'mlperf-pkg rules list' has it?",
-            "training_rules, Submission logs",
+            _LOGS,
         ),
         Code(
             "RUN130",
@@ -151,7 +154,7 @@ CODES: Mapping[str, Code] = {
             "run_stop says another status than success. One such run (for unet3d four) is"
             " forgiven: it counts as the slowest and is dropped. More of them invalidate the"
             " result, which SET102 says.",
-            "training_rules, Submission logs",
+            _LOGS,
         ),
         # ---- result sets ------------------------------------------------------------------
         Code(
@@ -222,21 +225,21 @@ CODES: Mapping[str, Code] = {
             "a run without a seed",
             "From round 4.1 on every Closed run logs at least one integer seed. The official"
             " package checker asks it of earlier rounds as well.",
-            SEED_RULES,
+            _SEEDS,
         ),
         Code(
             "SEED102",
             "the same seed twice",
             "Two runs of a set logged the same seed from the same line of source: they may be one"
             " run, told twice. Draw seeds from the clock or from the system's entropy.",
-            SEED_RULES,
+            _SEEDS,
         ),
         Code(
             "SEED103",
             "seeds that cannot be read",
             "A seed is an integer, and its record says which file and line logged it (the official"
             " logger adds both). The official seed checker refuses the log otherwise.",
-            SEED_RULES,
+            _SEEDS,
         ),
         Code(
             "RCP101",
@@ -245,14 +248,14 @@ CODES: Mapping[str, Code] = {
             " batch size make plausible (a one-sided t-test at 5 %), or there are no reference"
             " points for the batch size. Reviewers decide; 'rcp-bypass' in the set's"
             " package_checker_params asks them to.",
-            RCP_RULES,
+            _POINTS,
         ),
         Code(
             "RCP102",
             "convergence faster than the reference, by request not counted",
             "As RCP101, with 'rcp-bypass' in package_checker_params: the official checker lets it"
             " pass, reviewers look at it.",
-            RCP_RULES,
+            _POINTS,
         ),
         Code(
             "RCP103",

@@ -20,6 +20,7 @@ LAYERS = [
     {"joining", "rulecheck", "run"},
     {"report"},
     {"checks"},
+    {"codes"},
     {"checker"},
     {"tables", "words"},
     {"render", "simulate"},

@@ -12,6 +12,9 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+WHOLE_LOG = "the whole log"
+"""Stands in the place of a key for what is asked of no single one."""
+
 TRUE = ast.Constant(1.0)
 
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -81,6 +84,12 @@ def joined(parts: Iterable[str]) -> frozenset[str]:
     """Conditions as one set, each without what another of them implies."""
     known = frozenset(parts)
     return frozenset(_unconditional(part, known) for part in known)
+
+
+def either(key: str, other: str) -> tuple[str, str]:
+    """That one of two keys be logged: the key that answers for it, and what is asked of it."""
+    first, second = sorted((key, other))
+    return first, f"at least once, or {second}"
 
 
 def _unconditional(part: str, known: frozenset[str]) -> str:

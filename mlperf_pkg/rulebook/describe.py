@@ -46,16 +46,14 @@ def with_basis(rule: Rule) -> str:
 def occurrence(rule: Rule) -> str:
     """How often a key is to be logged, in words; empty where that is free."""
     match rule.occurs:
-        case "once":
-            return "once"
-        case "at_least_once":
-            return "at least once"
+        case str():
+            return rule.occurs.replace("_", " ")
         case {"or": other}:
             return f"at least once, or {other}"
-        case {"at_least": least}:
-            return f"at least {least} times"
-        case _:
+        case None:
             return ""
+        case limits:
+            return f"{needed_in_words(limits)} times"
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
@@ -70,6 +68,8 @@ def _conditions(rule: Rule) -> Iterator[str]:
         yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"
+    if rule.reached:
+        yield "status success only where the last evaluation reached the target"
     if rule.reaches:
         yield f"reaching {needed_in_words(rule.reaches)}"
 
@@ -248,7 +248,7 @@ def _spans(usage: str, steps: Iterable[tuple[str, Rule]]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-_ASKED = ("occurs", "constraints", "formula", "needed", "first", "reaches", "tensors")
+_ASKED = ("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors")
 
 
 def same(one: Rule, other: Rule) -> bool:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mlperf_pkg.diagnostics import Basis, Severity
-from mlperf_pkg.rulebook.conditions import conditions, joined
+from mlperf_pkg.rulebook.conditions import WHOLE_LOG, conditions, either, joined
+from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.model import Joined, Rule
 from mlperf_pkg.rulebook.table import rule_table
-
-WHOLE_LOG = "the whole log"
 
 _NAME = re.compile(r"'(\w+)'")
 _TYPES = {"integer": "int", "number": "(int, float)", "text": "str"}
@@ -36,9 +35,8 @@ def official_rules(
         key: joined(_but_refused(part for rule in several for part in _asked(rule)))
         for key, several in rules.items()
     }
-    whole = [_tensors(rule) for several in rules.values() for rule in several if rule.tensors]
-    whole += [_joined(table.joined)] if table.joined else []
-    return {**asked, WHOLE_LOG: frozenset(part for parts in whole for part in parts)}
+    whole = {key: frozenset(parts) for key, parts in _of_whole_log(rules, table.joined).items()}
+    return {key: asked.get(key, frozenset()) | whole.get(key, frozenset()) for key in asked | whole}
 
 
 def _official(rule: Rule) -> bool:
@@ -52,10 +50,10 @@ def _asked(rule: Rule) -> Iterator[str]:
             pass
         case str():
             yield _OCCURS[rule.occurs]
-        case {"or": other}:
-            yield f"at least once or {other}"
-        case {"at_least": least}:
-            yield f"at least {least} times"
+        case {"or": _}:
+            pass
+        case limits:
+            yield f"{needed_in_words(limits)} times"
     prefix = "first: " if rule.first else ""
     for text in python_of(rule.constraints, rule.formula):
         yield from (prefix + part for part in conditions(text))
@@ -73,6 +71,18 @@ def _but_refused(parts: Iterable[str]) -> Iterator[str]:
             yield f"value in {[name for name in _NAME.findall(part) if name not in names]}"
         elif part not in refused:
             yield part
+
+
+def _of_whole_log(rules: Mapping[str, Iterable[Rule]], join: Joined | None) -> dict[str, set[str]]:
+    """What is asked of no single key, by the key that answers for it."""
+    asked: dict[str, set[str]] = {WHOLE_LOG: set(_joined(join)) if join else set()}
+    for rule in (each for several in rules.values() for each in several):
+        if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
+            key, text = either(rule.key, rule.occurs["or"])
+            asked.setdefault(key, set()).add(text)
+        if rule.tensors is not None:
+            asked[WHOLE_LOG] |= _tensors(rule)
+    return asked
 
 
 def _tensors(rule: Rule) -> frozenset[str]:

@@ -20,10 +20,12 @@ import yaml
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.conditions import (
+    WHOLE_LOG,
     Definition,
     State,
     call,
     conditions,
+    either,
     joined,
     rewritten,
 )
@@ -37,6 +39,7 @@ _ENQUEUE = re.compile(
     r"(?:if v\['value'\] == '(?P<only>\w+)':\s+)?"
     r"enqueue_config\('(?P<path>[^']+)'(?:\.format\(v\['value'\](?P<lower>\.lower\(\))?\))?\)"
 )
+_EITHER = re.compile(r"AT_LEAST_ONE_OR\((\w+)\)")
 _OCCURS = {"EXACTLY_ONE": "once", "AT_LEAST_ONE": "at least once"}
 _KEY_FIELDS = {"NAME", "REQ", "CHECK", "POST", "ATLEAST_ONE_CHECK", "FIRST_CHECK"}
 
@@ -139,16 +142,18 @@ def layers(folder: Path, start: str, values: frozenset[tuple[str, str]]) -> Laye
     queue = [f"{start}/common.yaml"]
     while queue:
         file = read_file(folder, queue.pop(0), known.get("submission_division", ""))
-        for key, found in file.asked.items():
-            asked[key] = found | kept.get(key, frozenset())
-            kept[key] = kept.get(key, frozenset()) | file.kept.get(key, frozenset())
-            origin[key] = file.name
+        asked |= file.asked
+        origin |= dict.fromkeys(file.asked, file.name)
+        for key, found in file.kept.items():
+            kept[key] = kept.get(key, frozenset()) | found
+            origin.setdefault(key, file.name)
         for key, several in file.follows.items():
             if several:
                 follows[key] = _choices(file.asked.get(key, frozenset()), several)
             named = [each.file(known[key]) for each in several if key in known]
             queue += [name for name in named if name and _path(folder, name).is_file()]
-    return Layers(asked, origin, follows)
+    every = {key: asked.get(key, frozenset()) | kept.get(key, frozenset()) for key in asked | kept}
+    return Layers(every, origin, follows)
 
 
 def _choices(asked: Iterable[str], several: Iterable[Follow]) -> frozenset[str]:
@@ -186,12 +191,10 @@ def read_file(folder: Path, name: str, division: str) -> RuleFile:
         file.follows[key] = tuple(_follows(block.get("POST", "")))
         found = joined([*_asked(block, state), *_computed(key, odd[key], state)])
         file.asked[key] = frozenset(_with_files(text, folder, file.follows[key]) for text in found)
-        file.kept[key] = frozenset(
-            text for text in found if text.startswith(("one record: ", "at least once or "))
-        )
     ends = [text for kind, block in blocks if kind == "END" for text in _end(block, state)]
-    whole = frozenset([*strange, *ends])
-    file.asked["the whole log"] = file.kept["the whole log"] = whole
+    of_run = [*((WHOLE_LOG, text) for text in (*strange, *ends)), *_of_run(keys, state)]
+    for key, text in of_run:
+        file.kept[key] = file.kept.get(key, frozenset()) | {text}
     return file
 
 
@@ -223,20 +226,26 @@ def _with_files(text: str, folder: Path, follows: Sequence[Follow]) -> str:
 
 
 def _asked(block: Document, state: State) -> Iterator[str]:
+    """What a file asks of a key, until a later file names the key."""
     requirement = block.get("REQ", "OPTIONAL").strip()
-    if match := re.fullmatch(r"AT_LEAST_ONE_OR\((\w+)\)", requirement):
-        yield f"at least once or {match[1]}"
-    elif match := re.fullmatch(r"AT_LEAST\((\d+)\)", requirement):
+    if match := re.fullmatch(r"AT_LEAST\((\d+)\)", requirement):
         yield f"at least {match[1]} times"
-    elif requirement != "OPTIONAL":
+    elif requirement != "OPTIONAL" and not _EITHER.fullmatch(requirement):
         yield _OCCURS.get(requirement, requirement)
     for text in _texts(block.get("CHECK")):
         yield from conditions(text, state)
-    for text in _texts(block.get("ATLEAST_ONE_CHECK")):
-        yield from (f"one record: {part}" for part in conditions(text, state))
     for text in _texts(block.get("FIRST_CHECK")):
         yield from (f"first: {part}" for part in conditions(text, state))
     yield from (f"{name}: {block[name]}" for name in sorted(block.keys() - _KEY_FIELDS))
+
+
+def _of_run(keys: Mapping[str, Document], state: State) -> Iterator[tuple[str, str]]:
+    """What is asked of the run as a whole, by the key that answers for it."""
+    for key, block in keys.items():
+        if match := _EITHER.fullmatch(block.get("REQ", "").strip()):
+            yield either(key, match[1])
+        for text in _texts(block.get("ATLEAST_ONE_CHECK")):
+            yield from ((key, f"one record: {part}") for part in conditions(text, state))
 
 
 def _texts(given: Any) -> list[str]:

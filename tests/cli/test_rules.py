@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from mlperf_pkg.cli.rules import command
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook import verify
+from tests.cli import program
 from tests.upstream import change, copied
 
 COMMANDS = ("list", "show", "diff", "verify")
@@ -289,3 +290,26 @@ def test_a_broken_ledger_is_a_user_error(tmp_path: Path, monkeypatch: pytest.Mon
     ledger.write_text('[{"key": "x"}]', "utf-8")
     monkeypatch.setattr(verify, "ledger_path", lambda: ledger)
     assert "upstream.json" in str(call("verify").exception)
+
+
+# ---- as part of the program ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("list", "--round", "2.0"), 0),
+        (("verify",), 0),
+        (("show", "BERT1"), 2),
+        (("diff", "2.0"), 2),
+        (("diff", "2.0", "9.9"), 2),
+        (("list", "--division", "half"), 2),
+    ],
+    ids=str,
+)
+def test_exit_status(arguments: tuple[str, ...], status: int) -> None:
+    assert program.call("rules", *arguments).exit_code == status
+
+
+def test_exit_status_of_a_difference(other: Path) -> None:
+    assert program.call("rules", "verify", "--against", other).exit_code == 1
