@@ -20,6 +20,7 @@ LAYERS = [
     {"rulecheck", "joining", "run"},
     {"report"},
     {"checks"},
+    {"codes"},
     {"checker"},
     {"tables", "words"},
     {"render", "simulate"},

@@ -1,0 +1,272 @@
+"""Conditions, however they are spelled, in one normal form that can be compared as text.
+
+The official checker's rules are Python expressions over a record and a state; ours are words of
+a vocabulary. Both become sets of plain expressions over ``value``, ``metadata`` and the names of
+other keys. Nothing is evaluated: expressions are parsed and rewritten.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+WHOLE_LOG = "the whole log"
+"""Stands in the place of a key for what is asked of no single one."""
+
+TRUE = ast.Constant(1.0)
+
+_FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+    ast.Eq: ast.Eq,
+}
+_CALLED = {"math.abs": "abs", "math.greatest": "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a state variable is after a record of ``key``; None: too much to follow.
+
+    Where it ``gathers``, its expression speaks of all records so far, be there none.
+    """
+
+    key: str
+    expression: ast.expr | None
+    gathers: bool = False
+
+
+@dataclass(slots=True)
+class State:
+    """The variables that the expressions of one file of the official checker share.
+
+    ``initial`` holds those that are set at the beginning; ``known`` the values of keys that this
+    run is known to log, such as its division.
+    """
+
+    known: Mapping[str, str] = field(default_factory=dict)
+    initial: dict[str, ast.expr] = field(default_factory=dict)
+    definitions: dict[str, list[Definition]] = field(default_factory=dict)
+
+
+def conditions(text: str, state: State | None = None, key: str | None = None) -> frozenset[str]:
+    """The conditions whose conjunction an expression is, in normal form.
+
+    ``key`` is the key whose records ``v`` stands for, where that is not the record in question.
+    What is no Python expression stays as it is.
+    """
+    try:
+        parsed = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return frozenset({" ".join(text.split())})
+    rewriter = Rewriter(state or State(), key)
+    parts = conjuncts(rewriter.visit(parsed))
+    return frozenset(map(ast.unparse, parts)) | {f"seen({name!r})" for name in rewriter.implied}
+
+
+def conjuncts(node: ast.expr) -> list[ast.expr]:
+    """The parts of an ``and``; nothing of what is always true."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [part for each in node.values for part in conjuncts(each)]
+    return [] if isinstance(node, ast.Constant) and node.value == TRUE.value else [node]
+
+
+def joined(parts: Iterable[str]) -> frozenset[str]:
+    """Conditions as one set, each without what another of them implies."""
+    known = frozenset(parts)
+    return frozenset(_unconditional(part, known) for part in known)
+
+
+def either(key: str, other: str) -> tuple[str, str]:
+    """That one of two keys be logged: the key that answers for it, and what is asked of it."""
+    first, second = sorted((key, other))
+    return first, f"at least once, or {second}"
+
+
+def _unconditional(part: str, known: frozenset[str]) -> str:
+    """``a if b else True`` is ``a`` where ``b`` is asked as well."""
+    then, _, rest = part.partition(" if ")
+    return then if rest and rest.removesuffix(" else 1.0") in known else part
+
+
+def same(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two expressions are spelled alike."""
+    return ast.dump(one) == ast.dump(other)
+
+
+def call(function: str, argument: ast.expr) -> ast.expr:
+    """``function(argument)``."""
+    return ast.Call(ast.Name(function, ast.Load()), [argument], [])
+
+
+def rewritten(expression: ast.expr, state: State, key: str) -> str:
+    """An expression of the code that follows a record of ``key``, in normal form."""
+    return ast.unparse(Rewriter(state).follow(expression, key))
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites an expression into normal form; numbers become floats, as ``1 == 1.0 == True``."""
+
+    def __init__(self, state: State, key: str | None = None) -> None:
+        """``key`` as in ``conditions``."""
+        self._state = state
+        self._key = key
+        self.implied: set[str] = set()
+
+    # ---- what stands for something else ---------------------------------------------------
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``v['value']``, ``v['metadata']['x']`` and ``s['x']`` by their names."""
+        name = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if isinstance(node.value, ast.Name) and isinstance(name, str):
+            if node.value.id == "s":
+                return self._variable(name)
+            if node.value.id == "v":
+                return self._of_record(name)
+        self.generic_visit(node)
+        if isinstance(name, str) and ast.unparse(node.value).endswith("metadata"):
+            return ast.Attribute(node.value, name, ast.Load())
+        return node
+
+    def _of_record(self, name: str) -> ast.expr:
+        if self._key is None:
+            return ast.Name(name, ast.Load())
+        if name != "value":
+            return ast.Attribute(ast.Name(self._key, ast.Load()), name, ast.Load())
+        if self._key in self._state.known:
+            return ast.Constant(self._state.known[self._key])
+        return ast.Name(self._key, ast.Load())
+
+    def _variable(self, name: str) -> ast.expr:
+        several = self._state.definitions.get(name, [])
+        initial = self._state.initial.get(name)
+        if not several and initial is not None:
+            return self.follow(initial, None)
+        if len(several) != 1 or several[0].expression is None:
+            return ast.Subscript(ast.Name("s", ast.Load()), ast.Constant(name), ast.Load())
+        (only,) = several
+        assert only.expression  # noqa: S101
+        value = self.follow(only.expression, only.key)
+        if only.gathers:
+            return value
+        if initial is not None and ast.unparse(initial) != "None":
+            start = self.follow(initial, None)
+            return _chosen(ast.IfExp(call("seen", ast.Constant(only.key)), value, start))
+        if only.key not in {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}:
+            self.implied.add(only.key)
+        return value
+
+    def follow(self, expression: ast.expr, key: str | None) -> ast.expr:
+        """The normal form of an expression that the state holds, set by a record of ``key``."""
+        inner = Rewriter(self._state, key)
+        inner.implied = self.implied
+        copy = ast.parse(ast.unparse(expression), mode="eval").body
+        result: ast.expr = inner.visit(copy)
+        return result
+
+    # ---- what can be spelled in several ways ----------------------------------------------
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Every number as a float."""
+        return ast.Constant(float(node.value)) if isinstance(node.value, int | float) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Functions by one name each, without conversions that change no value."""
+        if ast.unparse(node.func) == "s.get":
+            return self.visit_Subscript(
+                ast.Subscript(ast.Name("s", ast.Load()), node.args[0], ast.Load())
+            )
+        if ast.unparse(node) == "float('inf')":
+            return ast.Constant(float("inf"))
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name == "double" or (name == "int" and ast.unparse(node.args[0]).startswith("math.")):
+            return node.args[0]
+        if name == "math.sqrt":
+            return ast.BinOp(node.args[0], ast.Pow(), ast.Constant(0.5))
+        if name == "sorted" and isinstance(node.args[0], ast.List):
+            node.args[0].elts.sort(key=ast.unparse)
+        node.func = ast.Name(_CALLED.get(name, name), ast.Load())
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Arithmetic of constants done; ``|`` of conditions as ``or``."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.BitOr):
+            return self.visit_BoolOp(ast.BoolOp(ast.Or(), [node.left, node.right]))
+        numbers = [n.value for n in (node.left, node.right) if isinstance(n, ast.Constant)]
+        match numbers, _FOLDED.get(type(node.op)):
+            case [float(left), float(right)], fold if fold is not None:
+                return ast.Constant(fold(left, right))
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Chains as several comparisons; the smaller side first; lists sorted."""
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        links = [
+            _compared(left, op, right)
+            for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        return links[0] if len(links) == 1 else ast.BoolOp(ast.And(), links)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """Alternatives for one value as a list of values."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Or) and (value := _common_value(node.values)):
+            options = [part.comparators[0] for part in node.values if isinstance(part, ast.Compare)]
+            return _compared(value, ast.In(), ast.List(options, ast.Load()))
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        """A choice that is already made."""
+        self.generic_visit(node)
+        return _chosen(node)
+
+
+def _chosen(node: ast.IfExp) -> ast.expr:
+    if isinstance(node.test, ast.Constant):
+        return node.body if node.test.value else node.orelse
+    if same(node.body, TRUE) and same(node.orelse, ast.Constant(0.0)):
+        return node.test
+    return node
+
+
+def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    if (
+        isinstance(op, ast.Eq)
+        and isinstance(left, ast.Constant)
+        and isinstance(right, ast.Constant)
+    ):
+        return ast.Constant(float(left.value == right.value))
+    if isinstance(op, ast.Eq) and same(right, TRUE) and ast.unparse(left).startswith("seen("):
+        return left
+    if isinstance(op, ast.IsNot) and ast.unparse(right) == "None":
+        return TRUE if not ast.unparse(left).startswith("s[") else ast.Compare(left, [op], [right])
+    if ast.unparse(left) == "'value'" and ast.unparse(right) == "v":
+        return TRUE
+    if isinstance(op, ast.In) and isinstance(right, ast.List | ast.Set):
+        right = ast.List(sorted(right.elts, key=ast.unparse), ast.Load())
+    if type(op) in _MIRRORED and ast.unparse(right).startswith(("value", "metadata")):
+        left, op, right = right, _MIRRORED[type(op)](), left
+    return ast.Compare(left, [op], [right])
+
+
+def _common_value(parts: list[ast.expr]) -> ast.expr | None:
+    """The one value that all parts compare with ``==``, if it is one."""
+    found = [
+        part.left
+        for part in parts
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+    ]
+    alike = len(found) == len(parts) and all(same(each, found[0]) for each in found)
+    return found[0] if alike else None
