@@ -18,6 +18,7 @@ from mlperf_pkg.rulebook.describe import rulebook_codes
 _LOGS = "training_rules, Submission logs"
 _SEEDS = "training_rules, Random numbers"
 _POINTS = "training_rules, Reference convergence points"
+_CODE = "submission_rules, Code"
 _STRUCTURE = "submission_rules, Structure"
 _OURS = "mlperf-pkg"
 
@@ -141,19 +142,18 @@ CODES: Mapping[str, Code] = {
             _LOGS,
         ),
         Code(
-            "LOG120",
-            "a benchmark that the rulebook does not cover",
-            "The run names a benchmark that its round does not have. Only what it says of itself"
-            " was checked: neither hyperparameters nor its target. Is the round the right one"
-            " (--round), and the name spelled as 'mlperf-pkg rules list' has it?",
-            _LOGS,
-        ),
-        Code(
             "RUN130",
             "a run that did not converge",
             "run_stop says another status than success. One such run (for unet3d four) is"
             " forgiven: it counts as the slowest and is dropped. More of them invalidate the"
             " result, which SET102 says.",
+            _LOGS,
+        ),
+        Code(
+            "RUN155",
+            "a run that stops before it starts",
+            "run_stop carries an earlier time than run_start, so that the run has no time to train."
+            " The clocks of two machines, or two runs in one file, are the usual cause.",
             _LOGS,
         ),
         # ---- result sets ------------------------------------------------------------------
@@ -208,6 +208,13 @@ CODES: Mapping[str, Code] = {
             RULES,
         ),
         Code(
+            "SET108",
+            "runs of different batch sizes",
+            "All runs of a result are of one configuration, and the convergence test is made at one"
+            " global batch size.",
+            RULES,
+        ),
+        Code(
             "SET110",
             "no system description",
             "Every folder of results is named after a file in systems/, which describes the"
@@ -218,6 +225,32 @@ CODES: Mapping[str, Code] = {
             "SET111",
             "logs and system description disagree on the division",
             "The official checkers believe the description. Correct whichever is wrong.",
+            RULES,
+        ),
+        Code(
+            "SET112",
+            "a run submitted twice",
+            "Two logs have every evaluation with the same value at the same time: they are one"
+            " run, copied. Each result file must be a run of its own.",
+            RULES,
+        ),
+        Code(
+            "SET113",
+            "runs at the same time",
+            "A run begins before the one before it has ended. Published results do so where the"
+            " system is larger than a run needs; noted, so that a mistake is seen.",
+            RULES,
+        ),
+        Code(
+            "SET114",
+            "a placeholder instead of a name",
+            "submission_org or submission_platform was left as the reference code has it.",
+            RULES,
+        ),
+        Code(
+            "SET115",
+            "logs and tree name different submitters",
+            "submission_org of the logs is unlike the folder of the submitter.",
             RULES,
         ),
         Code(
@@ -239,6 +272,13 @@ CODES: Mapping[str, Code] = {
             "seeds that cannot be read",
             "A seed is an integer, and its record says which file and line logged it (the official"
             " logger adds both). The official seed checker refuses the log otherwise.",
+            _SEEDS,
+        ),
+        Code(
+            "SEED104",
+            "the same seed from elsewhere",
+            "Two runs logged the same seed from different lines of source. The official checker"
+            " compares seeds of the same line only; a reviewer may ask.",
             _SEEDS,
         ),
         Code(
@@ -264,6 +304,14 @@ CODES: Mapping[str, Code] = {
             " benchmarks, numbers that are none, or a benchmark without reference points.",
             PACKAGE,
         ),
+        Code(
+            "RCP104",
+            "a batch size read from another record",
+            "The official RCP checker looks for the word global_batch_size in the text of a log,"
+            " and takes the number of a record that only mentions it. The convergence test is then"
+            " made at the wrong batch size.",
+            _POINTS,
+        ),
         # ---- trees ------------------------------------------------------------------------
         Code(
             "TREE101",
@@ -278,6 +326,33 @@ CODES: Mapping[str, Code] = {
             "Links out of the folder that is checked are not followed, as a submission may come"
             " from strangers. Copy the file instead.",
             _OURS,
+        ),
+        Code(
+            "TREE103",
+            "a system without results",
+            "A description in systems/ to which no folder in results/ belongs. Leave it out, or"
+            " check the names of both.",
+            _STRUCTURE,
+        ),
+        # ---- code -------------------------------------------------------------------------
+        Code(
+            "CODE100",
+            "a submission without code",
+            "There is no folder benchmarks/ with the code of each result: none was checked.",
+            _CODE,
+        ),
+        Code(
+            "CODE101",
+            "no code for a benchmark",
+            "A result needs the code that made it, in benchmarks/<benchmark>/.",
+            _CODE,
+        ),
+        Code(
+            "CODE102",
+            "a configuration file that is not there",
+            "The log says in config_filename which file configured the run; no file of that name is"
+            " below benchmarks/.",
+            _CODE,
         ),
     )
 }
