@@ -6,11 +6,12 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 
-.PHONY: help demo test lint types format bench wheel clean
+.PHONY: help demo test parity lint types format bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
+	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
 	@echo "make bench   ratios of speed against the official checker"
 	@echo "make wheel   the distribution, in dist/"
@@ -23,6 +24,9 @@ $(READY): setup.cfg pyproject.toml
 
 test: $(READY)
 	$(BIN)/pytest
+
+parity: $(READY)
+	$(BIN)/python -m tests.parity --cases 5000
 
 lint: $(READY)
 	$(BIN)/ruff check --config .ci/ruff.toml .

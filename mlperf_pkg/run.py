@@ -195,6 +195,13 @@ class _Times:
             self.status = status if isinstance(status, str) else None
 
     @property
+    def ending(self) -> str:
+        """How the run ended, in words."""
+        if self.stop_ms is None:
+            return "no run_stop after run_start"
+        return f"run_stop says {shown(self.status)}"
+
+    @property
     def backwards(self) -> bool:
         """Whether the run stopped before it started."""
         return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
@@ -278,10 +285,10 @@ class _Reading:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read")
         if self._times.backwards:
             self._add("RUN155", "run_stop is earlier than run_start", basis=Basis.RULES)
-        if self._times.status not in (None, "success"):
+        if self._records and self._times.status != "success":
             self._add(
                 "RUN130",
-                f"run_stop says {shown(self._times.status)}: this run did not converge",
+                f"{self._times.ending}: this run did not converge",
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=self._times.status,

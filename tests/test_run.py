@@ -51,7 +51,7 @@ BROKEN = [
     ("init twice at odds", doubled(RESNET, "init_stop", value=1), [("RUN107", "both", "init_stop", 1)]),
     ("init after start", moved(RESNET, "init_start", "run_start"), [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)]),
     ("start before init", moved(RESNET, "init_stop", "run_start"), [("RUN108", "both", "run_start", 0), ("RUN107", "both", "init_stop", 0)]),
-    ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "both", None, 0)]),
+    ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
     ("run_stop without status", edited(RESNET, "run_stop", metadata={}), [("RUN109", "both", "run_stop", 0)]),
     ("31 minutes of init", joined(LATE), [("RUN121", "both", "init_stop", 0)]),
     ("31 minutes of init, open", joined(LATE_OPEN), []),
