@@ -149,7 +149,7 @@ class _Builder:
         if joined and key == joined.key:
             return
         if joined and key == joined.of:
-            for at, (name, value) in product((512, 1024), (("FID", 80.0), ("CLIP", 0.2))):
+            for at, (name, value) in product((512_000, 1_024_000), (("FID", 80.0), ("CLIP", 0.2))):
                 self._append(key, value, {joined.by: at, joined.name: name})
         elif tensors is not None:
             for tensor in tensors:

@@ -135,6 +135,7 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
         yield from _moved(log, numbers[-1])
         yield from _late(log, rule)
         yield Broken([*log[: numbers[-1] + 1], *log[numbers[-1] :]], _line(numbers[-1] + 1))
+        yield from _sparse(log, numbers[-1])
         yield from _changed(log, numbers, (*_TRIALS, *rule.constraints.get("none_of", ())))
 
 
@@ -176,6 +177,14 @@ def _moved(log: Log, number: int) -> Iterator[Broken]:
     # The official checker counts minutes by the records' own time.
     late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (n >= number)} for n, r in enumerate(log)]
     yield Broken(late, _line(number))
+
+
+def _sparse(log: Log, number: int) -> Iterator[Broken]:
+    """Two more records, at epochs that no schedule has."""
+    metadata = log[number]["metadata"]
+    if "epoch_num" in metadata:
+        more = [{**log[number], "metadata": {**metadata, "epoch_num": at}} for at in (10, 11)]
+        yield Broken([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
 
 
 def _late(log: Log, rule: Rule) -> Iterator[Broken]:
