@@ -23,7 +23,7 @@ $(READY): setup.cfg pyproject.toml
 	touch $@
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 parity: $(READY)
 	$(BIN)/python -m tests.parity --cases 5000

@@ -328,7 +328,7 @@ CODES: Mapping[str, Code] = {
             _OURS,
         ),
         Code(
-            "TREE103",
+            "TREE120",
             "a system without results",
             "A description in systems/ to which no folder in results/ belongs. Leave it out, or"
             " check the names of both.",

@@ -20,7 +20,7 @@ def check_tree(submission: Submission) -> Iterator[Diagnostic]:
     for system in submission.systems:
         if system.path.stem not in used:
             yield Diagnostic(
-                code="TREE103",
+                code="TREE120",
                 message=f"a system description without results in results/{system.path.stem}/",
                 path=system.label,
                 severity=Severity.WARNING,
