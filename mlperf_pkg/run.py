@@ -15,6 +15,8 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.rulecheck import RuleChecker
+from mlperf_pkg.weak_scaling import KEYS as SCALE_KEYS
+from mlperf_pkg.weak_scaling import InstanceScale
 
 MAX_ALIKE = 10
 _NAMING = ("submission_division", "submission_benchmark")
@@ -54,7 +56,8 @@ class Run:
     whatever its verdict. ``status`` is that of ``run_stop``; ``converged`` says that it is
     ``success`` and that the target was reached. ``died`` tells why the official compliance
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
-    the first ``submission_*`` values, without that prefix.
+    the first ``submission_*`` values, without that prefix; ``instance_scale`` is the number of
+    accelerators that it says it uses.
     """
 
     path: str
@@ -74,6 +77,7 @@ class Run:
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
     died: str | None
+    instance_scale: int | None = None
 
     def text(self, name: str) -> str:
         """What the run says of itself under ``submission_<name>``; empty where that is no text."""
@@ -211,6 +215,7 @@ class _Reading:
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
         self._times = _Times()
         self._described: dict[str, Any] = {}
+        self._scale = InstanceScale()
         self._seeds: list[Seed] = []
         self._seeds_unreadable: str | None = None
         self._records = 0
@@ -241,6 +246,8 @@ class _Reading:
             self._seed(record, reader.line)
         elif key.startswith("submission_"):
             self._described.setdefault(key.removeprefix("submission_"), record.value)
+        elif key in SCALE_KEYS:
+            self._scale.see(key, record.value)
 
     def _seed(self, record: Record, line: int) -> None:
         try:
@@ -287,6 +294,7 @@ class _Reading:
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
             died=self._died or self._rules.died,
+            instance_scale=self._scale.result(),
         )
 
     def _report(self, finding: Diagnostic) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.power import PowerLog
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.run import Run
 from mlperf_pkg.submission import ResultSet
@@ -20,6 +22,7 @@ class SetCase:
     """A result set with all that is known of it. ``rules`` is None for a benchmark not covered.
 
     ``loose`` sets were formed of logs outside a submission: they are for information only.
+    ``measured`` are the measurements of power by path.
     """
 
     files: ResultSet
@@ -29,6 +32,7 @@ class SetCase:
     submitter: str | None = None
     system: SystemFile | None = None
     loose: bool = False
+    measured: Mapping[str, PowerLog] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -51,6 +55,16 @@ class SetCase:
     def version(self) -> tuple[int, ...]:
         """The round as numbers."""
         return tuple(int(part) for part in self.round.name.split("."))
+
+    @property
+    def weak(self) -> bool:
+        """Whether it is one of weak scaling: many models trained at once."""
+        return self.files.scaling_mode == "weak"
+
+    def power_logs(self, run: Run) -> list[PowerLog]:
+        """The measurements of a run's power."""
+        logs = self.files.power.logs(run.path.rpartition("/")[2]) if self.files.power else ()
+        return [self.measured[place.label] for place, _ in logs]
 
     @property
     def drop(self) -> int:
