@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
+from mlperf_pkg.checks.contents import check_contents
+from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.params import TRAIN_SAMPLES
+from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
 from mlperf_pkg.run import LogFile, Run, infer_round, read_run
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 
+_File = TypeVar("_File", LogFile, PowerFile)
+_Read = TypeVar("_Read", Run, PowerLog)
+
 PARALLEL_FROM_BYTES = 8 << 20
-TRAIN_SAMPLES_FLAGS = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,12 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
     inputs = tuple(find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
-    with _executor(logs, options.jobs) as executor:
-        runs = list(_read_all(logs, executor))
+    power = [file for plan in plans for file in _power_files(plan)]
+    with _executor([*logs, *power], options.jobs) as executor:
+        runs = list(_read_all(read_run, logs, executor))
+        measured = {log.path: log for log in _read_all(read_power_log, power, executor)}
     by_path = {run.path: run for run in runs}
-    judged = [_judge(plan, by_path) for plan in plans]
+    judged = [_judge(plan, by_path, measured) for plan in plans]
     report = _report(judged, runs, [place for given in inputs for place in given.skipped])
     return Checked(report, inputs, tuple(runs), tuple(s for each in judged for s in each.sets))
 
@@ -96,7 +106,7 @@ def _plan_submission(submission: Submission, options: Options) -> _Plan:
         # Logs of earlier rounds may be submitted again: the youngest run tells.
         known = [infer_round(_log_file(place, usage, None)) for place in places]
         round_, reason = max(known, key=lambda pair: [int(part) for part in pair[0].split(".")])
-    train_samples = bool(TRAIN_SAMPLES_FLAGS & submission.flags)
+    train_samples = bool(TRAIN_SAMPLES & submission.flags)
     logs = tuple(_log_file(place, usage, round_, train_samples) for place in places)
     return _Plan(submission, usage, round_, reason, logs)
 
@@ -116,32 +126,44 @@ def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool 
     return LogFile(partial(_open, place.path), place.label, usage, round_, train_samples)
 
 
+def _power_files(plan: _Plan) -> Iterator[PowerFile]:
+    for each in plan.submission.result_sets if plan.submission else ():
+        for log in each.logs if each.power else ():
+            for place, switch in each.power.logs(log.name) if each.power else ():
+                yield PowerFile(partial(_open, place.path), place.label, switch)
+
+
 def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
+    try:
+        return path.open("rb")
+    except PermissionError:
+        return BytesIO()  # the check of the tree tells; what it holds is not passed
 
 
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _read_all(logs: Sequence[LogFile], executor: Executor | None) -> Iterable[Run]:
+def _read_all(
+    read: Callable[[_File], _Read], files: Sequence[_File], executor: Executor | None
+) -> Iterable[_Read]:
     if executor is None:
-        return map(read_run, logs)
-    return executor.map(read_run, logs, chunksize=4)
+        return map(read, files)
+    return executor.map(read, files, chunksize=4)
 
 
 @contextmanager
-def _executor(logs: Sequence[LogFile], jobs: int | None) -> Iterator[Executor | None]:
+def _executor(files: Sequence[LogFile | PowerFile], jobs: int | None) -> Iterator[Executor | None]:
     """Processes, where there is enough to read that they pay."""
-    workers = min(jobs or os.cpu_count() or 1, len(logs))
-    if workers < 2 or sum(map(_size, logs)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    workers = min(jobs or os.cpu_count() or 1, len(files))
+    if workers < 2 or sum(map(_size, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
     with ProcessPoolExecutor(workers) as executor:
         yield executor
 
 
-def _size(log: LogFile) -> int:
-    return int(log.open.args[0].stat().st_size) if isinstance(log.open, partial) else 0
+def _size(file: LogFile | PowerFile) -> int:
+    return int(file.open.args[0].stat().st_size) if isinstance(file.open, partial) else 0
 
 
 # ---- judging ------------------------------------------------------------------------------
@@ -156,22 +178,24 @@ class _Judged:
     findings: tuple[Diagnostic, ...]
 
 
-def _judge(plan: _Plan, runs: dict[str, Run]) -> _Judged:
+def _judge(plan: _Plan, runs: dict[str, Run], measured: dict[str, PowerLog]) -> _Judged:
     own = [runs[log.path] for log in plan.logs]
     if plan.submission is None:
         sets = tuple(map(check_set, _loose_sets(own)))
         findings = [finding for each in sets for finding in each.findings]
         findings += [finding for run in own for finding in run.findings]
         return _Judged(plan, Verdicts.worst(run.verdicts for run in own), (), sets, tuple(findings))
-    return _judge_submission(plan, plan.submission, runs)
+    return _judge_submission(plan, plan.submission, runs, measured)
 
 
-def _judge_submission(plan: _Plan, submission: Submission, runs: dict[str, Run]) -> _Judged:
+def _judge_submission(
+    plan: _Plan, submission: Submission, runs: dict[str, Run], measured: dict[str, PowerLog]
+) -> _Judged:
     if plan.round is None:
-        alone = tuple(check_tree(submission))
+        alone = tuple(check_contents(submission))
         return _Judged(plan, verdicts_of(alone), (), (), alone)
     systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
-    by_id = {system.id: system for system in systems}
+    by_id, code = {system.id: system for system in systems}, submission.code
     sets = tuple(
         check_set(
             SetCase(
@@ -181,20 +205,29 @@ def _judge_submission(plan: _Plan, submission: Submission, runs: dict[str, Run])
                 rules=load_benchmark(plan.usage, plan.round, files.benchmark),
                 submitter=submission.name,
                 system=by_id.get(files.system or ""),
-                code=submission.code,
+                code=code,
+                measured=measured,
             )
         )
         for files in submission.result_sets
     )
     findings = [finding for system in systems for finding in system.findings]
-    findings += check_tree(submission)
+    findings += check_contents(submission)
+    findings += _of_tree(submission, plan.usage, load_round(plan.usage, plan.round))
     verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
     findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
     return _Judged(plan, verdict, systems, sets, tuple(findings))
 
 
+def _of_tree(submission: Submission, usage: str, round_: Round) -> Iterator[Diagnostic]:
+    yield from check_tree(submission, usage, round_.benchmarks)
+    if tuple(map(int, round_.name.split("."))) >= FIRST_ROUND:
+        yield from check_repository(submission.name, submission.place.label, submission.entries)
+
+
 def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
-    return check_system(place.label, place.path.read_bytes(), usage, round_)
+    with _open(place.path) as stream:
+        return check_system(place.label, stream.read(), usage, round_)
 
 
 def _loose_sets(runs: Iterable[Run]) -> list[SetCase]:

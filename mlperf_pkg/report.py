@@ -52,7 +52,12 @@ class ResultSetRow:
 
     ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
     ``score_minutes`` (times ``scaling_factor``) follow the rules; ``score_note`` says why there is
-    none, or that it is not of the required number of runs.
+    none, or that it is not of the required number of runs. ``energy_joules`` is the official mean
+    energy of the runs that count.
+
+    ``scaling`` is "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
+    ``instance_scale`` accelerators: its ``score_minutes`` are those until all are trained,
+    ``official_minutes`` still the olympic mean of the single ones.
     """
 
     path: str
@@ -72,6 +77,9 @@ class ResultSetRow:
     rcp: RcpRow | None
     seeds: SeedsRow
     energy_joules: float | None = None
+    scaling: str | None = None
+    number_of_models: int | None = None
+    instance_scale: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.rulecheck import RuleChecker
+from mlperf_pkg.weak_scaling import KEYS as SCALE_KEYS
+from mlperf_pkg.weak_scaling import InstanceScale
 
 MAX_ALIKE = 10
 _NAMING = ("submission_division", "submission_benchmark")
@@ -59,6 +61,7 @@ class Run:
     the first ``submission_*`` values, without that prefix. Copies of one run have the same
     ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
     are the different values of ``global_batch_size`` and ``config_filename``, as JSON.
+    ``instance_scale`` is the number of accelerators that it says it uses.
     """
 
     path: str
@@ -82,6 +85,7 @@ class Run:
     trace: str | None
     batch_sizes: tuple[str, ...]
     config_files: tuple[str, ...]
+    instance_scale: int | None = None
 
     def text(self, name: str) -> str:
         """What the run says of itself under ``submission_<name>``; empty where that is no text."""
@@ -231,6 +235,7 @@ class _Reading:
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
         self._times = _Times()
         self._described: dict[str, Any] = {}
+        self._scale = InstanceScale()
         self._seeds: list[Seed] = []
         self._seeds_unreadable: str | None = None
         self._trace = trace.Trace()
@@ -268,6 +273,8 @@ class _Reading:
             self._seed(record, reader.line)
         elif key.startswith("submission_"):
             self._described.setdefault(key.removeprefix("submission_"), record.value)
+        elif key in SCALE_KEYS:
+            self._scale.see(key, record.value)
 
     def _seed(self, record: Record, line: int) -> None:
         try:
@@ -320,6 +327,7 @@ class _Reading:
             trace=self._trace.digest,
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=tuple(self._named["config_filename"]),
+            instance_scale=self._scale.result(),
         )
 
     def _report(self, finding: Diagnostic) -> None:

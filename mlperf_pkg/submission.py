@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.filetree import Entry, list_tree
 from mlperf_pkg.mllog import TOKEN
+from mlperf_pkg.params import FILE as PARAMS
+from mlperf_pkg.params import Params, inner_params, top_params
 
 SCALINGS = ("strong", "weak")
 _RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
@@ -39,11 +42,31 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerFolder:
+    """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
+
+    ``results`` are the names in each of its folders, None for what is no folder; it is itself
+    None where ``power`` is a file.
+    """
+
+    place: Place
+    results: Mapping[str, tuple[str, ...] | None] | None
+
+    def logs(self, log: str) -> Iterator[tuple[Place, bool]]:
+        """The measurements of the run ``log``, and whether each is of a switch."""
+        result = log.partition(".")[0]
+        for name in (self.results or {}).get(result) or ():
+            if name.endswith(".txt") and name.startswith(("node_", "sw_")):
+                yield self.place.child(result).child(name), name.startswith("sw_")
+
+
+@dataclass(frozen=True, slots=True)
 class ResultSet:
     """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
 
     ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
-    ``rcp-bypass``. A set of loose logs has no system and no folder.
+    ``rcp-bypass``. A set of loose logs has no system and no folder. ``scaling`` is the text of
+    ``scaling.json``; ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
     """
 
     place: Place
@@ -53,13 +76,16 @@ class ResultSet:
     others: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
     scaling: str | None = None
+    scaling_mode: str | None = None
+    power: PowerFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One submitter's tree.
 
-    ``code`` lists the files under ``benchmarks/<benchmark>/``, None where there is no such folder.
+    ``flags`` are those at its top; ``params`` all its files ``package_checker_params`` by path;
+    ``entries`` everything below it.
     """
 
     place: Place
@@ -67,7 +93,21 @@ class Submission:
     systems: tuple[Place, ...]
     result_sets: tuple[ResultSet, ...]
     flags: frozenset[str] = frozenset()
-    code: Mapping[str, tuple[str, ...]] | None = None
+    params: Mapping[str, Params] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def code(self) -> Mapping[str, tuple[str, ...]] | None:
+        """The files under ``benchmarks/<benchmark>/``; None where there is no such folder."""
+        if not any(entry.path == "benchmarks" and entry.folder for entry in self.entries):
+            return None
+        files: dict[str, tuple[str, ...]] = {}
+        for entry in self.entries:
+            top, _, rest = entry.path.partition("/")
+            if top == "benchmarks" and not entry.folder:
+                benchmark = rest.partition("/")[0]
+                files[benchmark] = (*files.get(benchmark, ()), entry.path)
+        return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,54 +182,72 @@ class _Finder:
         systems = [
             entry
             for entry in self._entries(folder.child("systems"))
-            if entry.name.endswith(".json") and not entry.name.startswith(".")
+            if entry.name.endswith(".json")
+            and not entry.name.startswith(".")
+            and entry.path.is_file()
         ]
-        flags = self._flags(folder)
+        params: dict[str, Params] = {}
+        flags = self._flags(folder, params, top_params)
         sets = [
-            self._result_set(system, benchmark, flags)
+            self._result_set(system, benchmark, flags, params)
             for system in self._folders(folder.child("results"))
             for benchmark in self._benchmarks(system)
         ]
         name = folder.path.resolve().name
-        return Submission(folder, name, tuple(systems), tuple(sets), flags, self._code(folder))
-
-    def _code(self, folder: Place) -> dict[str, tuple[str, ...]] | None:
-        code = folder.child("benchmarks")
-        if not code.path.is_dir():
-            return None
-        return {
-            each.name: tuple(file.label for file in self._walk(each))
-            for each in self._folders(code)
-        }
+        entries = list_tree(folder.path)
+        return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries)
 
     def _benchmarks(self, system: Place) -> list[Place]:
         """The benchmark folders of a system; HPC has one level more."""
-        folders = self._folders(system)
-        if folders and all(folder.name in SCALINGS for folder in folders):
-            return [below for folder in folders for below in self._folders(folder)]
-        return folders
+        return [
+            benchmark
+            for folder in self._folders(system)
+            for benchmark in (self._folders(folder) if folder.name in SCALINGS else [folder])
+        ]
 
-    def _result_set(self, system: Place, folder: Place, flags: frozenset[str]) -> ResultSet:
+    def _result_set(
+        self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
+    ) -> ResultSet:
         entries = self._entries(folder)
         logs = [each for each in entries if _RESULT.fullmatch(each.name) and each.path.is_file()]
         names = {each.name for each in logs}
         scaling = folder.child("scaling.json").path
+        inner = [self._flags(each, params, inner_params) for each in (system, folder)]
+        above = folder.path.parent.name
         return ResultSet(
             place=folder,
             system=system.name,
             benchmark=folder.name,
             logs=tuple(logs),
             others=tuple(each.name for each in entries if each.name not in names),
-            flags=flags | self._flags(system) | self._flags(folder),
+            flags=flags.union(*inner),
             scaling=scaling.read_text("utf-8", "replace") if scaling.is_file() else None,
+            scaling_mode=None if folder.path.parent == system.path else above,
+            power=next((self._power(each) for each in entries if each.name == "power"), None),
         )
 
-    def _flags(self, folder: Place) -> frozenset[str]:
-        path = folder.child("package_checker_params").path
-        if not path.is_file():
-            return frozenset()
-        lines = path.read_text("utf-8", "replace").split()
-        return frozenset(line.lstrip("-").replace("_", "-") for line in lines)
+    def _power(self, place: Place) -> PowerFolder:
+        if not place.path.is_dir():
+            return PowerFolder(place, None)
+        results = {
+            each.name: tuple(entry.name for entry in self._entries(each))
+            if each.path.is_dir()
+            else None
+            for each in self._entries(place)
+        }
+        return PowerFolder(place, results)
+
+    def _flags(
+        self, folder: Place, found: dict[str, Params], read: Callable[[bytes], Params]
+    ) -> frozenset[str]:
+        """The flags of a folder; its file is kept in ``found``."""
+        place = folder.child(PARAMS)
+        if place.label not in found and place.path.exists() and self._inside(folder, PARAMS):
+            try:
+                found[place.label] = read(place.path.read_bytes())
+            except OSError as error:
+                found[place.label] = Params(died=f"it cannot be read: {error.strerror}")
+        return found[place.label].flags if place.label in found else frozenset()
 
     # ---- walking --------------------------------------------------------------------------
 

@@ -14,8 +14,28 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 
 # Each layer may import from those above it and from itself.
 LAYERS = [
-    {"errors", "diagnostics", "braces", "jsonfile", "resources", "files", "escape"},
-    {"mllog", "trace", "convergence", "rcp", "scoring", "submission", "config"},
+    {
+        "errors",
+        "diagnostics",
+        "braces",
+        "jsonfile",
+        "resources",
+        "files",
+        "escape",
+        "filetree",
+        "params",
+    },
+    {
+        "mllog",
+        "trace",
+        "convergence",
+        "rcp",
+        "scoring",
+        "submission",
+        "config",
+        "power",
+        "weak_scaling",
+    },
     {"rulebook"},
     {"rulecheck", "joining", "run"},
     {"report"},

@@ -85,21 +85,53 @@ def test_hpc_has_a_level_more(tmp_path: Path) -> None:
     assert {each.system for each in submission.result_sets} == {"s"}
 
 
+BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
+
+
 @pytest.mark.parametrize(
-    ("params", "flags"),
+    ("params", "at_top", "below", "ignored"),
     [
-        (b"rcp-bypass", {"rcp-bypass"}),
-        (b"rcp_bypass\nseed_checker_bypass\n", {"rcp-bypass", "seed-checker-bypass"}),
-        (b"--rcp-bert-train-samples\r\n", {"rcp-bert-train-samples"}),
-        (b"", set()),
+        (b"rcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
+        (b"rcp-bypass\n", {"rcp-bypass"}, set(), ("rcp-bypass",)),
+        (b"rcp_bypass\nseed_checker_bypass\n", BOTH, set(), tuple(sorted(BOTH))),
+        (b"rcp-bypass\r\nseed-checker-bypass", BOTH, {"seed-checker-bypass"}, ("rcp-bypass",)),
+        (b"rcp-bypass\nrcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
+        (b"--rcp-bypass", {"rcp-bypass"}, set(), ("rcp-bypass",)),
+        (
+            b"--rcp-bert-train-samples\r\n",
+            {"rcp-bert-train-samples"},
+            set(),
+            ("rcp-bert-train-samples",),
+        ),
+        (b" seed-checker-bypass", {"seed-checker-bypass"}, set(), ("seed-checker-bypass",)),
+        (b"", set(), set(), ()),
     ],
 )
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
-def test_flags(tmp_path: Path, params: bytes, flags: set[str], level: str) -> None:
+def test_flags(
+    tmp_path: Path,
+    level: str,
+    params: bytes,
+    at_top: set[str],
+    below: set[str],
+    ignored: tuple[str, ...],
+) -> None:
     root = write_submission(tmp_path)
     (root / level / "package_checker_params").write_bytes(params)
     (submission,) = find_input(str(root)).submissions
-    assert submission.result_sets[0].flags == flags
+    assert submission.result_sets[0].flags == (below if level else at_top)
+    (read,) = submission.params.values()
+    assert read.ignored == (ignored if level else ())
+    assert read.died is None
+
+
+@pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
+def test_flags_that_cannot_be_read(tmp_path: Path, level: str) -> None:
+    root = write_submission(tmp_path)
+    (root / level / "package_checker_params").mkdir()
+    (submission,) = find_input(str(root)).submissions
+    (read,) = submission.params.values()
+    assert (read.flags, read.died) == (frozenset(), "it cannot be read: Is a directory")
 
 
 def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.power import PowerLog
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.run import Run
 from mlperf_pkg.submission import ResultSet
@@ -22,6 +23,7 @@ class SetCase:
 
     ``loose`` sets were formed of logs outside a submission: they are for information only.
     ``code`` holds the files of each benchmark's code, None where the submission has none at all.
+    ``measured`` are the measurements of power by path.
     """
 
     files: ResultSet
@@ -32,6 +34,7 @@ class SetCase:
     system: SystemFile | None = None
     loose: bool = False
     code: Mapping[str, tuple[str, ...]] | None = None
+    measured: Mapping[str, PowerLog] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -54,6 +57,16 @@ class SetCase:
     def version(self) -> tuple[int, ...]:
         """The round as numbers."""
         return tuple(int(part) for part in self.round.name.split("."))
+
+    @property
+    def weak(self) -> bool:
+        """Whether it is one of weak scaling: many models trained at once."""
+        return self.files.scaling_mode == "weak"
+
+    def power_logs(self, run: Run) -> list[PowerLog]:
+        """The measurements of a run's power."""
+        logs = self.files.power.logs(run.path.rpartition("/")[2]) if self.files.power else ()
+        return [self.measured[place.label] for place, _ in logs]
 
     @property
     def drop(self) -> int:

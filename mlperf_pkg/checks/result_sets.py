@@ -16,7 +16,9 @@ from mlperf_pkg.checks.members import (
     for_information,
     forgiven,
 )
+from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
+from mlperf_pkg.checks.weak_scaling import check_scale, instance_scale, models, weak_set_score
 from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.report import ResultSetRow, SeedsRow
 
@@ -43,14 +45,18 @@ def check_set(case: SetCase) -> SetResult:
     else:
         run_findings = list(forgiven(case))
         verdict = _verdict(case, findings, run_findings)
-    times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in case.runs]
-    score = scoring.score(times, case.drop, case.rules.runs.required if case.rules else len(times))
+    score = weak_set_score(case) if case.weak else _score(case)
     return SetResult(
         row=_row(case, verdict, score, tested),
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
     )
+
+
+def _score(case: SetCase) -> scoring.Score:
+    times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in case.runs]
+    return scoring.score(times, case.drop, case.rules.runs.required if case.rules else len(times))
 
 
 def _verdict(case: SetCase, own: list[Diagnostic], of_runs: list[Diagnostic]) -> Verdicts:
@@ -65,7 +71,7 @@ def _verdict(case: SetCase, own: list[Diagnostic], of_runs: list[Diagnostic]) ->
 def _row(
     case: SetCase, verdict: Verdicts, score: scoring.Score, tested: rcp.RcpResult | None
 ) -> ResultSetRow:
-    given = _scaling_factor(case.files.scaling)
+    given = None if case.weak else _scaling_factor(case.files.scaling)
     factor = _normalisation(case, tested) if given is None else given
     official = _official_minutes(case)
     return ResultSetRow(
@@ -85,13 +91,17 @@ def _row(
         score_note=score.reason,
         rcp=rcp_row(case, tested),
         seeds=SeedsRow(not any(seed_findings(case))),
+        energy_joules=energy(case, 1.0 if given is None else given).joules,
+        scaling=case.files.scaling_mode,
+        number_of_models=models(case),
+        instance_scale=instance_scale(case),
     )
 
 
 def _normalisation(case: SetCase, tested: rcp.RcpResult | None) -> float:
     """The factor by which a Closed set that beats the reference is slowed down."""
-    applies = case.round.normalised and case.closed and tested and tested.official_pass
-    return tested.normalization if applies and tested else 1.0
+    applies = case.round.normalised and case.closed and not case.weak
+    return tested.normalization if applies and tested and tested.official_pass else 1.0
 
 
 def _scaling_factor(text: str | None) -> float | None:
@@ -105,7 +115,7 @@ def _scaling_factor(text: str | None) -> float | None:
 
 def _official_minutes(case: SetCase) -> float | None:
     """The olympic mean of the logs that the official checker passes, before scaling."""
-    if any(run.died for run in case.runs):
+    if any(run.died for run in case.runs) or energy(case).died:
         return None
     minutes = [
         run.official_minutes
@@ -116,4 +126,12 @@ def _official_minutes(case: SetCase) -> float | None:
     return scoring.olympic_mean(minutes, case.drop, dropped) if dropped <= case.drop else None
 
 
-_CHECKS = (check_count, check_folder, check_system_file, check_seeds, *IDENTITY_CHECKS)
+_CHECKS = (
+    check_count,
+    check_folder,
+    check_system_file,
+    check_seeds,
+    check_power,
+    check_scale,
+    *IDENTITY_CHECKS,
+)

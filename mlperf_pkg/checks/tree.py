@@ -1,38 +1,145 @@
-"""The submission as a whole: something to check, every system with results, code at all."""
+"""The layout of a submission: what ends the official package checker, and flags without effect.
+
+Source: mlperf_logging.package_checker, check_training_result_files and check_systems. Wherever it
+raises, no result of the whole package is judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
 
+from mlperf_pkg.checks.cases import PACKAGE
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.submission import Submission
+from mlperf_pkg.filetree import Entry
+from mlperf_pkg.submission import SCALINGS, Submission
 
-_SOURCE = "submission_rules, Structure"
+_STRUCTURE = "submission_rules, Structure"
+_LOG = re.compile(r"result_.*\.txt", re.DOTALL)
 
 
-def check_tree(submission: Submission) -> Iterator[Diagnostic]:
-    """What no single file or result set can tell."""
-    path = submission.place.label or "."
-    if not any(each.logs for each in submission.result_sets):
-        message = "no result set with a log: nothing was checked"
-        yield Diagnostic(code="TREE101", message=message, path=path, source=_SOURCE)
-    used = {each.system for each in submission.result_sets}
-    for system in submission.systems:
-        if system.path.stem not in used:
-            yield Diagnostic(
-                code="TREE120",
-                message=f"a system description without results in results/{system.path.stem}/",
-                path=system.label,
-                severity=Severity.WARNING,
-                basis=Basis.RULES,
-                source=_SOURCE,
-            )
-    if submission.code is None:
-        yield Diagnostic(
-            code="CODE100",
-            message="no benchmarks/ folder: the code was not checked",
-            path=path,
-            severity=Severity.WARNING,
-            basis=Basis.RULES,
-            source="submission_rules, Code",
+def check_tree(
+    submission: Submission, usage: str, benchmarks: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Judge the layout of a submission for a ``usage`` with these ``benchmarks``."""
+    folders = [entry for entry in submission.entries if entry.folder]
+    yield from _systems(submission, folders)
+    yield from _scaling(submission, usage, folders)
+    yield from _hidden(submission, usage, folders)
+    yield from _logs(submission, benchmarks, folders)
+    yield from _unreadable(submission)
+    yield from _params(submission)
+
+
+def _systems(submission: Submission, folders: list[Entry]) -> Iterator[Diagnostic]:
+    """Everything in systems/ by the name of a description is opened."""
+    for entry in folders:
+        top, _, name = entry.path.rpartition("/")
+        if top == "systems" and name.endswith(".json") and not name.startswith("."):
+            message = "the package checker dies of a folder by the name of a system description"
+            yield _finding(submission, "TREE103", message, entry.path)
+
+
+def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Diagnostic]:
+    """HPC has a level more than Training: ``results/<system>/{strong,weak}/<benchmark>``."""
+    wrong = _wrong_levels(folders) if usage == "hpc" else set()
+    for path in sorted(wrong):
+        yield _finding(
+            submission,
+            "TREE104",
+            "the package checker dies here: HPC results lie in strong/ or weak/",
+            path,
+            basis=Basis.BOTH,
+            source=_STRUCTURE,
         )
+    for each in submission.result_sets:
+        path = f"results/{each.system}/{each.benchmark}"
+        if (each.scaling_mode is None) == (usage == "hpc") and path not in wrong:
+            yield Diagnostic(
+                code="TREE105",
+                message=f"the package checker skips this folder: {usage} results lie in"
+                f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>",
+                path=each.place.label,
+                basis=Basis.RULES,
+                source=_STRUCTURE,
+            )
+
+
+def _wrong_levels(folders: list[Entry]) -> set[str]:
+    """The folders in ``results/<system>`` that hold folders and are neither strong nor weak."""
+    parts = [entry.path.split("/") for entry in folders]
+    return {
+        "/".join(part[:3])
+        for part in parts
+        if part[0] == "results" and len(part) == _HPC_DEPTH and part[2] not in SCALINGS
+    }
+
+
+_DEPTH, _HPC_DEPTH = 3, 4  # of results/<system>/<benchmark>
+
+
+def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Diagnostic]:
+    """Hidden folders are systems to it as any other, and need a description."""
+    depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
+    parts = (entry.path.split("/") for entry in folders)
+    names = {p[1] for p in parts if p[0] == "results" and len(p) == depth and p[1][:1] == "."}
+    known = {entry.path for entry in submission.entries}
+    for name in sorted(names):
+        if f"systems/{name}.json" not in known:
+            message = f"the package checker dies here: there is no systems/{name}.json"
+            yield _finding(submission, "TREE106", message, f"results/{name}")
+
+
+def _logs(
+    submission: Submission, benchmarks: Collection[str], folders: list[Entry]
+) -> Iterator[Diagnostic]:
+    """Whatever is named as a log is opened as one."""
+    for entry in folders:
+        folder, _, name = entry.path.rpartition("/")
+        judged = folder.startswith("results/") and folder.rpartition("/")[2] in benchmarks
+        if judged and _LOG.fullmatch(name):
+            message = "the package checker dies of a folder by the name of a log"
+            yield _finding(submission, "TREE107", message, entry.path)
+
+
+def _unreadable(submission: Submission) -> Iterator[Diagnostic]:
+    """Files that this process may not open; where the checker would, it dies."""
+    for entry in submission.entries:
+        if not entry.readable and entry.path.startswith(("results/", "systems/")):
+            message = "this may not be read: not checked, and the package checker dies of it"
+            yield _finding(submission, "TREE108", message, entry.path, basis=Basis.BOTH)
+
+
+def _params(submission: Submission) -> Iterator[Diagnostic]:
+    """The files of flags: those that cannot be read, and flags without effect."""
+    for path, params in submission.params.items():
+        if params.died:
+            message = f"the package checker dies of this file: {params.died}"
+            yield Diagnostic(
+                code="TREE109", message=message, path=path, basis=Basis.OFFICIAL, source=PACKAGE
+            )
+        for flag in params.ignored:
+            yield Diagnostic(
+                code="TREE110",
+                message=f"{flag} has no effect here",
+                path=path,
+                severity=Severity.WARNING,
+                basis=Basis.OFFICIAL,
+                source=PACKAGE,
+                found=flag,
+                hint=_hint(flag),
+            )
+
+
+def _hint(flag: str) -> str:
+    if "train-samples" in flag:
+        return "write it at the top of the submission"
+    return f"write only {flag}, with hyphens and without a line end, or at the top"
+
+
+def _finding(submission: Submission, code: str, message: str, path: str, **more: Any) -> Diagnostic:
+    label = submission.place.label
+    fields = {"basis": Basis.OFFICIAL, "source": PACKAGE, **more}
+    where = f"{label}/{path}" if label else path
+    return Diagnostic(code=code, message=message, path=where, **fields)

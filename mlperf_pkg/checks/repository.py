@@ -1,0 +1,81 @@
+"""The whole tree of a submission, as the repository checker wants it for git.
+
+Source: mlperf_logging.repo_checker. It walks the tree without following links, so that a link to
+a folder is neither tested by its name nor for where it leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mlperf_pkg.diagnostics import Basis, Diagnostic
+from mlperf_pkg.filetree import Entry
+
+SOURCE = "mlperf-logging, repo_checker"
+LARGEST_BYTES = 50 << 20
+FIRST_ROUND = (2, 0)
+
+
+def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Diagnostic]:
+    """Judge the names, sizes and links of a submission's tree.
+
+    ``name`` is that of its top folder, which is tested too; ``label`` begins the paths in reports.
+    """
+    if _is_odd(name):
+        yield _bad_name(label or ".", name)
+    for entry in entries:
+        path = f"{label}/{entry.path}" if label else entry.path
+        if entry.folder and entry.link is not None:
+            continue
+        if _is_odd(entry.name):
+            yield _bad_name(path, entry.name)
+        if entry.size > LARGEST_BYTES:
+            yield _too_large(path, entry.size)
+        if entry.link is not None:
+            yield from _link(path, entry.link, entry.resolves)
+
+
+def _is_odd(name: str) -> bool:
+    return name.startswith(".") or " " in name
+
+
+def _bad_name(path: str, name: str) -> Diagnostic:
+    return _finding(
+        "REPO101",
+        path,
+        "a name that begins with a dot or holds a space",
+        found=name,
+        hint="rename it, or leave it out of the submission",
+    )
+
+
+def _too_large(path: str, size: int) -> Diagnostic:
+    return _finding(
+        "REPO102",
+        path,
+        f"{size / (1 << 20):.1f} MiB, at most {LARGEST_BYTES >> 20} MiB may be uploaded",
+        found=size,
+        expected=LARGEST_BYTES,
+    )
+
+
+def _link(path: str, target: str, resolves: bool) -> Iterator[Diagnostic]:
+    """The checker looks for a link's target from its working directory, not from the link."""
+    if not resolves:
+        message = f"a broken link: there is no {target}"
+        yield _finding("REPO103", path, message, basis=Basis.BOTH, found=target)
+    elif not target.startswith("/"):
+        yield _finding(
+            "REPO104",
+            path,
+            f"the repository checker takes this link to {target} for broken, as it looks for it"
+            " from its working directory",
+            found=target,
+            hint="put the file itself here",
+        )
+
+
+def _finding(code: str, path: str, message: str, **more: Any) -> Diagnostic:
+    fields = {"basis": Basis.OFFICIAL, "source": SOURCE, **more}
+    return Diagnostic(code=code, path=path, message=message, **fields)

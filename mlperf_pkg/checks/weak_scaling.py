@@ -1,0 +1,59 @@
+"""Sets of weak scaling (HPC): how many models were trained at once, on how much, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlperf_pkg.checks.cases import SetCase, set_finding
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.run import Run
+from mlperf_pkg.scoring import Score
+from mlperf_pkg.weak_scaling import weak_score
+
+_SUMMARIZER = "mlperf-logging, result_summarizer: weak scaling"
+
+
+def models(case: SetCase) -> int | None:
+    """How many models a weak set has trained."""
+    return len(_trained(case)) if case.weak else None
+
+
+def instance_scale(case: SetCase) -> int | None:
+    """The accelerators that train each model of a weak set; None where its runs disagree."""
+    scales = _scales(case)
+    return scales[0] if len(scales) == 1 else None
+
+
+def weak_set_score(case: SetCase) -> Score:
+    """From the first start to the last stop of the models that a weak set has trained."""
+    trained = _trained(case)
+    spans = [(r.path, r.start_ms or 0.0, _stop_ms(r)) for r in trained]
+    failed = [(r.path, r.minutes is not None) for r in case.runs if r not in trained]
+    return weak_score(spans, failed, case.rules.runs.required if case.rules else 1)
+
+
+def check_scale(case: SetCase) -> Iterator[Diagnostic]:
+    """All models of a weak set train on equally many accelerators."""
+    if len(scales := _scales(case)) > 1:
+        yield set_finding(
+            case,
+            "SET130",
+            f"models on {' and '.join(map(str, scales))} accelerators: the result summarizer dies",
+            severity=Severity.WARNING,
+            basis=Basis.OFFICIAL,
+            source=_SUMMARIZER,
+            found=scales,
+        )
+
+
+def _scales(case: SetCase) -> list[int]:
+    found = {run.instance_scale for run in _trained(case)} if case.weak else set()
+    return sorted(scale for scale in found if scale is not None)
+
+
+def _trained(case: SetCase) -> list[Run]:
+    return [run for run in case.runs if run.converged and run.minutes is not None]
+
+
+def _stop_ms(run: Run) -> float:
+    return (run.start_ms or 0.0) + (run.minutes or 0.0) * 60_000

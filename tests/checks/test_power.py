@@ -1,0 +1,328 @@
+"""Measured power: files against the official power checker, energy against the summarizer."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
+from mlperf_logging.package_checker.power_checker import PowerChecker
+from mlperf_logging.result_summarizer import result_summarizer
+
+from mlperf_pkg.checker import Options, check
+from mlperf_pkg.power import PowerFile, PowerLog, joules, read_power_log
+from mlperf_pkg.report import Report
+from tests.checks.packages import package_verdict
+from tests.corpus import corpus_folder, expected, needs_corpus
+from tests.logs import records, without
+from tests.trees import SYSTEM, write_submission
+
+SET = f"results/{SYSTEM}/resnet"
+START = 1_000_000
+
+
+def line(key: str, time_ms: Any, value: Any = None) -> bytes:
+    fields = {"time_ms": time_ms, "key": key, "value": value, "metadata": {}}
+    return b":::MLLOG " + json.dumps(fields).encode() + b"\n"
+
+
+def node(start: float = START, seconds: int = 100, watts: float = 500.0, step: int = 1) -> bytes:
+    """A sample every ``step`` seconds."""
+    times = range(step, seconds + 1, step)
+    return b"".join(
+        [
+            line("power_measurement_start", start),
+            line("conversion_eff", start, 0.9),
+            *(line("power_reading", start + 1000 * second, watts) for second in times),
+            line("power_measurement_stop", start + 1000 * seconds),
+        ]
+    )
+
+
+def measured(log: bytes, switch: bool = False) -> PowerLog:
+    return read_power_log(PowerFile(lambda: io.BytesIO(log), "node_0.txt", switch))
+
+
+# ---- one measurement ----------------------------------------------------------------------
+
+DEATHS = [
+    (b"", False, "ValueError"),
+    (line("power_measurement_stop", 5), False, "ValueError"),
+    (line("power_measurement_start", 5) + line("power_measurement_stop", 5), False, "ZeroDivisionError"),
+    (line("power_measurement_start", 0), False, "ZeroDivisionError"),
+    (line("power_measurement_start", 1) + line("power_reading", 2, "x"), False, "TypeError"),
+    (line("power_measurement_start", 1) + line("power_reading", 2, None), False, "TypeError"),
+    (line("power_measurement_start", 1) + line("power_reading", 2, 10**400), False, "OverflowError"),
+    (node() + line("conversion_eff", 5, "0.9"), False, ""),
+    (node() + line("conversion_eff", START + 5, "0.9"), False, "TypeError"),
+    (line("interconnect_power_est", 1, "x"), True, "TypeError"),
+    (line("interconnect_power_est", 1, [1]), True, "TypeError"),
+    (b':::MLLOG {"key": "x"}\n', True, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "switch", "death"), DEATHS)
+def test_what_the_summarizer_dies_of(log: bytes, switch: bool, death: str) -> None:
+    assert (measured(log, switch).died or "").startswith(death)
+    assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
+
+
+def official_joules(log: bytes, switch: bool, time_ms: float = 90_000.0) -> float:
+    """Its energy; NaN where it raises."""
+    compute = (
+        result_summarizer._compute_power_sw if switch else result_summarizer._compute_power_node
+    )
+    try:
+        loglines, _ = parse_generator(io.StringIO(log.decode("latin-1")))
+        return float(compute(loglines, time_ms))
+    except Exception:  # noqa: BLE001 - whatever it raises
+        return math.nan
+
+
+KEYS = ["power_measurement_start", "power_measurement_stop", "power_reading", "power_reading"]
+VALUES = st.one_of(st.floats(0, 1e4), st.integers(0, 9999), st.sampled_from([None, "1", True, [0]]))
+NUMBERS = st.floats(0, 1e4) | st.integers(0, 9999)
+
+
+def logs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
+    keys = st.sampled_from([*KEYS, "conversion_eff", "interconnect_power_est", "other"])
+    return st.lists(st.builds(line, keys, st.integers(0, 9), values), max_size=9).map(b"".join)
+
+
+@given(logs_of(NUMBERS) | logs_of(VALUES), st.booleans())
+def test_energy_of_any_measurement(log: bytes, switch: bool) -> None:
+    log = line("power_measurement_start", 3) + log
+    ours = measured(log, switch)
+    energy = joules([ours], 90_000.0) if ours.watts is not None else math.nan
+    assert energy == pytest.approx(official_joules(log, switch), rel=1e-9, nan_ok=True)
+
+
+def test_energy() -> None:
+    log = measured(node(watts=500.0))
+    assert joules([log, log], 10_000) == pytest.approx(2 * 0.9 * 500 * 10)
+    estimate = measured(line("interconnect_power_est", 1, 50), switch=True)
+    assert joules([log, estimate], 10_000) == pytest.approx((0.9 * 500 + 50) * 10)
+
+
+# ---- names and numbers of files -----------------------------------------------------------
+
+Files = dict[str, list[str] | None]
+"""The names in each folder of ``power/``; None for a file in place of a folder."""
+
+
+def lay(root: Path, files: Files) -> None:
+    for result, names in files.items():
+        place = root / SET / "power" / result
+        if names is None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+            continue
+        place.mkdir(parents=True)
+        for name in names:
+            (place / name).write_bytes(b"")
+
+
+def everywhere(*names: str, **others: list[str]) -> Files:
+    return {f"result_{i}": others.get(f"r{i}", list(names)) for i in range(5)}
+
+
+def missing(*indexes: int, **others: list[str]) -> Files:
+    files = everywhere("node_0.txt", **others)
+    return {name: files[name] for name in files if int(name[-1]) not in indexes}
+
+
+def checked(root: Path) -> Report:
+    return check([str(root)], Options(round="2.0", jobs=1)).report
+
+
+def official(root: Path) -> tuple[set[str], bool]:
+    """The runs that the power checker blames, and whether it dies."""
+    logs = sorted(str(path) for path in (root / SET).glob("result_*.txt"))
+    try:
+        _, blamed = PowerChecker("2.0.0").check_power(str(root / SET / "power"), logs)
+    except Exception:  # noqa: BLE001 - whatever it raises
+        return set(), True
+    return {f"{SET}/{name}.txt" for name in blamed}, False
+
+
+TWO = ["node_0.txt", "node_1.txt"]
+FILES: list[tuple[Files, dict[str, str], str]] = [
+    (everywhere("node_0.txt", "sw_0.txt"), {}, "pass"),
+    (everywhere("node_0.txt", "notes.md"), {}, "pass"),
+    (everywhere("node_1.txt"), {"POW102": "both", "SET103": "official"}, "fail"),
+    (everywhere("node_0.txt", r1=["node_1.txt"]), {"POW102": "rules"}, "pass"),
+    (everywhere("node_0.txt", r1=["node_-1.txt"]), {"POW102": "rules"}, "pass"),
+    (everywhere("node_0.txt", r1=["node_x_0.txt"]), {}, "pass"),
+    (everywhere("node_0.txt", r1=["node_0."]), {}, "pass"),
+    (everywhere(*TWO, r1=["node_0.txt", "node_0.log"]), {}, "pass"),
+    (everywhere("node_0.txt", r1=TWO), {"POW103": "rules"}, "pass"),
+    (everywhere("node_0.txt", r1=TWO, r2=TWO), {"POW103": "both", "SET103": "official"}, "fail"),
+    (everywhere("sw_0.txt", r1=["sw_1.txt"]), {"POW102": "rules"}, "pass"),
+    (missing(4), {"POW101": "rules"}, "pass"),
+    (missing(3, 4), {"POW101": "both", "SET103": "official"}, "fail"),
+    (missing(0, r3=TWO), {"POW101": "both", "POW103": "official", "SET103": "official"}, "fail"),
+    (missing(0, 1, 2, 3, 4), {}, "pass"),
+    ({"else": []}, {"POW104": "official"}, "fail"),
+    (everywhere("node.txt"), {"POW104": "official"}, "fail"),
+    (everywhere("node_0.txt", r1=["swx"]), {"POW104": "official"}, "fail"),
+    ({**everywhere("node_0.txt"), "result_1": None}, {"POW104": "official"}, "fail"),
+]
+
+
+@pytest.mark.parametrize(("files", "needed", "verdict"), FILES)
+def test_files(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    files: Files,
+    needed: dict[str, str],
+    verdict: str,
+) -> None:
+    root = write_submission(tmp_path / "Org")
+    lay(root, files)
+    report = checked(root)
+    errors = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
+    assert errors == needed
+    assert report.verdict.official.value == verdict
+    died = "POW104" in needed
+    assert package_verdict(root, caplog) == ("died" if died else verdict)
+
+
+def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Org")
+    (root / SET / "power").touch()
+    report = checked(root)
+    assert official(root) == (set(), True)
+    assert {f.code for f in report.findings if f.severity.value == "error"} == {"POW104"}
+    assert report.result_sets[0].official_minutes is not None
+
+
+def test_a_failed_log_and_another_without_power_are_two(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Org")
+    lay(root, missing(4))
+    log = root / SET / "result_0.txt"
+    log.write_bytes(without(log.read_bytes(), "cache_clear"))
+    assert checked(root).result_sets[0].verdict.official.value == "fail"
+
+
+NAMES = ["node_0.txt", "node_1.txt", "node_2.txt", "sw_0.txt", "sw_1.txt", "node_-1.txt", "x.txt"]
+DEADLY = ["node.txt", "sw_.txt", "node_1x.txt"]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_files_as_the_power_checker(tmp_path: Path, seed: int) -> None:
+    """By what its verdict is made of: whom it blames, and whether it dies."""
+    chosen = random.Random(seed)
+    root = write_submission(tmp_path / "Org")
+    (root / SET / "power").mkdir()
+    lay(root, _random_files(chosen))
+    blamed, died = official(root)
+    row = checked(root).result_sets[0]
+    assert row.verdict.official.value == ("fail" if died or len(blamed) > 1 else "pass")
+
+
+def _random_files(chosen: random.Random) -> Files:
+    usual = chosen.sample(NAMES, chosen.randint(1, 3))
+    files: Files = {}
+    for index in range(5):
+        names = chosen.choice([usual, usual, usual, chosen.sample(NAMES, 2)])
+        if chosen.random() < 0.9:
+            files[f"result_{index}"] = [*names, *chosen.sample(DEADLY, chosen.random() < 0.05)]
+    return files
+
+
+# ---- energy of a set, and the samples by the rules ----------------------------------------
+
+
+def with_power(root: Path, **more: Any) -> Path:
+    """A submission whose runs are all measured from before their start to after their stop."""
+    write_submission(root)
+    for log in sorted((root / SET).glob("result_*.txt")):
+        times = {each["key"]: each["time_ms"] for each in records(log.read_bytes())}
+        seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
+        given = {"start": times["run_start"] - 1000, "seconds": seconds, **more}
+        place = root / SET / "power" / log.stem / "node_0.txt"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(node(**given))
+    return root
+
+
+def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
+    root = with_power(tmp_path / "Org")
+    (root / SET / "scaling.json").write_text('{"scaling_factor": 1.25}')
+    report = checked(root)
+    assert [f for f in report.findings if f.code.startswith("POW")] == []
+    _, energy, _ = result_summarizer._compute_strong_score_standalone(
+        "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
+    )
+    assert report.result_sets[0].energy_joules == pytest.approx(energy, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({}, set()),
+        ({"step": 2}, {"POW201"}),
+        ({"seconds": 59}, {"POW202", "POW203"}),
+        ({"start": 0}, {"POW203"}),
+        ({"start": 2**45}, {"POW203"}),
+    ],
+)
+def test_samples(tmp_path: Path, changes: dict[str, Any], codes: set[str]) -> None:
+    report = checked(with_power(tmp_path / "Org", **changes))
+    found = [f for f in report.findings if f.code.startswith("POW")]
+    assert {f.code for f in found} == codes
+    assert {(f.severity.value, f.basis.value) for f in found} <= {("warning", "rules")}
+    assert report.verdict.official.value == "pass"
+
+
+def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
+    root = with_power(tmp_path / "Org")
+    for place in (root / SET / "power").iterdir():
+        (place / "sw_0.txt").write_bytes(node())
+    assert {f.code for f in checked(root).findings if f.code.startswith("POW")} == {"POW204"}
+
+
+@pytest.mark.parametrize("content", [None, b"", line("power_measurement_stop", 5)])
+def test_no_energy_where_the_summarizer_dies(tmp_path: Path, content: bytes | None) -> None:
+    root = with_power(tmp_path / "Org")
+    place = root / SET / "power" / "result_0" / "node_0.txt"
+    place.unlink()
+    if content is not None:
+        place.write_bytes(content)
+    report = checked(root)
+    row = report.result_sets[0]
+    assert (row.energy_joules, row.official_minutes) == (None, None)
+    assert row.score_minutes is not None
+    assert "POW105" in {f.code for f in report.findings}
+    with pytest.raises((AssertionError, ValueError)):
+        result_summarizer._compute_strong_score_standalone(
+            "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
+        )
+
+
+# ---- the published record -----------------------------------------------------------------
+
+
+@needs_corpus
+@pytest.mark.parametrize(("tree", "name", "sets"), [("v4.1", "Dell", 1), ("v5.0", "Lenovo", 4)])
+def test_published_energy(tree: str, name: str, sets: int) -> None:
+    folder = corpus_folder()
+    assert folder is not None
+    report = check([str(folder / tree / name)], Options()).report
+    known = {
+        path.removeprefix(f"{name}/"): facts["energy_joules"]
+        for path, facts in expected(tree)["result_sets"].items()
+        if path.startswith(f"{name}/")
+    }
+    found = {row.path: row.energy_joules for row in report.result_sets}
+    assert sum(energy is not None for energy in known.values()) == sets
+    assert found == pytest.approx(known)
+    errors = {f.code for f in report.findings if f.severity.value == "error"}
+    assert not any(code.startswith("POW") for code in errors)

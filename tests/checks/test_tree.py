@@ -1,0 +1,121 @@
+"""The layout of a submission: what ends the official package checker, and flags without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker import Options, check
+from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.filetree import Entry
+from mlperf_pkg.submission import Submission, find_input
+from tests.checks.packages import package_verdict
+from tests.logs import edited
+from tests.trees import SYSTEM, write_set, write_submission, write_system
+
+BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}
+
+
+def read(root: Path) -> Submission:
+    (submission,) = find_input(str(root)).submissions
+    return submission
+
+
+def found(root: Path, usage: str = "training") -> list[tuple[str, str, str, str]]:
+    return [
+        (f.code, f.severity.value, f.basis.value, f.path)
+        for f in check_tree(read(root), usage, BENCHMARKS[usage])
+    ]
+
+
+def error(code: str, path: str, basis: str = "official") -> list[tuple[str, str, str, str]]:
+    return [(code, "error", basis, path)]
+
+
+SET = f"results/{SYSTEM}/resnet"
+TRAINING: list[tuple[Callable[[Path], object], list[tuple[str, str, str, str]], bool]] = [
+    (lambda r: None, [], False),
+    (lambda r: (r / "systems/x.json").mkdir(), error("TREE103", "systems/x.json"), True),
+    (lambda r: (r / "systems/.x.json").mkdir(), [], False),
+    (lambda r: (r / "results/.git/x").mkdir(parents=True), error("TREE106", "results/.git"), True),
+    (lambda r: (r / "results/.git").mkdir(), [], False),
+    (lambda r: (r / SET / "result_9.txt").mkdir(), error("TREE107", f"{SET}/result_9.txt"), True),
+    (lambda r: (r / SET / "notes").mkdir(), [], False),
+    (lambda r: (r / f"results/{SYSTEM}/x/result_9.txt").mkdir(parents=True), [], False),
+    (lambda r: (r / SET / "package_checker_params").mkdir(), error("TREE109", f"{SET}/package_checker_params"), True),
+    (lambda r: (r / SET / "package_checker_params").write_bytes(b"\xff"), error("TREE109", f"{SET}/package_checker_params"), True),
+    (lambda r: (r / SET / "package_checker_params").write_bytes(b"rcp_bypass"), [("TREE110", "warning", "official", f"{SET}/package_checker_params")], False),
+    (lambda r: (r / "package_checker_params").write_bytes(b"rcp_bypass\n"), [], False),
+    (lambda r: (r / f"results/{SYSTEM}/weak/resnet").mkdir(parents=True), error("TREE105", f"results/{SYSTEM}/weak/resnet", "rules"), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("deed", "needed", "died"), TRAINING)
+def test_training(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    deed: Callable[[Path], object],
+    needed: list[tuple[str, str, str, str]],
+    died: bool,
+) -> None:
+    root = write_submission(tmp_path / "Org")
+    deed(root)
+    assert found(root) == needed
+    assert package_verdict(root, caplog) == ("died" if died else "pass")
+
+
+HPC: list[tuple[str, list[tuple[str, str, str, str]], bool]] = [
+    ("strong/deepcam", [], False),
+    ("weak/deepcam", [], False),
+    ("mild/deepcam", error("TREE104", "results/s/mild", "both"), True),
+    ("deepcam", error("TREE105", "results/s/deepcam", "rules"), False),
+]
+
+
+@pytest.mark.parametrize(("folder", "needed", "died"), HPC)
+def test_hpc(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    folder: str,
+    needed: list[tuple[str, str, str, str]],
+    died: bool,
+) -> None:
+    write_system(tmp_path / "Org/systems", "s", division="open")
+    write_set(tmp_path / "Org/results/s" / folder, (b"",))
+    assert found(tmp_path / "Org", "hpc")[:1] == needed
+    assert (package_verdict(tmp_path / "Org", caplog, "hpc") == "died") is died
+
+
+def test_what_may_not_be_read_is_not_passed(tmp_path: Path) -> None:
+    submission = read(write_submission(tmp_path / "Org"))
+    entries = tuple(Entry(f"{top}/x", folder=False, readable=False) for top in ("code", "results"))
+    listed = Submission(submission.place, "Org", (), (), entries=entries)
+    (finding,) = check_tree(listed, "training", ["resnet"])
+    assert (finding.code, finding.path) == ("TREE108", "results/x")
+
+
+@pytest.mark.parametrize("folder", [SET, f"results/{SYSTEM}"])
+@pytest.mark.parametrize(
+    ("text", "official"),
+    [
+        (b"seed-checker-bypass", "pass"),
+        (b"rcp-bypass\r\nseed-checker-bypass", "pass"),
+        (b"seed-checker-bypass\n", "fail"),
+        (b"seed-checker-bypass\nrcp-bypass", "fail"),
+        (b"seed_checker_bypass", "fail"),
+        (b"--seed-checker-bypass", "fail"),
+        (b"\xef\xbb\xbfseed-checker-bypass", "fail"),
+    ],
+)
+def test_only_flags_that_are_read_bypass(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, folder: str, text: bytes, official: str
+) -> None:
+    root = write_submission(tmp_path / "Org")
+    for log in (root / SET).iterdir():
+        log.write_bytes(edited(log.read_bytes(), "seed", value=5))
+    (root / folder / "package_checker_params").write_bytes(text)
+    report = check([str(root)], Options(round="2.0")).report
+    assert report.verdict.official.value == official
+    assert package_verdict(root, caplog) == official
