@@ -56,10 +56,20 @@ class ResultSet:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemFolder:
+    """``results/<system>/``: the names of the folders in it, and the text of ``privateid.json``."""
+
+    place: Place
+    folders: tuple[str, ...]
+    private_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """One submitter's tree.
 
     ``code`` lists the files under ``benchmarks/<benchmark>/``, None where there is no such folder.
+    ``tested`` are the folders of ``results/``, also those without a result set.
     """
 
     place: Place
@@ -68,6 +78,7 @@ class Submission:
     result_sets: tuple[ResultSet, ...]
     flags: frozenset[str] = frozenset()
     code: Mapping[str, tuple[str, ...]] | None = None
+    tested: tuple[SystemFolder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,14 @@ class _Finder:
             for benchmark in self._benchmarks(system)
         ]
         name = folder.path.resolve().name
-        return Submission(folder, name, tuple(systems), tuple(sets), flags, self._code(folder))
+        code, tested = self._code(folder), map(self._tested, self._folders(folder.child("results")))
+        return Submission(folder, name, tuple(systems), tuple(sets), flags, code, tuple(tested))
+
+    def _tested(self, system: Place) -> SystemFolder:
+        names = tuple(each.name for each in self._folders(system))
+        private = system.child("privateid.json").path
+        known = private.read_text("utf-8", "replace") if private.is_file() else None
+        return SystemFolder(system, names, known)
 
     def _code(self, folder: Place) -> dict[str, tuple[str, ...]] | None:
         code = folder.child("benchmarks")

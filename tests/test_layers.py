@@ -15,14 +15,14 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 # Each layer may import from those above it and from itself.
 LAYERS = [
     {"errors", "diagnostics", "braces", "jsonfile", "resources", "files", "escape"},
-    {"mllog", "trace", "convergence", "rcp", "scoring", "submission", "config"},
+    {"mllog", "trace", "convergence", "logsummary", "rcp", "scoring", "submission", "config"},
     {"rulebook"},
     {"rulecheck", "joining", "run"},
     {"report"},
     {"checks"},
     {"codes"},
     {"checker"},
-    {"tables", "words"},
+    {"tables", "words", "summary"},
     {"render", "simulate"},
     {"build"},
     {"cli", "__main__"},

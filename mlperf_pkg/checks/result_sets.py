@@ -17,18 +17,23 @@ from mlperf_pkg.checks.members import (
     forgiven,
 )
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
+from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.report import ResultSetRow, SeedsRow
 
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """What came of a set: its row, its own findings, those of its runs, and the dropped runs."""
+    """What came of a set: its row, its own findings, those of its runs, and the dropped runs.
+
+    ``summarized`` is what only the official tables need of it.
+    """
 
     row: ResultSetRow
     findings: tuple[Diagnostic, ...]
     run_findings: tuple[Diagnostic, ...]
     dropped: dict[str, str]
+    summarized: Summarized
 
 
 def check_set(case: SetCase) -> SetResult:
@@ -50,6 +55,7 @@ def check_set(case: SetCase) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
+        summarized=summarized(case, _scaling_factor(case.files.scaling)),
     )
 
 
