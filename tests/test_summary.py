@@ -14,6 +14,7 @@ import pytest
 
 from mlperf_pkg.checker import Options, check
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.summary import Summary, Table, summarize
 from mlperf_pkg.summary.specs import COLUMNS, NEEDED, specs
 from tests.summarizer import official_files, rows
@@ -234,3 +235,33 @@ def test_unusable_specs(name: str, value: object, message: str) -> None:
 def test_missing_specs() -> None:
     with pytest.raises(ValueError, match="no framework and no hw_notes"):
         specs({k: v for k, v in DESCRIBED.items() if k not in ("framework", "hw_notes")}, None)
+
+
+# ---- weak scaling -------------------------------------------------------------------------
+
+
+def write_hpc(root: Path, models: int) -> Path:
+    """Many models trained at once, of which all but ``models`` fail the official checker."""
+    write_system(root / "systems", "box")
+    plan = RunPlan(
+        usage="hpc",
+        round="3.0",
+        benchmark="cosmoflow",
+        division="closed",
+        system="box",
+        organization="ACME",
+    )
+    logs = [*simulate_set(plan, seed=3, runs=12)]
+    lost = [log.replace(b'"run_start"', b'"start"') for log in logs[models:]]
+    write_set(root / "results" / "box" / "weak" / "cosmoflow", (*logs[:models], *lost))
+    return root
+
+
+@pytest.mark.parametrize(("models", "counted"), [(9, None), (10, 10.0), (12, 12.0)])
+def test_weak_scaling(tmp_path: Path, models: int, counted: float | None) -> None:
+    root = write_hpc(tmp_path / "ACME", models)
+    ours = summarize(check([str(root)], Options("hpc", "3.0")))
+    assert ours.weak
+    assert ours.weak.json() == official_files(root, "hpc", "3.0.0", tmp_path)["summary.json"]
+    assert [row["cosmoflow:number_of_models"] for row in cells(ours.weak)] == [counted]
+    assert ours.plain.rows == ours.detailed.rows == ()
