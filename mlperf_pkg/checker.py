@@ -47,12 +47,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A report and the values behind it, for the commands that build on a check."""
+    """A report and the values behind it, for the commands that build on a check.
+
+    ``systems`` and ``sets`` are in the order of the report's rows.
+    """
 
     report: Report
     inputs: tuple[Input, ...]
     runs: tuple[Run, ...]
     sets: tuple[SetResult, ...]
+    systems: tuple[SystemFile, ...]
 
 
 def check(arguments: Sequence[str], options: Options) -> Checked:
@@ -73,7 +77,13 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
     by_path = {run.path: run for run in runs}
     judged = [_judge(plan, by_path, measured) for plan in plans]
     report = _report(judged, runs, [place for given in inputs for place in given.skipped])
-    return Checked(report, inputs, tuple(runs), tuple(s for each in judged for s in each.sets))
+    return Checked(
+        report=report,
+        inputs=inputs,
+        runs=tuple(runs),
+        sets=tuple(s for each in judged for s in each.sets),
+        systems=tuple(s for each in judged for s in each.systems),
+    )
 
 
 # ---- planning -----------------------------------------------------------------------------

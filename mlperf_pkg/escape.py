@@ -35,5 +35,9 @@ def markdown(text: str) -> str:
 
 def cell(text: str) -> str:
     """``text`` as a cell that no spreadsheet takes for a formula."""
-    shown = visible(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return no_formula(visible(text))
+
+
+def no_formula(text: str) -> str:
+    """``text`` as it is, but behind an apostrophe where a spreadsheet took it for a formula."""
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

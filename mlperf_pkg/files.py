@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,6 +36,41 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
+    """Write several files into a folder, which is made if there is none: all of them or none.
+
+    Of each of them the same holds as of ``write_whole``; none has its name before all are written.
+
+    Raises:
+        UserError: one exists and is not to be replaced, or the folder cannot be written into.
+    """
+    if taken := [name for name in files if (folder / name).exists()] if not replace else []:
+        raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
+    new = folder / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
+    try:
+        new.mkdir(parents=True)
+        for name, content in files.items():
+            _write(new / name, content.encode("utf-8") if isinstance(content, str) else content)
+        _place(new, folder, files, replace)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _place(new: Path, folder: Path, names: Iterable[str], replace: bool) -> None:
+    """Give files their names; where one cannot have it, those made anew go again."""
+    placed: list[Path] = []
+    try:
+        for name in names:
+            (os.replace if replace else _rename_anew)(new / name, folder / name)
+            placed.append(folder / name)
+    except OSError:
+        for path in () if replace else placed:
+            path.unlink()
+        raise
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -89,7 +89,7 @@ class ReferencePoint:
         """
         ordered = tuple(sorted(to_converge))
         kept = ordered[drop : len(ordered) - drop]
-        mean, stdev = _mean(kept), _stdev(kept if trimmed_deviation else ordered)
+        mean, stdev = numpy_mean(kept), _stdev(kept if trimmed_deviation else ordered)
         count = len(ordered) - 2 * drop
         minimum = _smallest_acceptable(mean, stdev, count, runs)
         return cls(name, batch_size, ordered, mean, stdev, minimum, count)
@@ -204,7 +204,7 @@ def judge(
         return RcpResult(False, NO_BATCH_SIZE, batch_size)
     if to_converge is None:
         return RcpResult(False, NOT_CONVERGED, batch_size)
-    mean = _mean(sorted(to_converge)[drop : len(to_converge) - drop])
+    mean = numpy_mean(sorted(to_converge)[drop : len(to_converge) - drop])
     blank = RcpResult(False, MISSING + str(batch_size), batch_size, mean=mean)
     low = max((p for p in points if p.batch_size <= batch_size), key=_BY_SIZE, default=None)
     high = min((p for p in points if p.batch_size >= batch_size), key=_BY_SIZE, default=None)
@@ -253,8 +253,7 @@ def student_tail(t: float, df: int) -> float:
     26.7.3 (odd ``df``) and 26.7.4 (even ``df``).
     """
     angle = math.atan(t / math.sqrt(df))
-    cosine = math.cos(angle)
-    odd = df % 2
+    cosine, odd = math.cos(angle), df % 2
     term = cosine if odd else 1.0
     total = 0.0 if df == 1 else term
     for k in range(2 + odd, df, 2):
@@ -314,13 +313,14 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
     return middle
 
 
-def _mean(values: Sequence[float]) -> float:
+def numpy_mean(values: Sequence[float]) -> float:
+    """The mean as ``numpy.mean`` rounds it; NaN of nothing."""
     return _divide(_pairwise_sum(values), len(values))
 
 
 def _stdev(values: Sequence[float]) -> float:
-    mean = _mean(values)
-    return math.sqrt(_mean([(value - mean) * (value - mean) for value in values]))
+    mean = numpy_mean(values)
+    return math.sqrt(numpy_mean([(value - mean) * (value - mean) for value in values]))
 
 
 def _pairwise_sum(values: Sequence[float]) -> float:

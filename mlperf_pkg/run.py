@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from mlperf_pkg import trace
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.logsummary import LogSummary, LogSummaryReader
 from mlperf_pkg.mllog import LogReader, Record, shown
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -85,6 +86,7 @@ class Run:
     trace: str | None
     batch_sizes: tuple[str, ...]
     config_files: tuple[str, ...]
+    summary: LogSummary
     instance_scale: int | None = None
 
     def text(self, name: str) -> str:
@@ -233,6 +235,7 @@ class _Reading:
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
         self._rules = RuleChecker(table, log.path, self._report)
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
+        self._summary = LogSummaryReader(log.train_samples, steps=identity.round == "3.1")
         self._times = _Times()
         self._described: dict[str, Any] = {}
         self._scale = InstanceScale()
@@ -248,6 +251,7 @@ class _Reading:
         reader = LogReader(stream, self._log.path, self._report)
         for record in reader:
             self._convergence.see(reader.raw, record)
+            self._summary.see(reader.raw, record)
             if record is not None:
                 self._records += 1
                 if isinstance(record.key, str):
@@ -328,6 +332,7 @@ class _Reading:
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=tuple(self._named["config_filename"]),
             instance_scale=self._scale.result(),
+            summary=self._summary.result(),
         )
 
     def _report(self, finding: Diagnostic) -> None:

@@ -81,11 +81,21 @@ class ResultSet:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemFolder:
+    """``results/<system>/``: the names of the folders in it, and the text of ``privateid.json``."""
+
+    place: Place
+    folders: tuple[str, ...]
+    private_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """One submitter's tree.
 
     ``flags`` are those at its top; ``params`` all its files ``package_checker_params`` by path;
     ``entries`` everything below it.
+    ``tested`` are the folders of ``results/``, also those without a result set.
     """
 
     place: Place
@@ -95,6 +105,7 @@ class Submission:
     flags: frozenset[str] = frozenset()
     params: Mapping[str, Params] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
+    tested: tuple[SystemFolder, ...] = ()
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:
@@ -195,7 +206,14 @@ class _Finder:
         ]
         name = folder.path.resolve().name
         entries = list_tree(folder.path)
-        return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries)
+        tested = tuple(map(self._tested, self._folders(folder.child("results"))))
+        return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries, tested)
+
+    def _tested(self, system: Place) -> SystemFolder:
+        names = tuple(each.name for each in self._folders(system))
+        private = system.child("privateid.json").path
+        known = private.read_text("utf-8", "replace") if private.is_file() else None
+        return SystemFolder(system, names, known)
 
     def _benchmarks(self, system: Place) -> list[Place]:
         """The benchmark folders of a system; HPC has one level more."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.files import write_whole
+from mlperf_pkg.files import write_together, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -97,3 +97,28 @@ def test_a_file_system_without_links(
             write_whole(file, "new", replace=False)
     assert file.read_text() == (existing or "new")
     assert names(tmp_path) == ["file"]
+
+
+FILES: dict[str, str | bytes] = {"a": "new", "b": b"new"}
+
+
+def test_files_written_together_make_their_folder(tmp_path: Path) -> None:
+    write_together(tmp_path / "x" / "y", FILES, replace=False)
+    assert names(tmp_path / "x" / "y") == ["a", "b"]
+
+
+def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("old")
+    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
+        write_together(tmp_path, FILES, replace=False)
+    assert names(tmp_path) == ["b"]
+    write_together(tmp_path, FILES, replace=True)
+    assert (tmp_path / "b").read_text() == "new"
+
+
+def test_files_written_together_all_or_none(tmp_path: Path) -> None:
+    """A link to nowhere is seen only when the name is to be taken."""
+    (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="cannot be written into: File exists"):
+        write_together(tmp_path, FILES, replace=False)
+    assert names(tmp_path) == ["b"]

@@ -18,6 +18,7 @@ from mlperf_pkg.checks.members import (
 )
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
+from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.weak_scaling import check_scale, instance_scale, models, weak_set_score
 from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.report import ResultSetRow, SeedsRow
@@ -25,12 +26,16 @@ from mlperf_pkg.report import ResultSetRow, SeedsRow
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """What came of a set: its row, its own findings, those of its runs, and the dropped runs."""
+    """What came of a set: its row, its own findings, those of its runs, and the dropped runs.
+
+    ``summarized`` is what only the official tables need of it.
+    """
 
     row: ResultSetRow
     findings: tuple[Diagnostic, ...]
     run_findings: tuple[Diagnostic, ...]
     dropped: dict[str, str]
+    summarized: Summarized
 
 
 def check_set(case: SetCase) -> SetResult:
@@ -51,6 +56,7 @@ def check_set(case: SetCase) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
+        summarized=summarized(case, _scaling_factor(case.files.scaling)),
     )
 
 

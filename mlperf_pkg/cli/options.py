@@ -50,7 +50,7 @@ def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
             type=click.Path(dir_okay=False, path_type=Path),
             help="Write to a file instead of standard output.",
         ),
-        click.option("--force", is_flag=True, help="Overwrite the file of --output."),
+        click.option("--force", is_flag=True, help="Overwrite files that exist."),
         verbose_option,
     )
 

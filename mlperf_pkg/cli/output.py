@@ -18,6 +18,16 @@ from mlperf_pkg.render import View
 WIDTH_OF_FILES = 80
 
 
+def refuse_within(path: Path, inputs: Sequence[str]) -> None:
+    """Nothing is ever written into what is read.
+
+    Raises:
+        UserError: ``path`` lies within one of ``inputs``.
+    """
+    if any(path.resolve().is_relative_to(Path(each).resolve()) for each in inputs):
+        raise UserError(f"{path}: is within what is read, where nothing is ever written")
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A file, to be overwritten only by ``force``, or standard output (``file`` None)."""
@@ -34,8 +44,7 @@ class Output:
         """
         if self.file is None:
             return
-        if any(self.file.resolve().is_relative_to(Path(each).resolve()) for each in inputs):
-            raise UserError(f"{self.file}: is within what is read, where nothing is ever written")
+        refuse_within(self.file, inputs)
         if not self.file.parent.is_dir():
             raise UserError(f"{self.file}: there is no folder {self.file.parent}")
         if self.file.exists() and not self.force:

@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.official_tables import OfficialTables
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.render.score import SCORE_FORMATS, scores
 
@@ -15,6 +16,12 @@ from mlperf_pkg.render.score import SCORE_FORMATS, scores
 @click.command(name="score")
 @options.checked
 @options.written(SCORE_FORMATS)
+@click.option(
+    "--tables",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the official summarizer's tables there.",
+)
 def command(
     *,
     paths: tuple[str, ...],
@@ -25,6 +32,7 @@ def command(
     output: Path | None,
     force: bool,
     verbose: bool,
+    tables: Path | None,
 ) -> int:
     """Show times to train and how scores come about.
 
@@ -35,13 +43,24 @@ def command(
     Exit status: 0 if there is a score, 1 if there is none, 2 if it could not be
     worked out.
 
+    --tables is for submissions of one round: what the official summarizer would
+    write of them, as summary, summary_detailed and (HPC) summary_weak_scaling,
+    each .csv and .json, and summary.xlsx.
+
     \b
     Examples:
       mlperf-pkg score logs/
       mlperf-pkg score submissions/ACME --format csv -o scores.csv
+      mlperf-pkg score submissions/ACME --tables tables/
     """
     target = Output(output, force, verbose)
     target.refuse_early(paths)
-    given = scores(checker.check(paths, checker.Options(usage, round_, jobs)))
+    official = OfficialTables(tables, force) if tables else None
+    if official:
+        official.refuse_early(paths)
+    checked = checker.check(paths, checker.Options(usage, round_, jobs))
+    if official:
+        official.write(checked)
+    given = scores(checked)
     target.write(SCORE_FORMATS[format_](given, target.view()))
     return int(all(each.row.score_minutes is None for each in given.sets))

@@ -12,7 +12,7 @@ from mlperf_pkg.escape import markdown as escaped
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.page import HEADING, PLAIN, Column, Group, Page, Span
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report, ResultSetRow, RunRow, as_json
+from mlperf_pkg.report import RcpRow, Report, ResultSetRow, RunRow, as_json
 
 FORMAT = "mlperf-pkg/score/1"
 
@@ -117,6 +117,14 @@ def _remarks(row: ResultSetRow) -> Iterator[str]:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
+        yield from _with_and_without(row, row.rcp)
+
+
+def _with_and_without(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
+    """What the normalisation makes of the score, also where it does not apply."""
+    if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
+        normalised = words.minutes(row.unscaled_minutes * test.normalization)
+        yield f"normalised {normalised} minutes, without it {words.minutes(row.unscaled_minutes)}"
 
 
 def json(given: Scores, _: View) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.render.score import SCORE_FORMATS
 from tests.cli.program import call
-from tests.trees import simulated, write_set
+from tests.trees import simulated, write_set, write_submission
 
 
 def test_a_score(tmp_path: Path) -> None:
@@ -40,3 +41,61 @@ def test_formats(tmp_path: Path, format_: str) -> None:
     assert written.endswith("\n")
     if format_ == "json":
         assert len(json.loads(written)["result_sets"][0]["runs"]) == 5
+
+
+TABLES = [
+    "summary.csv",
+    "summary.json",
+    "summary.xlsx",
+    "summary_detailed.csv",
+    "summary_detailed.json",
+]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_official_tables(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    tables = tmp_path / "tables"
+    result = call("score", tree, "--tables", tables)
+    assert (result.exit_code, result.stderr, names(tables)) == (0, "", TABLES)
+    assert ",Graphcore," in (tables / "summary.csv").read_text("utf-8")
+
+
+def test_official_tables_are_overwritten_only_by_force(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    (tables / "summary.csv").touch()
+    result = call("score", tree, "--tables", tables)
+    assert result.exit_code == 2
+    assert "summary.csv: exists already; --force overwrites it" in result.stderr
+    assert call("score", tree, "--tables", tables, "--force").exit_code == 0
+    assert names(tables) == TABLES
+
+
+def test_official_tables_are_not_written_into_the_tree(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    result = call("score", tree, "--tables", tree / "tables")
+    assert result.exit_code == 2
+    assert "within what is read" in result.stderr
+
+
+def test_what_the_official_tables_lack_is_said(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    (tree / "results" / "other").mkdir()
+    result = call("score", tree, "--tables", tmp_path / "tables")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "note: not in the tables: results/other: no systems/other.json that can be read\n",
+    )
+
+
+def test_without_the_package_for_workbooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    result = call("score", tree, "--tables", tmp_path / "tables")
+    assert "no summary.xlsx: it needs pip install 'mlperf-pkg[xlsx]'" in result.stderr
+    assert "summary.xlsx" not in names(tmp_path / "tables")

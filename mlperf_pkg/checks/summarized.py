@@ -1,0 +1,89 @@
+"""What the official summarizer says of a result set besides its time to train.
+
+Unlike the package checker it tests convergence of Closed sets alone, never by BERT's
+``train_samples``, and without any bypass. (mlperf_logging.result_summarizer)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlperf_pkg import rcp
+from mlperf_pkg.checks.cases import SetCase
+from mlperf_pkg.checks.convergence import rcp_test
+from mlperf_pkg.diagnostics import Verdict
+from mlperf_pkg.run import Run
+
+WEAK = "weak"
+_FAILED = ((rcp.FOUND, "Fail"), (rcp.INTERPOLATED, "Interp. Fail"), (rcp.NO_POINTS, "No RCP"))
+
+
+@dataclass(frozen=True, slots=True)
+class WeakScaling:
+    """Many models trained at once: how many, on how many accelerators each, until the last stops.
+
+    ``minutes`` is from the first start to the last stop; ``instance_scale`` is None where no log
+    tells it (HPC training rules, Throughput).
+    """
+
+    models: int
+    instance_scale: int | None
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """The cells of the detailed table that ``ResultSetRow`` does not hold.
+
+    ``scaling_factor`` is that of the folder's ``scaling.json``, 1.0 without it. ``rcp`` is "Pass",
+    "Fail", "Interp. Fail", "Missing", "No RCP", "Unknown state", or empty where there was no test.
+    ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run, and
+    ``weak`` is None but for sets of weak scaling with enough models.
+    """
+
+    scaling_factor: float
+    rcp: str = ""
+    batch_size: float | None = None
+    to_converge: float | None = None
+    weak: WeakScaling | None = None
+
+
+def summarized(case: SetCase, scaling_factor: float | None) -> Summarized:
+    """Work it out; ``scaling_factor`` is None without a ``scaling.json``."""
+    factor = 1.0 if scaling_factor is None else scaling_factor
+    if case.files.place.path.parent.name == WEAK:
+        return Summarized(factor, weak=_weak(case))
+    runs = tuple(map(_in_epochs, case.runs))
+    tested = rcp_test(replace(case, runs=runs)) if case.closed and not case.loose else None
+    if tested is None:
+        return Summarized(factor)
+    return Summarized(factor, _word(tested), float(tested.batch_size), _to_converge(case, runs))
+
+
+def _in_epochs(run: Run) -> Run:
+    return replace(run, convergence=run.summary.epochs) if run.summary.epochs else run
+
+
+def _word(tested: rcp.RcpResult) -> str:
+    if tested.official_pass:
+        return "Pass"
+    if tested.message.startswith(rcp.MISSING):
+        return "Missing"
+    return next((word for message, word in _FAILED if message == tested.message), "Unknown state")
+
+
+def _to_converge(case: SetCase, runs: tuple[Run, ...]) -> float | None:
+    """Of U-Net3D, too, only one run is dropped at either end."""
+    lost = sum(not run.convergence.converged for run in runs)
+    kept = sorted(run.convergence.to_converge for run in runs)[1:-1]
+    return rcp.numpy_mean(kept) if kept and lost <= case.drop else None
+
+
+def _weak(case: SetCase) -> WeakScaling | None:
+    counted = [run for run in case.runs if run.verdicts.official is Verdict.PASS]
+    spans = [run.summary.span_ms for run in counted if run.summary.span_ms]
+    if not spans or case.rules is None or len(spans) < case.rules.runs.required:
+        return None
+    scales = [run.summary.instance_scale for run in counted if run.summary.instance_scale]
+    took = max(stop for _, stop in spans) - min(start for start, _ in spans)
+    return WeakScaling(len(spans), next(iter(scales), None), took / 60 / 1000)
