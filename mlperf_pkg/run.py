@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from mlperf_pkg import trace
+from mlperf_pkg import clock, trace
+from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.logsummary import LogSummary, LogSummaryReader
@@ -180,51 +181,6 @@ def _named(log: LogFile, values: dict[str, Any], time_ms: float) -> _Identity:
     return _Identity(values, *found, tuple(rules.variants) if rules and closed else ())
 
 
-@dataclass(slots=True)
-class _Times:
-    """The clock of a run, by the rules and as the official summarizer reads it."""
-
-    start_ms: float | None = None
-    stop_ms: float | None = None
-    status: str | None = None
-    official: dict[str, float] = field(default_factory=dict)
-
-    def see(self, record: Record) -> None:
-        time_ms = float(record.time_ms)
-        if len(self.official) < len(("run_start", "run_stop")):
-            self.official[record.key] = time_ms
-        if record.key == "run_start":
-            self.start_ms = time_ms if self.start_ms is None else self.start_ms
-        elif self.start_ms is not None and self.stop_ms is None:
-            self.stop_ms = time_ms
-            status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            self.status = status if isinstance(status, str) else None
-
-    @property
-    def ending(self) -> str:
-        """How the run ended, in words."""
-        if self.stop_ms is None:
-            return "no run_stop after run_start"
-        return f"run_stop says {shown(self.status)}"
-
-    @property
-    def backwards(self) -> bool:
-        """Whether the run stopped before it started."""
-        return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
-
-    @property
-    def minutes(self) -> float | None:
-        if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
-            return None
-        return (self.stop_ms - self.start_ms) / 60 / 1000
-
-    @property
-    def official_minutes(self) -> float | None:
-        if len(self.official) < len(("run_start", "run_stop")):
-            return None
-        return (self.official["run_stop"] - self.official["run_start"]) / 60 / 1000
-
-
 class _Reading:
     """The state of the one pass."""
 
@@ -236,7 +192,7 @@ class _Reading:
         self._rules = RuleChecker(table, log.path, self._report)
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
         self._summary = LogSummaryReader(log.train_samples, steps=identity.round == "3.1")
-        self._times = _Times()
+        self._times = Clock()
         self._described: dict[str, Any] = {}
         self._scale = InstanceScale()
         self._seeds: list[Seed] = []
@@ -269,7 +225,7 @@ class _Reading:
             self._rules.see(record, reader.line)
         if key in trace.KEYS:
             self._trace.see(record)
-        if key in ("run_start", "run_stop"):
+        if key in clock.KEYS:
             self._times.see(record)
         elif key in self._named:
             self._named[key][shown(record.value)] = None

@@ -28,6 +28,7 @@ LAYERS = [
     {
         "mllog",
         "trace",
+        "clock",
         "convergence",
         "logsummary",
         "rcp",
