@@ -53,8 +53,8 @@ class Clock:
         return (self.stop_ms - self.start_ms) / 60 / 1000
 
     @property
-    def official_minutes(self) -> float | None:
-        """From the last start before both were seen to the stop; it may be negative."""
+    def official_span_ms(self) -> tuple[float, float] | None:
+        """The last start before both were seen, and the stop, which may be before it."""
         if len(self.official) < len(KEYS):
             return None
-        return (self.official["run_stop"] - self.official["run_start"]) / 60 / 1000
+        return self.official["run_start"], self.official["run_stop"]

@@ -11,7 +11,6 @@ from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
-from mlperf_pkg.logsummary import LogSummary, LogSummaryReader
 from mlperf_pkg.mllog import LogReader, Record, shown
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -56,14 +55,15 @@ class Run:
     """Everything known about one run, from one pass over its log. Times are in minutes.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
-    ``run_stop`` after it. ``official_minutes`` is what the official summarizer reads from the log,
-    whatever its verdict. ``status`` is that of ``run_stop``; ``converged`` says that it is
+    ``run_stop`` after it; ``official_span_ms`` are the start and stop that the official summarizer
+    reads. ``status`` is that of ``run_stop``; ``converged`` says that it is
     ``success`` and that the target was reached. ``died`` tells why the official compliance
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
     the first ``submission_*`` values, without that prefix. Copies of one run have the same
     ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
     are the different values of ``global_batch_size`` and ``config_filename``, as JSON.
-    ``instance_scale`` is the number of accelerators that it says it uses.
+    ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
+    convergence in epochs where ``convergence`` counts ``train_samples``, else None.
     """
 
     path: str
@@ -75,7 +75,7 @@ class Run:
     findings: tuple[Diagnostic, ...]
     verdicts: Verdicts
     minutes: float | None
-    official_minutes: float | None
+    official_span_ms: tuple[float, float] | None
     start_ms: float | None
     stop_ms: float | None
     status: str | None
@@ -87,8 +87,16 @@ class Run:
     trace: str | None
     batch_sizes: tuple[str, ...]
     config_files: tuple[str, ...]
-    summary: LogSummary
+    epochs: Convergence | None
     instance_scale: int | None = None
+
+    @property
+    def official_minutes(self) -> float | None:
+        """The minutes that the official summarizer reads from the log, whatever its verdict."""
+        if self.official_span_ms is None:
+            return None
+        start, stop = self.official_span_ms
+        return (stop - start) / 60 / 1000
 
     def text(self, name: str) -> str:
         """What the run says of itself under ``submission_<name>``; empty where that is no text."""
@@ -191,7 +199,7 @@ class _Reading:
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
         self._rules = RuleChecker(table, log.path, self._report)
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
-        self._summary = LogSummaryReader(log.train_samples, steps=identity.round == "3.1")
+        self._epochs = ConvergenceReader() if log.train_samples else None
         self._times = Clock()
         self._described: dict[str, Any] = {}
         self._scale = InstanceScale()
@@ -207,7 +215,8 @@ class _Reading:
         reader = LogReader(stream, self._log.path, self._report)
         for record in reader:
             self._convergence.see(reader.raw, record)
-            self._summary.see(reader.raw, record)
+            if self._epochs:
+                self._epochs.see(reader.raw, record)
             if record is not None:
                 self._records += 1
                 if isinstance(record.key, str):
@@ -275,7 +284,7 @@ class _Reading:
             findings=tuple(self._with_counts()),
             verdicts=verdicts_of(self._findings),
             minutes=self._times.minutes,
-            official_minutes=self._times.official_minutes,
+            official_span_ms=self._times.official_span_ms,
             start_ms=self._times.start_ms,
             stop_ms=self._times.stop_ms,
             status=self._times.status,
@@ -288,7 +297,7 @@ class _Reading:
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=tuple(self._named["config_filename"]),
             instance_scale=self._scale.result(),
-            summary=self._summary.result(),
+            epochs=self._epochs.result() if self._epochs else None,
         )
 
     def _report(self, finding: Diagnostic) -> None:

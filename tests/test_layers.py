@@ -30,7 +30,6 @@ LAYERS = [
         "trace",
         "clock",
         "convergence",
-        "logsummary",
         "rcp",
         "scoring",
         "submission",

@@ -230,3 +230,12 @@ def test_advice_never_fails() -> None:
     run = run_of(RESNET + b":::MLLOG{}\n")
     assert {f.basis for f in run.findings if f.code == "LOG108"} == {Basis.ADVICE}
     assert run.verdicts.official is PASS
+
+
+@pytest.mark.parametrize("train_samples", [False, True])
+def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
+    run = run_of(BERT, train_samples=train_samples)
+    counted = next(r["value"] for r in records(BERT) if r["key"] == "train_samples")
+    reached = [r for r in records(BERT) if r["key"] == "eval_accuracy"][-1]["metadata"]["epoch_num"]
+    assert run.convergence.to_converge == (counted if train_samples else reached)
+    assert (run.epochs and run.epochs.to_converge) == (reached if train_samples else None)

@@ -61,7 +61,7 @@ def summarized(case: SetCase, scaling_factor: float | None) -> Summarized:
 
 
 def _in_epochs(run: Run) -> Run:
-    return replace(run, convergence=run.summary.epochs) if run.summary.epochs else run
+    return replace(run, convergence=run.epochs) if run.epochs else run
 
 
 def _word(tested: rcp.RcpResult) -> str:
@@ -81,9 +81,9 @@ def _to_converge(case: SetCase, runs: tuple[Run, ...]) -> float | None:
 
 def _weak(case: SetCase) -> WeakScaling | None:
     counted = [run for run in case.runs if run.verdicts.official is Verdict.PASS]
-    spans = [run.summary.span_ms for run in counted if run.summary.span_ms]
+    spans = [run.official_span_ms for run in counted if run.official_span_ms]
     if not spans or case.rules is None or len(spans) < case.rules.runs.required:
         return None
-    scales = [run.summary.instance_scale for run in counted if run.summary.instance_scale]
+    scales = [run.instance_scale for run in counted if run.instance_scale]
     took = max(stop for _, stop in spans) - min(start for start, _ in spans)
     return WeakScaling(len(spans), next(iter(scales), None), took / 60 / 1000)
