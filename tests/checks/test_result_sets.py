@@ -259,3 +259,26 @@ def test_a_good_submission_has_only_its_code_unchecked(tmp_path: Path) -> None:
 def test_code_is_found(tmp_path: Path) -> None:
     code(write_submission(tmp_path / "Graphcore"), "resnet", "run.sh")
     assert checked(tmp_path / "Graphcore").findings == ()
+
+
+def test_overlapping_runs_are_noted(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Graphcore")
+    first, second = (records(log(root, index).read_bytes()) for index in (0, 1))
+    earlier = second[0]["time_ms"] - first[0]["time_ms"]
+    moved = [{**r, "time_ms": r["time_ms"] - earlier} for r in second]
+    lines = (b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in moved)
+    rewrite(root, 1, b"".join(lines))
+    report = checked(root)
+    assert ("SET113", "note") in {(f.code, f.severity.value) for f in report.findings}
+    assert report.verdict.rules.value == "pass"
+
+
+def test_a_configuration_file_that_is_not_there(tmp_path: Path) -> None:
+    root = tmp_path / "Graphcore"
+    write_system(root / "systems")
+    write_set(root / "results" / SYSTEM / "flux1", simulated("flux1", round_="6.1"))
+    (named,) = {r["value"] for r in records(simulated("flux1", round_="6.1")[0]) if r["key"] == "config_filename"}  # fmt: skip
+    code(root, "flux1", "other.sh")
+    assert "CODE102" in {f.code for f in checked(root, "6.1").findings}
+    (root / "benchmarks" / "flux1" / Path(named).name).write_text("x")
+    assert "CODE102" not in {f.code for f in checked(root, "6.1").findings}
