@@ -62,16 +62,10 @@ _decode = msgspec.json.Decoder(Record).decode
 _json_prefix = json.JSONDecoder().raw_decode
 
 
-def decode_record(raw: bytes) -> Record | Misfit:
-    """Read the text after a token, exactly as the official parser does.
-
-    Plain ASCII JSON takes the fast path; whatever it refuses, and every line with other bytes
-    (which the official parser reads as Latin-1), is decided by Python's own ``json``.
-    """
-    return _decode_fast(raw) or _decode_slowly(raw.decode("latin-1").rstrip())
-
-
 def _decode_fast(raw: bytes) -> Record | None:
+    """Plain ASCII JSON. Whatever this refuses, and every line with other bytes (which the official
+    parser reads as Latin-1), is decided by Python's own ``json``.
+    """
     if raw.isascii():
         try:
             record = _decode(raw)

@@ -13,7 +13,7 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 
 from mlperf_pkg import mllog
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.mllog import LogReader, Misfit, Record, decode_record, printable, shown
+from mlperf_pkg.mllog import LogReader, Record, printable, shown
 
 T = ":::MLLOG "
 
@@ -189,8 +189,9 @@ def compare(data: bytes) -> None:
     assert ours == [repr(each) for each in theirs]
 
 
-def test_decode_record_tells_what_is_wrong() -> None:
-    assert isinstance(decode_record(record()[9:].encode()), Record)
-    misfit = decode_record(b"{}")
-    assert isinstance(misfit, Misfit)
-    assert misfit.reason == "no time_ms and no key and no value and no metadata"
+def test_a_finding_tells_what_is_wrong() -> None:
+    (good, _, _) = read(record())
+    assert isinstance(good[0][1], Record)
+    ((_, missing),), (finding,), _ = read(T + "{}")
+    assert missing is None
+    assert finding.message.endswith(": no time_ms and no key and no value and no metadata")

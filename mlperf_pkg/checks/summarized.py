@@ -13,8 +13,8 @@ from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.convergence import rcp_test
 from mlperf_pkg.diagnostics import Verdict
 from mlperf_pkg.run import Run
+from mlperf_pkg.weak_scaling import weak_score
 
-WEAK = "weak"
 _FAILED = ((rcp.FOUND, "Fail"), (rcp.INTERPOLATED, "Interp. Fail"), (rcp.NO_POINTS, "No RCP"))
 
 
@@ -51,7 +51,7 @@ class Summarized:
 def summarized(case: SetCase, scaling_factor: float | None) -> Summarized:
     """Work it out; ``scaling_factor`` is None without a ``scaling.json``."""
     factor = 1.0 if scaling_factor is None else scaling_factor
-    if case.files.place.path.parent.name == WEAK:
+    if case.weak:
         return Summarized(factor, weak=_weak(case))
     runs = tuple(map(_in_epochs, case.runs))
     tested = rcp_test(replace(case, runs=runs)) if case.closed and not case.loose else None
@@ -81,9 +81,11 @@ def _to_converge(case: SetCase, runs: tuple[Run, ...]) -> float | None:
 
 def _weak(case: SetCase) -> WeakScaling | None:
     counted = [run for run in case.runs if run.verdicts.official is Verdict.PASS]
-    spans = [run.official_span_ms for run in counted if run.official_span_ms]
-    if not spans or case.rules is None or len(spans) < case.rules.runs.required:
+    spans = [(run.path, *run.official_span_ms) for run in counted if run.official_span_ms]
+    if not spans or case.rules is None:
+        return None
+    minutes = weak_score(spans, (), case.rules.runs.required).minutes
+    if minutes is None:
         return None
     scales = [run.instance_scale for run in counted if run.instance_scale]
-    took = max(stop for _, stop in spans) - min(start for start, _ in spans)
-    return WeakScaling(len(spans), next(iter(scales), None), took / 60 / 1000)
+    return WeakScaling(len(spans), next(iter(scales), None), minutes)

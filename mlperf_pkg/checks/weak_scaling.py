@@ -27,7 +27,7 @@ def instance_scale(case: SetCase) -> int | None:
 def weak_set_score(case: SetCase) -> Score:
     """From the first start to the last stop of the models that a weak set has trained."""
     trained = _trained(case)
-    spans = [(r.path, r.start_ms or 0.0, _stop_ms(r)) for r in trained]
+    spans = [(r.path, r.start_ms or 0.0, r.stop_ms or 0.0) for r in trained]
     failed = [(r.path, r.minutes is not None) for r in case.runs if r not in trained]
     return weak_score(spans, failed, case.rules.runs.required if case.rules else 1)
 
@@ -53,7 +53,3 @@ def _scales(case: SetCase) -> list[int]:
 
 def _trained(case: SetCase) -> list[Run]:
     return [run for run in case.runs if run.converged and run.minutes is not None]
-
-
-def _stop_ms(run: Run) -> float:
-    return (run.start_ms or 0.0) + (run.minutes or 0.0) * 60_000

@@ -9,14 +9,13 @@ from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.summarized import WEAK
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.submission import Submission, SystemFolder
+from mlperf_pkg.submission import SCALINGS, Submission, SystemFolder
 from mlperf_pkg.summary import specs
 from mlperf_pkg.summary.table import Cell, Table
 
-STRONG = "strong"
+STRONG, WEAK = SCALINGS
 STRONG_METRICS = (
     "time_to_train",
     "Energy",
