@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from io import BytesIO
@@ -20,6 +20,7 @@ from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
@@ -29,6 +30,7 @@ from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
 from mlperf_pkg.run import LogFile, Run, infer_round, read_run
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
+from mlperf_pkg.waivers import Waivers
 
 _File = TypeVar("_File", LogFile, PowerFile)
 _Read = TypeVar("_Read", Run, PowerLog)
@@ -38,11 +40,16 @@ PARALLEL_FROM_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes."""
+    """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
+
+    ``config`` is what ``mlperf-pkg.yaml`` (at ``origin``) says, for what is not set here.
+    """
 
     usage: str | None = None
     round: str | None = None
     jobs: int | None = None
+    config: Config = field(default_factory=Config)
+    origin: str = CONFIG_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +73,22 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
         UserError: an argument is no such path, cannot be read or holds no log; the rulebook has
             no such round.
     """
+    waivers = Waivers(options.config.waivers, options.origin)
+    waivers.check_codes()
     prefixes = labels(arguments)
     inputs = tuple(find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]
     with _executor([*logs, *power], options.jobs) as executor:
-        runs = list(_read_all(read_run, logs, executor))
+        runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor)]
         measured = {log.path: log for log in _read_all(read_power_log, power, executor)}
     by_path = {run.path: run for run in runs}
-    judged = [_judge(plan, by_path, measured) for plan in plans]
-    report = _report(judged, runs, [place for given in inputs for place in given.skipped])
+    judged = [_judge(plan, by_path, measured, waivers) for plan in plans]
+    skipped = [_not_followed(place) for given in inputs for place in given.skipped]
+    report = _report(judged, runs, waivers.on_findings(skipped))
+    stale = waivers.stale(report.findings)
+    report = replace(report, findings=_ordered([*report.findings, *stale]))
     return Checked(
         report=report,
         inputs=inputs,
@@ -124,9 +136,11 @@ def _plan_submission(submission: Submission, options: Options) -> _Plan:
 def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
     """Usage and round as given, else as the folders above say."""
     found = round_of_tree(part.name for part in (path.resolve(), *path.resolve().parents))
-    usage = options.usage or (found[0] if found else "training")
+    usage = options.usage or options.config.usage or (found[0] if found else "training")
     if options.round:
         return usage, options.round, "as given"
+    if options.config.round:
+        return usage, options.config.round, f"as {options.origin} says"
     if found:
         return usage, found[1], f"the tree's name says v{found[1]}"
     return usage, None, ""
@@ -188,42 +202,50 @@ class _Judged:
     findings: tuple[Diagnostic, ...]
 
 
-def _judge(plan: _Plan, runs: dict[str, Run], measured: dict[str, PowerLog]) -> _Judged:
+def _judge(
+    plan: _Plan, runs: dict[str, Run], measured: dict[str, PowerLog], waivers: Waivers
+) -> _Judged:
     own = [runs[log.path] for log in plan.logs]
     if plan.submission is None:
-        sets = tuple(map(check_set, _loose_sets(own)))
+        sets = tuple(waivers.on_set(check_set(case)) for case in _loose_sets(own))
         findings = [finding for each in sets for finding in each.findings]
         findings += [finding for run in own for finding in run.findings]
         return _Judged(plan, Verdicts.worst(run.verdicts for run in own), (), sets, tuple(findings))
-    return _judge_submission(plan, plan.submission, runs, measured)
+    return _judge_submission(plan, plan.submission, runs, measured, waivers)
 
 
 def _judge_submission(
-    plan: _Plan, submission: Submission, runs: dict[str, Run], measured: dict[str, PowerLog]
+    plan: _Plan,
+    submission: Submission,
+    runs: dict[str, Run],
+    measured: dict[str, PowerLog],
+    waivers: Waivers,
 ) -> _Judged:
     if plan.round is None:
-        alone = tuple(check_contents(submission))
+        alone = waivers.on_findings(check_contents(submission))
         return _Judged(plan, verdicts_of(alone), (), (), alone)
-    systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
+    systems = tuple(
+        waivers.on_system(_check_system(place, plan.usage, plan.round))
+        for place in submission.systems
+    )
     by_id, code = {system.id: system for system in systems}, submission.code
-    sets = tuple(
-        check_set(
-            SetCase(
-                files=files,
-                runs=tuple(runs[place.label] for place in files.logs),
-                round=load_round(plan.usage, plan.round),
-                rules=load_benchmark(plan.usage, plan.round, files.benchmark),
-                submitter=submission.name,
-                system=by_id.get(files.system or ""),
-                code=code,
-                measured=measured,
-            )
+    cases = (
+        SetCase(
+            files=files,
+            runs=tuple(runs[place.label] for place in files.logs),
+            round=load_round(plan.usage, plan.round),
+            rules=load_benchmark(plan.usage, plan.round, files.benchmark),
+            submitter=submission.name,
+            system=by_id.get(files.system or ""),
+            code=code,
+            measured=measured,
         )
         for files in submission.result_sets
     )
+    sets = tuple(waivers.on_set(check_set(case)) for case in cases)
     findings = [finding for system in systems for finding in system.findings]
-    findings += check_contents(submission)
-    findings += _of_tree(submission, plan.usage, load_round(plan.usage, plan.round))
+    of_tree = _of_tree(submission, plan.usage, load_round(plan.usage, plan.round))
+    findings += waivers.on_findings([*check_contents(submission), *of_tree])
     verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
     findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
     return _Judged(plan, verdict, systems, sets, tuple(findings))
@@ -263,10 +285,12 @@ def _loose_sets(runs: Iterable[Run]) -> list[SetCase]:
 # ---- folding ------------------------------------------------------------------------------
 
 
-def _report(judged: Sequence[_Judged], runs: Sequence[Run], skipped: Sequence[Place]) -> Report:
+def _report(
+    judged: Sequence[_Judged], runs: Sequence[Run], skipped: Iterable[Diagnostic]
+) -> Report:
     dropped = {path: why for each in judged for s in each.sets for path, why in s.dropped.items()}
     findings = [finding for each in judged for finding in each.findings]
-    findings += [_not_followed(place) for place in skipped]
+    findings += skipped
     usages = sorted({each.plan.usage for each in judged})
     named = {(run.round, run.round_reason) for run in runs}
     named |= {(each.plan.round, each.plan.reason) for each in judged if each.plan.round}
@@ -280,8 +304,12 @@ def _report(judged: Sequence[_Judged], runs: Sequence[Run], skipped: Sequence[Pl
         systems=tuple(system_row(system) for each in judged for system in each.systems),
         result_sets=tuple(s.row for each in judged for s in each.sets),
         runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
-        findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+        findings=_ordered(findings),
     )
+
+
+def _ordered(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(findings, key=lambda finding: finding.sort_key))
 
 
 def _reason(judged: Sequence[_Judged], runs: Sequence[Run], rounds: Sequence[str]) -> str:

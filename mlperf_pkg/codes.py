@@ -5,7 +5,7 @@ They stand in ``rules/findings.yaml``. A rule's own code is explained by ``ruleb
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -48,6 +48,23 @@ def known_code(code: str) -> str:
     wanted = code.upper()
     if wanted in known:
         return wanted
+    raise UserError(f"no finding has the code {code!r}: {_near(wanted, known)}")
+
+
+def known_prefix(prefix: str) -> str:
+    """The beginning of some codes as it is spelled, whatever its case.
+
+    Raises:
+        UserError: no code begins so; the nearest is named.
+    """
+    known = CODES.keys() | rulebook_codes()
+    wanted = prefix.upper()
+    if wanted and any(code.startswith(wanted) for code in known):
+        return wanted
+    families = {code.rstrip("0123456789") for code in known}
+    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, known | families)}")
+
+
+def _near(wanted: str, known: Set[str]) -> str:
     near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.7)
-    hint = f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"
-    raise UserError(f"no finding has the code {code!r}: {hint}")
+    return f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"

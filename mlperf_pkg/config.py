@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.resources import data_folder
 
@@ -32,6 +33,16 @@ class SystemConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class WaiverConfig:
+    """A waiver for the findings of a code in the files that a pattern names; on ``line``."""
+
+    code: str
+    path: str
+    waiver: Waiver
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field."""
 
@@ -41,35 +52,48 @@ class Config:
     systems: Mapping[str, SystemConfig] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
+    waivers: tuple[WaiverConfig, ...] = ()
 
 
 def read_config(workspace: Path) -> Config:
     """The configuration of a workspace; all defaults where it has none.
 
     Raises:
+        UserError: as ``read_config_file``.
+    """
+    path = workspace / CONFIG_NAME
+    return read_config_file(path) if path.exists() else Config()
+
+
+def read_config_file(path: Path) -> Config:
+    """The configuration in a file.
+
+    Raises:
         UserError: the file cannot be read, is no YAML or does not follow the schema. The message
             names every offending line.
     """
-    path = workspace / CONFIG_NAME
-    if not path.exists():
-        return Config()
     root = _compose(path)
     if root is None or root.value == "":  # nothing, or nothing but "---"
         return Config()
     _refuse_twice(path, root)
     contents = _plain(root)
-    if wrong := sorted(_complaints(root, contents)):
+    if wrong := sorted(set(_complaints(root, contents))):
         raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in wrong))
-    return _config(contents)
+    return _config(root, contents)
 
 
-def _config(contents: dict[str, Any]) -> Config:
+def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
     systems = {
         system: SystemConfig(**{name: tuple(texts) for name, texts in given.items()})
         for system, given in contents.pop("systems", {}).items()
     }
     leave_out = tuple(contents.pop("leave_out", ()))
-    return Config(systems=systems, leave_out=leave_out, **contents)
+    waivers = tuple(
+        WaiverConfig(each.pop("code"), each.pop("path"), Waiver(**each), line)
+        for number, each in enumerate(contents.pop("waivers", ()))
+        for line in [_line(root, ["waivers", number])]
+    )
+    return Config(systems=systems, leave_out=leave_out, waivers=waivers, **contents)
 
 
 # ---- YAML ---------------------------------------------------------------------------------
@@ -134,15 +158,18 @@ def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
 
 
 def _complaints(root: yaml.Node, contents: Any) -> Iterator[tuple[int, str]]:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - slow to import
 
     schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
-    for error in Draft202012Validator(schema).iter_errors(contents):
+    for error in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(contents):
         steps = list(error.absolute_path)
         if error.validator == "additionalProperties":
             known = list(error.schema["properties"])
             for name in sorted(error.instance.keys() - known):
                 yield _line(root, [*steps, name]), _unknown(name, known)
+        elif error.validator == "required":
+            lacking = [name for name in error.validator_value if name not in error.instance]
+            yield _line(root, steps), f"{_where(steps)} lacks {', '.join(lacking)}"
         else:
             yield _line(root, steps), _complaint(steps, error)
 
@@ -154,8 +181,11 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 def _complaint(steps: Sequence[str | int], error: ValidationError) -> str:
-    where = ".".join(map(str, steps)) or "the file"
-    return f"{where} is {error.instance!r}, needed {_needed(error)}"
+    return f"{_where(steps)} is {error.instance!r}, needed {_needed(error)}"
+
+
+def _where(steps: Sequence[str | int]) -> str:
+    return ".".join(map(str, steps)) or "the file"
 
 
 def _needed(error: ValidationError) -> str:

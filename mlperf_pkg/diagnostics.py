@@ -64,13 +64,24 @@ class Verdicts:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """Somebody's word that a finding may stand, until the end of a day (ISO 8601, UTC)."""
+
+    reason: str
+    approved_by: str
+    until: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One finding.
 
     ``path`` is relative to the argument that was checked, with ``/``; ``line`` is a true 1-based
     line of that file, or None where the finding is about the whole of it. ``found`` and
-    ``expected`` are JSON values; ``source`` names the document and section of the rule.
+    ``expected`` are JSON values; ``source`` names the document and section of the rule. A finding
+    with a ``waiver`` is told all the same, and fails nothing but the official verdict: the
+    official checker knows of no waivers.
     """
 
     code: str
@@ -83,6 +94,12 @@ class Diagnostic:
     expected: Any = None
     hint: str | None = None
     source: str | None = None
+    waiver: Waiver | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether somebody must act: an error that is not waived."""
+        return self.severity is Severity.ERROR and self.waiver is None
 
     @property
     def sort_key(self) -> tuple[str, int, str, str]:
@@ -91,7 +108,8 @@ class Diagnostic:
 
     def fails(self, basis: Basis) -> bool:
         """Whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
-        return self.severity is Severity.ERROR and self.basis in (Basis.BOTH, basis)
+        standing = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
+        return standing and self.basis in (Basis.BOTH, basis)
 
 
 def verdicts_of(findings: Iterable[Diagnostic]) -> Verdicts:

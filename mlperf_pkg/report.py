@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlperf_pkg.diagnostics import Diagnostic, Verdicts
@@ -101,7 +102,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a check has found; ``round`` is None where several rounds were checked."""
+    """Everything that a check has found; ``round`` is None where several rounds were checked.
+
+    ``hidden`` findings were left out of ``findings``, as a user asked; the verdicts know them.
+    """
 
     tool: dict[str, str]
     usage: str
@@ -112,6 +116,20 @@ class Report:
     result_sets: tuple[ResultSetRow, ...] = field(default=())
     runs: tuple[RunRow, ...] = field(default=())
     findings: tuple[Diagnostic, ...] = field(default=())
+    hidden: int = 0
+
+    def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
+        """The report with the findings whose codes begin with one of ``select`` (empty: all).
+
+        Those that begin with one of ``ignore`` are left out.
+        """
+        told = tuple(
+            finding
+            for finding in self.findings
+            if (not select or finding.code.startswith(tuple(select)))
+            and not finding.code.startswith(tuple(ignore))
+        )
+        return replace(self, findings=told, hidden=len(self.findings) - len(told))
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:

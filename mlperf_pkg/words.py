@@ -37,6 +37,11 @@ def outcome(run: RunRow) -> str:
     return status if run.dropped is None else f"{status}, {run.dropped}"
 
 
+def severity(finding: Diagnostic) -> str:
+    """``error``, ``waived error``, ``warning`` and so on."""
+    return f"waived {finding.severity}" if finding.waiver else finding.severity.value
+
+
 def location(finding: Diagnostic) -> str:
     """``path:line``, or the path alone."""
     return finding.path if finding.line is None else f"{finding.path}:{finding.line}"

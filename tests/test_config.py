@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, read_config
+from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, WaiverConfig, read_config
+from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
 
 EVERYTHING = """\
@@ -22,6 +23,12 @@ code:
   bert: code/bert
 leave_out:
   - bow-pod64/bert
+waivers:
+  - code: SET107
+    path: results/*/bert
+    reason: so it was agreed
+    approved_by: Jane Doe
+    until: 2026-12-31
 """
 
 
@@ -41,6 +48,14 @@ def test_everything(tmp_path: Path) -> None:
         },
         code={"bert": "code/bert"},
         leave_out=("bow-pod64/bert",),
+        waivers=(
+            WaiverConfig(
+                "SET107",
+                "results/*/bert",
+                Waiver("so it was agreed", "Jane Doe", "2026-12-31"),
+                line=14,
+            ),
+        ),
     )
 
 
@@ -72,7 +87,7 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter': did you mean 'submitter'?"),
         (
             "color: red",
-            "1: unknown key 'color': known are submitter, round, usage, systems, code, leave_out",
+            "1: unknown key 'color': known are submitter, round, usage, systems, code, leave_out, waivers",
         ),
         (
             "systems:\n  a:\n    logs: [x]\n    platform: y",
@@ -88,6 +103,14 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         (
             "leave_out:\n- a/b\n- a",
             "3: leave_out.1 is 'a', needed a text such as dgx-a100-640gb/bert",
+        ),
+        (
+            "waivers:\n- code: A1\n  path: x",
+            "2: waivers.0 lacks reason, approved_by, until",
+        ),
+        (
+            "waivers:\n- {code: A, path: x, reason: y, approved_by: z, until: 2026-02-30}",
+            "2: waivers.0.until is '2026-02-30', needed a text such as 2026-12-31",
         ),
         ("- a", "1: the file is ['a'], needed a mapping"),
         ("a: b: c", "1: mapping values are not allowed here"),

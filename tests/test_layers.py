@@ -42,6 +42,7 @@ LAYERS = [
     {"report"},
     {"checks"},
     {"codes"},
+    {"waivers"},
     {"checker"},
     {"tables", "words", "summary"},
     {"render", "simulate"},

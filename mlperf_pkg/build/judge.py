@@ -13,12 +13,14 @@ from mlperf_pkg.checker import tool
 from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdicts, verdicts_of
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdicts, Waiver, verdicts_of
 from mlperf_pkg.escape import visible
 from mlperf_pkg.report import Report, SystemRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.submission import Place, ResultSet
+from mlperf_pkg.waivers import Waivers
 
 # The codes of the findings that a flag of package_checker_params answers.
 BYPASSES = {"rcp-bypass": ("RCP101",), "seed-checker-bypass": ("SEED101", "SEED102", "SEED103")}
@@ -44,9 +46,13 @@ class JudgedSet:
         return failures((*self.result.findings, *self.result.run_findings))
 
 
-def judge(plan: Plan, round_: Round, bypasses: Collection[str] = ()) -> tuple[JudgedSet, ...]:
+def judge(
+    plan: Plan, workspace: Workspace, bypasses: Collection[str] = ()
+) -> tuple[JudgedSet, ...]:
     """Judge every set of a plan; of ``bypasses`` each set takes those whose test it fails."""
-    return tuple(_judge_set(planned, plan.submitter, round_, bypasses) for planned in plan.sets)
+    waivers = _waivers(workspace)
+    cases = [(planned, _case(planned, plan.submitter, workspace.round)) for planned in plan.sets]
+    return tuple(_judge_set(planned, case, waivers, bypasses) for planned, case in cases)
 
 
 def reasons(judged: Iterable[JudgedSet]) -> Iterator[str]:
@@ -60,9 +66,34 @@ def reasons(judged: Iterable[JudgedSet]) -> Iterator[str]:
             yield "\n".join([f"{each.planned.name} is not valid:", *_folded(wrong)])
 
 
+def waiver_notes(judged: Iterable[JudgedSet], workspace: Workspace) -> Iterator[str]:
+    """Every waiver that lets something stand, one line for each code, and every stale one."""
+    listed = list(judged)
+    systems = {each.planned.system.path: each.planned.system for each in listed}
+    findings = [finding for system in systems.values() for finding in system.findings]
+    for each in listed:
+        findings += [*each.result.findings, *each.result.run_findings]
+    alike: dict[tuple[str, Waiver], list[Diagnostic]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.sort_key):
+        if finding.waiver:
+            alike.setdefault((finding.code, finding.waiver), []).append(finding)
+    for (code, waiver), several in alike.items():
+        number = words.counted(len(several), "finding")
+        yield (
+            f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
+            f" {words.location(several[0])}: {waiver.reason}"
+        )
+    for finding in _waivers(workspace).stale(findings):
+        yield f"{words.location(finding)}: {finding.message}"
+
+
+def _waivers(workspace: Workspace) -> Waivers:
+    return Waivers(workspace.config.waivers, CONFIG_NAME)
+
+
 def failures(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings that fail a verdict."""
-    return [f for f in findings if f.fails(Basis.OFFICIAL) or f.fails(Basis.RULES)]
+    """The findings that fail a verdict, without those that are waived."""
+    return [f for f in findings if f.is_error and f.basis is not Basis.ADVICE]
 
 
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
@@ -97,14 +128,14 @@ def _system_row(system: SystemFile) -> SystemRow:
 
 
 def _judge_set(
-    planned: PlannedSet, submitter: str, round_: Round, bypasses: Collection[str]
+    planned: PlannedSet, case: SetCase, waivers: Waivers, bypasses: Collection[str]
 ) -> JudgedSet:
-    case = _case(planned, submitter, round_)
-    result = check_set(case)
+    result = waivers.on_set(check_set(case))
     failed = {finding.code for finding in failures(result.findings)}
     flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
     if flags:
-        result = check_set(replace(case, files=replace(case.files, flags=flags)))
+        case = replace(case, files=replace(case.files, flags=flags))
+        result = waivers.on_set(check_set(case))
     return JudgedSet(planned, flags, result)
 
 

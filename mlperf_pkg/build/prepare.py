@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlperf_pkg.build.contents import TreeFile, parameters, tree_files, unfit
-from mlperf_pkg.build.judge import JudgedSet, judge, reasons
+from mlperf_pkg.build.judge import JudgedSet, judge, reasons, waiver_notes
 from mlperf_pkg.build.plan import Plan, make_plan
 from mlperf_pkg.build.workspace import Folders, Workspace, read_workspace, refuse_overlap
 from mlperf_pkg.config import read_config
@@ -59,7 +59,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         raise UserError(f"{folders.workspace}: no such folder")
     workspace = read_workspace(folders, read_config(folders.workspace), order.round)
     plan = make_plan(workspace, order.division, order.leave_out)
-    judged = judge(plan, workspace.round, order.bypasses)
+    judged = judge(plan, workspace, order.bypasses)
     target = folders.output / plan.submitter
     files: tuple[TreeFile, ...] = ()
     if not plan.problems:
@@ -72,7 +72,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         judged=judged,
         files=files,
         target=target,
-        notes=(*plan.notes, *_bypass_notes(judged)),
+        notes=(*plan.notes, *_bypass_notes(judged), *waiver_notes(judged, workspace)),
         refusals=plan.problems + (() if order.keep_invalid else wrong),
         kept=wrong if order.keep_invalid else (),
         mendable=not plan.problems,

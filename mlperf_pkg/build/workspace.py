@@ -9,12 +9,13 @@ from pathlib import Path
 
 from mlperf_pkg.checker import Checked, Options, check
 from mlperf_pkg.checks.systems import SystemFile, check_system
-from mlperf_pkg.config import Config
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.run import Run
 from mlperf_pkg.submission import Input, Place, find_input
+from mlperf_pkg.waivers import Waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         UserError: there are no logs or no system descriptions, they cannot be read, or the
             rulebook has no such round.
     """
-    options = Options(config.usage, round_name or config.round)
+    options = Options(round=round_name, config=config)
     if folders.logs == folders.workspace:
         _require_logs(folders)
     checked = check([str(folders.logs)], options)
@@ -87,13 +88,16 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
     round_ = load_round(runs[0].usage, name)
     described = {folders.relative(path): path for path in _descriptions(folders.systems)}
     labels = {label: folders.relative(path) for label, path in places.items()}
+    waivers = Waivers(config.waivers, CONFIG_NAME)
     return Workspace(
         folders=folders,
         config=config,
         round=round_,
         round_reason=reason,
-        systems=tuple(_system(label, path, round_) for label, path in described.items()),
-        runs=tuple(_relabelled(run, labels[run.path]) for run in runs),
+        systems=tuple(
+            waivers.on_system(_system(label, path, round_)) for label, path in described.items()
+        ),
+        runs=tuple(waivers.on_run(_relabelled(run, labels[run.path])) for run in runs),
         sources=described | {labels[label]: path for label, path in places.items()},
         trees=tuple(tree.place.path for tree in checked.inputs[0].submissions),
         notes=tuple(_tree_notes(folders, checked.inputs[0])),

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.diagnostics import Severity
 from mlperf_pkg.render import FORMATS
 
 
 @click.command(name="check")
 @options.checked
+@options.chosen
 @options.written(FORMATS)
 def command(
     *,
     paths: tuple[str, ...],
-    round_: str | None,
-    usage: str | None,
-    jobs: int | None,
+    how: checker.Options,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     format_: str,
-    output: Path | None,
-    force: bool,
-    verbose: bool,
+    target: Output,
 ) -> int:
     """Check logs, result sets, submissions or whole rounds.
 
@@ -34,16 +30,16 @@ def command(
     are given: that of the official checker and that of the written rules.
 
     Exit status: 0 if no error was found, 1 if one was, 2 if it could not be
-    checked.
+    checked. Findings that mlperf-pkg.yaml waives are told, but are no errors.
 
     \b
     Examples:
       mlperf-pkg check logs/
       mlperf-pkg check training_results_v2.0/ACME
       mlperf-pkg check logs/ --round 2.0 --format json -o report.json
+      mlperf-pkg check submissions/ --ignore CODE,REPO102
     """
-    target = Output(output, force, verbose)
     target.refuse_early(paths)
-    report = checker.check(paths, checker.Options(usage, round_, jobs)).report
+    report = checker.check(paths, how).report.only(select, ignore)
     target.write(FORMATS[format_](report, target.view()))
-    return int(any(finding.severity is Severity.ERROR for finding in report.findings))
+    return int(any(finding.is_error for finding in report.findings))

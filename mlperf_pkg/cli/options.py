@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from mlperf_pkg.checker import Options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.config import CONFIG_NAME, read_config_file
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -15,10 +20,17 @@ DEFAULT_FOLDER = "logs"
 _ROUND = "The round, such as 2.0; without it the tree's name or the runs' own times tell."
 
 
-def checked(function: _Function) -> _Function:
-    """``paths``, ``round_``, ``usage`` and ``jobs``: what is checked, and how."""
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``paths`` and ``how`` (``checker.Options``): what is checked, and how."""
+
+    @wraps(function)
+    def with_options(
+        round_: str | None, usage: str | None, jobs: int | None, config: Path | None, **more: Any
+    ) -> Any:
+        return function(how=_how(round_, usage, jobs, config), **more)
+
     return _together(
-        function,
+        with_options,
         click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
@@ -29,13 +41,54 @@ def checked(function: _Function) -> _Function:
             metavar="N",
             help="Processes; by default one per core.",
         ),
+        click.option(
+            "--config",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help=f"Round, usage and waivers; by default {CONFIG_NAME} of this folder.",
+        ),
     )
 
 
-def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
-    """``format_``, ``output``, ``force`` and ``verbose``: what is written, and where."""
-    return lambda function: _together(
+def _how(round_: str | None, usage: str | None, jobs: int | None, config: Path | None) -> Options:
+    """What is checked never configures its own check: only this folder or the user does."""
+    file = config or Path(CONFIG_NAME)
+    if config is None and not file.exists():
+        return Options(usage, round_, jobs)
+    return Options(usage, round_, jobs, read_config_file(file), str(file))
+
+
+def chosen(function: _Function) -> _Function:
+    """``select`` and ``ignore``: prefixes of the codes that are told, and that are not."""
+    return _together(
         function,
+        _codes("--select", "Only findings whose code begins so; repeatable, or with commas."),
+        _codes("--ignore", "No findings whose code begins so. The verdicts stay what they are."),
+    )
+
+
+def _codes(name: str, text: str) -> Callable[[_Function], _Function]:
+    return click.option(
+        name,
+        multiple=True,
+        metavar="CODES",
+        callback=lambda *given: _prefixes(given[2]),
+        help=text,
+    )
+
+
+def _prefixes(given: Iterable[str]) -> tuple[str, ...]:
+    from mlperf_pkg.codes import known_prefix  # noqa: PLC0415 - reads every explanation
+
+    return tuple(known_prefix(part.strip()) for each in given for part in each.split(","))
+
+
+def written(
+    formats: Iterable[str],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``format_`` and ``target`` (``Output``): how the result is written, and where."""
+    return lambda function: _together(
+        _with_target(function),
         click.option(
             "--format",
             "format_",
@@ -53,6 +106,14 @@ def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
         click.option("--force", is_flag=True, help="Overwrite files that exist."),
         verbose_option,
     )
+
+
+def _with_target(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def with_target(output: Path | None, force: bool, verbose: bool, **more: Any) -> Any:
+        return function(target=Output(output, force, verbose), **more)
+
+    return with_target
 
 
 def verbose_option(function: _Function) -> _Function:

@@ -25,13 +25,9 @@ from mlperf_pkg.render.score import SCORE_FORMATS, scores
 def command(
     *,
     paths: tuple[str, ...],
-    round_: str | None,
-    usage: str | None,
-    jobs: int | None,
+    how: checker.Options,
     format_: str,
-    output: Path | None,
-    force: bool,
-    verbose: bool,
+    target: Output,
     tables: Path | None,
 ) -> int:
     """Show times to train and how scores come about.
@@ -53,12 +49,11 @@ def command(
       mlperf-pkg score submissions/ACME --format csv -o scores.csv
       mlperf-pkg score submissions/ACME --tables tables/
     """
-    target = Output(output, force, verbose)
     target.refuse_early(paths)
-    official = OfficialTables(tables, force) if tables else None
+    official = OfficialTables(tables, target.force) if tables else None
     if official:
         official.refuse_early(paths)
-    checked = checker.check(paths, checker.Options(usage, round_, jobs))
+    checked = checker.check(paths, how)
     if official:
         official.write(checked)
     given = scores(checked)

@@ -11,7 +11,7 @@ from mlperf_pkg.checker import system_row, tool
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.diagnostics import Severity, Verdicts
+from mlperf_pkg.diagnostics import Verdicts
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.report import Report
 from mlperf_pkg.rulebook.load import load_round, rounds
@@ -40,7 +40,7 @@ def command(files: tuple[str, ...], round_: str | None, verbose: bool) -> int:
     report = _report(systems, name, reason)
     target = Output(verbose=verbose)
     target.write(FORMATS["text"](report, target.view()))
-    return int(any(finding.severity is Severity.ERROR for finding in report.findings))
+    return int(any(finding.is_error for finding in report.findings))
 
 
 def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:

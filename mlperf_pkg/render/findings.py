@@ -32,6 +32,16 @@ class Folded:
         """The message with its basis and extent."""
         return " ".join(part for part in (self.first.message, self.basis, self.extent) if part)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be read below it: how to mend it, who waived it."""
+        hint, waiver = self.first.hint, self.first.waiver
+        listed = [f"hint: {hint}"] if hint and not waiver else []
+        if waiver:
+            until = f"until {waiver.until}"
+            listed.append(f"waived by {waiver.approved_by} {until}: {waiver.reason}")
+        return listed
+
 
 def shown(report: Report, view: View) -> list[Folded]:
     """The findings to show, by file: with ``verbose`` each of them, else folded without notes."""
@@ -42,7 +52,7 @@ def shown(report: Report, view: View) -> list[Folded]:
     sets = {row.path for row in report.result_sets}
     kinds: dict[tuple[str, ...], list[Diagnostic]] = {}
     for finding in report.findings:
-        if finding.severity is not Severity.NOTE:
+        if finding.severity is not Severity.NOTE or finding.waiver:
             whole = finding.path in sets
             kinds.setdefault(_kind(finding, whole), []).append(finding)
     return [
@@ -52,8 +62,8 @@ def shown(report: Report, view: View) -> list[Folded]:
 
 
 def counts(findings: Iterable[Diagnostic]) -> dict[Severity, int]:
-    """How many findings there are of each severity."""
-    found = Counter(finding.severity for finding in findings)
+    """How many findings there are of each severity, without those that are waived."""
+    found = Counter(finding.severity for finding in findings if not finding.waiver)
     return {severity: found[severity] for severity in Severity}
 
 
@@ -70,7 +80,8 @@ def name(path: str) -> str:
 def _kind(finding: Diagnostic, whole: bool) -> tuple[str, ...]:
     """Findings of one kind become one; those about the ``whole`` of a result set stay apart."""
     said = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
-    return (finding.path if whole else folder(finding.path), *said)
+    waiver = (str(finding.waiver),) if finding.waiver else ()
+    return (finding.path if whole else folder(finding.path), *said, *waiver)
 
 
 def _natural(finding: Diagnostic) -> tuple[list[tuple[int, str]], int]:

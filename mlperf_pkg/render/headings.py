@@ -43,9 +43,14 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
 
 
 def counts_in_words(report: Report) -> str:
-    """``2 errors, 1 warning, 0 notes``."""
+    """``2 errors, 1 warning, 0 notes``, and what was waived or left out."""
     found = counts(report.findings)
-    return ", ".join(words.counted(found[severity], severity.value) for severity in Severity)
+    told = [words.counted(found[severity], severity.value) for severity in Severity]
+    if waived := sum(finding.waiver is not None for finding in report.findings):
+        told.append(f"{waived} waived")
+    if report.hidden:
+        told.append(f"{words.counted(report.hidden, 'finding')} left out by --select or --ignore")
+    return ", ".join(told)
 
 
 def round_in_words(report: Report) -> str:

@@ -39,8 +39,9 @@ def _findings(report: Report, view: View) -> str:
 
 def _finding(folded: findings.Folded) -> str:
     finding = folded.first
-    hint = f"\n  <br>hint: {escaped(finding.hint)}" if finding.hint else ""
+    remarks = "".join(f"\n  <br>{escaped(remark)}" for remark in folded.remarks)
     return (
-        f"- {escaped(words.location(finding))}: **{finding.severity} {escaped(finding.code)}**:"
-        f" {escaped(folded.message)}{hint}"
+        f"- {escaped(words.location(finding))}:"
+        f" **{words.severity(finding)} {escaped(finding.code)}**:"
+        f" {escaped(folded.message)}{remarks}"
     )

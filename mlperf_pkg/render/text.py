@@ -124,11 +124,11 @@ def _finding(page: Page, folded: findings.Folded, view: View) -> None:
     finding = folded.first
     page.line(
         (f"{words.location(finding)}: ", PLAIN),
-        (finding.severity, STYLES[finding.severity]),
+        (words.severity(finding), STYLES[finding.severity] if not finding.waiver else PLAIN),
         (f" {finding.code}: {folded.message}", PLAIN),
     )
-    if finding.hint:
-        page.line((f"  hint: {finding.hint}", "dim"))
+    for remark in folded.remarks:
+        page.line((f"  {remark}", "dim"))
     if view.verbose and finding.source:
         page.line((f"  source: {finding.source}", "dim"))
 

@@ -22,6 +22,7 @@ from tests.build.workspaces import (
     numbered,
     resnet_workspace,
     with_failures,
+    with_one_seed,
 )
 
 RULESET = "2.0.0"
@@ -78,7 +79,7 @@ def test_one_run_that_did_not_converge(tmp_path: Path) -> None:
     [
         (TOO_LARGE, BYPASSES, {"results/bow-pod16/resnet": "rcp-bypass"}),
         (
-            (TOO_LARGE[0], *TOO_LARGE[:4]),
+            with_one_seed(TOO_LARGE),
             BYPASSES,
             {
                 "results/bow-pod16/resnet": "rcp-bypass",
@@ -86,7 +87,7 @@ def test_one_run_that_did_not_converge(tmp_path: Path) -> None:
             },
         ),
         (
-            (logs_of("bow-pod16")[0], *logs_of("bow-pod16")[:4]),
+            with_one_seed(logs_of("bow-pod16")),
             BYPASSES,
             {"results/bow-pod16/resnet": "seed-checker-bypass"},
         ),

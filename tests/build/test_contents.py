@@ -87,7 +87,7 @@ def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> No
     given = workspace([run(), run("logs/b.log", benchmark="bert")], [system("box")])
     judged: list[JudgedSet] = [
         replace(each, flags=frozenset(some))
-        for each, some in zip(judge(make_plan(given), given.round), flags, strict=True)
+        for each, some in zip(judge(make_plan(given), given), flags, strict=True)
     ]
     assert {f.path: bytes(f.content).decode() for f in parameters(judged)} == expected
 

@@ -13,12 +13,12 @@ from mlperf_pkg.build.plan import make_plan
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.diagnostics import Verdict
 from mlperf_pkg.run import LogFile, Run, read_run
-from tests.build.workspaces import logs_of, system, with_failures, workspace
+from tests.build.workspaces import logs_of, system, with_failures, with_one_seed, workspace
 
 GOOD = logs_of("bow-pod16")
-TWINS = (GOOD[0], *GOOD[:4])
+TWINS = with_one_seed(GOOD)
 TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
-TWINS_TOO_LARGE = (TOO_LARGE[0], *TOO_LARGE[:4])
+TWINS_TOO_LARGE = with_one_seed(TOO_LARGE)
 BOX = system("box")
 
 
@@ -33,7 +33,7 @@ def judged(
     logs: Sequence[bytes], bypasses: Sequence[str] = (), box: SystemFile = BOX
 ) -> tuple[JudgedSet, ...]:
     given = workspace(read(logs), [box])
-    return judge(make_plan(given), given.round, bypasses)
+    return judge(make_plan(given), given, bypasses)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_bypasses(
 
 
 def test_findings_of_a_kind_are_folded() -> None:
-    (said,) = reasons(judged([GOOD[0]] * 4))
+    (said,) = reasons(judged(TWINS[:4]))
     assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", said)).split("\n") == [
         "box/resnet is not valid:",
         "  logs/1.log:LINE: SEED102: seed N was logged by the same source line in logs/0.log"
@@ -107,7 +107,7 @@ def test_systems_are_judged_too() -> None:
 
 def test_report_is_of_the_tree() -> None:
     given = workspace(read(GOOD), [BOX])
-    made = report(judge(make_plan(given), given.round), given)
+    made = report(judge(make_plan(given), given), given)
     assert [each.path for each in made.systems] == ["systems/box.json"]
     (row,) = made.result_sets
     assert (row.path, row.submitter, row.runs_found) == ("results/box/resnet", "Graphcore", 5)

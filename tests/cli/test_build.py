@@ -158,7 +158,7 @@ def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
     ("round_", "config", "reason"),
     [
         (("--round", "v1.1"), "round: 2.0", "training 1.1, Graphcore (as given)"),
-        ((), "round: 1.1", "training 1.1, Graphcore (as given)"),
+        ((), "round: 1.1", "training 1.1, Graphcore (as mlperf-pkg.yaml says)"),
     ],
 )
 def test_round(tmp_path: Path, round_: tuple[str, ...], config: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,75 @@ def test_a_log_is_never_overwritten(folder: Path) -> None:
     result = call("check", folder / "result_0.txt", "--force", "-o", folder / "result_0.txt")
     assert result.exit_code == 2
     assert (folder / "result_0.txt").read_bytes() == simulated()[0]
+
+
+# ---- waivers, --select and --ignore -------------------------------------------------------
+
+WAIVER = """\
+waivers:
+  - {code: RUN119, path: result_1.txt, reason: a reason, approved_by: Jane, until: 9999-12-31}
+"""
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "json"])
+def test_a_waived_finding_is_told_in_every_report(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    spoil(folder)
+    Path("mlperf-pkg.yaml").write_text(WAIVER)
+    result = call("check", "--format", format_)
+    assert result.exit_code == 1
+    assert all(told in result.stdout for told in ("RUN119", "Jane", "a reason", "9999-12-31"))
+
+
+def test_a_waived_finding_is_no_error(folder: Path, tmp_path: Path) -> None:
+    spoil(folder)
+    codes = {"RUN119"}
+    for _ in range(2):
+        waivers = [
+            WAIVER.splitlines()[1].replace("RUN119", c).replace("result_1.txt", '"*"')
+            for c in codes
+        ]
+        (tmp_path / "waivers.yaml").write_text("\n".join(["waivers:", *waivers]))
+        result = call("check", folder, "--config", tmp_path / "waivers.yaml")
+        codes |= set(re.findall(r": error (\w+):", result.stdout))
+    assert result.exit_code == 0
+    assert "result_1.txt: waived error RUN119: submission_benchmark is not logged" in result.stdout
+    assert "  waived by Jane until 9999-12-31: a reason\n" in result.stdout
+    assert "rules:    pass" in result.stdout
+    assert re.search(r"0 errors, .*, [0-9]+ waived", result.stdout)
+
+
+def test_what_is_checked_does_not_waive_itself(folder: Path) -> None:
+    spoil(folder)
+    (folder / "mlperf-pkg.yaml").write_text(WAIVER)
+    assert "waived" not in call("check", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "told"),
+    [
+        (("--select", "RUN119"), 1, {"RUN119"}),
+        (("--select", "run11"), 1, {"RUN119"}),
+        (("--select", "LOG"), 0, set()),
+        (("--select", "RUN", "--ignore", "RUN11,RUN12"), 0, set()),
+        (("--ignore", "RUN", "--ignore", "SEED,SET,RN"), 0, set()),
+    ],
+)
+def test_select_and_ignore(
+    folder: Path, options: tuple[str, ...], status: int, told: set[str]
+) -> None:
+    spoil(folder)
+    result = call("check", folder, *options)
+    found = re.findall(r": error (\w+):", result.stdout)
+    assert all(any(code.startswith(prefix) for prefix in told) for code in found)
+    assert (result.exit_code, bool(found)) == (status, bool(told))
+    assert "left out by --select or --ignore" in result.stdout
+    assert "rules:    FAIL" in result.stdout
+
+
+def test_an_unknown_prefix_is_refused(folder: Path) -> None:
+    result = call("check", folder, "--select", "SEET")
+    assert result.exit_code == 2
+    assert "no code begins with 'SEET': did you mean" in result.stderr
