@@ -43,16 +43,37 @@ class WaiverConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """A list price in US dollars, of all nodes together; ``source`` says where it stands."""
+
+    usd: float
+    source: str
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
-    """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field."""
+    """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field.
+
+    ``code`` holds the folder of each implementation of a benchmark by its id; an empty id stands
+    for the folder's own name.
+    """
 
     submitter: str | None = None
     round: str | None = None
     usage: str | None = None
+    division: str | None = None
     systems: Mapping[str, SystemConfig] = field(default_factory=dict)
-    code: Mapping[str, str] = field(default_factory=dict)
+    code: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
     waivers: tuple[WaiverConfig, ...] = ()
+
+    @property
+    def code_folders(self) -> tuple[str, ...]:
+        """Every folder of code."""
+        return tuple(folder for each in self.code.values() for folder in each.values())
 
 
 def read_config(workspace: Path) -> Config:
@@ -87,13 +108,28 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
         system: SystemConfig(**{name: tuple(texts) for name, texts in given.items()})
         for system, given in contents.pop("systems", {}).items()
     }
+    code = {
+        benchmark: {"": given} if isinstance(given, str) else given
+        for benchmark, given in contents.pop("code", {}).items()
+    }
+    prices = {
+        system: Price(float(given.pop("price_usd")), **given)
+        for system, given in contents.pop("prices", {}).items()
+    }
     leave_out = tuple(contents.pop("leave_out", ()))
     waivers = tuple(
         WaiverConfig(each.pop("code"), each.pop("path"), Waiver(**each), line)
         for number, each in enumerate(contents.pop("waivers", ()))
         for line in [_line(root, ["waivers", number])]
     )
-    return Config(systems=systems, leave_out=leave_out, waivers=waivers, **contents)
+    return Config(
+        systems=systems,
+        code=code,
+        prices=prices,
+        leave_out=leave_out,
+        waivers=waivers,
+        **contents,
+    )
 
 
 # ---- YAML ---------------------------------------------------------------------------------
@@ -190,6 +226,8 @@ def _where(steps: Sequence[str | int]) -> str:
 
 def _needed(error: ValidationError) -> str:
     schema: Any = error.schema
+    if error.validator == "oneOf":
+        return str(schema["title"])
     if error.validator == "type":
         return _KINDS[schema["type"]]
     if error.validator == "enum":

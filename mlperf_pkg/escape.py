@@ -7,6 +7,7 @@ through ``visible`` once.
 from __future__ import annotations
 
 import re
+from html import escape
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _FORMULA = ("=", "+", "-", "@")
@@ -31,6 +32,11 @@ def _spelt(character: str) -> str:
 def markdown(text: str) -> str:
     """``text`` to be read literally within a line or a table cell of Markdown."""
     return _MARKUP.sub(r"\\\g<0>", visible(text))
+
+
+def html(text: str) -> str:
+    """``text`` to be read literally within an element or an attribute of HTML."""
+    return escape(visible(text), quote=True)
 
 
 def cell(text: str) -> str:

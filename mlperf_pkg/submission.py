@@ -56,7 +56,7 @@ class PowerFolder:
         """The measurements of the run ``log``, and whether each is of a switch."""
         result = log.partition(".")[0]
         for name in (self.results or {}).get(result) or ():
-            if name.endswith(".txt") and name.startswith(("node_", "sw_")):
+            if _is_power_log(name):
                 yield self.place.child(result).child(name), name.startswith("sw_")
 
 
@@ -310,10 +310,16 @@ class _Finder:
         return inside
 
 
+def _is_power_log(name: str) -> bool:
+    return name.endswith(".txt") and name.startswith(("node_", "sw_"))
+
+
 def _is_log(place: Place) -> bool:
     """Whether a file of a loose folder is a log: by name, or by what its head holds."""
     if _RESULT.fullmatch(place.name):
         return True
+    if place.path.parent.parent.name == "power" and _is_power_log(place.name):
+        return False
     if place.path.suffix.lower() not in _LOG_SUFFIXES:
         return False
     with place.path.open("rb") as stream:

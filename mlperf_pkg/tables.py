@@ -30,6 +30,34 @@ _TITLES = {  # column: whether it holds numbers
 }
 
 
+_HTML_NUMBER = ' class="n"'
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; font: 16px/1.4 system-ui, sans-serif; }}
+body {{ margin: 1rem; }}
+.wide {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; }}
+th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left; }}
+.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
+</style>
+<h1>{title}</h1>
+<div class="wide" tabindex="0" role="region" aria-label="Results">
+<table>
+<thead><tr>{head}</tr></thead>
+<tbody>
+{rows}</tbody>
+</table>
+</div>
+{remarks}</html>
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of one benchmark on one system, as ``ResultSetRow`` means its fields.
@@ -76,10 +104,37 @@ def results_json(report: Report) -> str:
     return json_text({"format": FORMAT, "results": results(report)})
 
 
-def results_markdown(report: Report) -> str:
-    """The results as one Markdown table; a line in words where there are none."""
-    rows = [_markdown_row(row, accelerators) for row, accelerators in _sorted_sets(report)]
-    return markdown_table(_TITLES, rows) if rows else "No result set.\n"
+def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
+    """The results as one Markdown table, remarks below; a line in words where there are none."""
+    rows = [_row_texts(row, accelerators) for row, accelerators in _sorted_sets(report)]
+    table = markdown_table(_TITLES, rows) if rows else "No result set.\n"
+    below = "".join(f"- {escape.markdown(remark)}\n" for remark in remarks)
+    return f"{table}\n{below}" if below else table
+
+
+def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
+    """The results as a page with one table; nothing on it is loaded or executed."""
+    rows = "".join(
+        f"<tr>{_html_cells('td', _row_texts(row, accelerators))}</tr>\n"
+        for row, accelerators in _sorted_sets(report)
+    )
+    below = "".join(f"<li>{escape.html(remark)}</li>\n" for remark in remarks)
+    return _PAGE.format(
+        policy="default-src 'none'; style-src 'unsafe-inline'",
+        title=escape.html(
+            f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
+        ),
+        head=_html_cells('th scope="col"', list(_TITLES)),
+        rows=rows,
+        remarks=f"<ul>\n{below}</ul>\n" if below else "",
+    )
+
+
+def _html_cells(tag: str, texts: Sequence[str]) -> str:
+    cells = zip(texts, _TITLES.values(), strict=True)
+    return "".join(
+        f"<{tag}{_HTML_NUMBER * numbers}>{escape.html(text)}</{tag[:2]}>" for text, numbers in cells
+    )
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -149,7 +204,7 @@ def _result(row: ResultSetRow, accelerators: int | None) -> Result:
     )
 
 
-def _markdown_row(row: ResultSetRow, accelerators: int | None) -> list[str]:
+def _row_texts(row: ResultSetRow, accelerators: int | None) -> list[str]:
     return [
         row.submitter or words.NOTHING,
         row.system or words.NOTHING,

@@ -46,7 +46,7 @@ def test_everything(tmp_path: Path) -> None:
             "bow-pod16": SystemConfig(("logs/pod16/*", "logs/x[12].log"), ("POD16",)),
             "bow-pod64": SystemConfig(),
         },
-        code={"bert": "code/bert"},
+        code={"bert": {"": "code/bert"}},
         leave_out=("bow-pod64/bert",),
         waivers=(
             WaiverConfig(
@@ -74,7 +74,7 @@ def test_no_file(tmp_path: Path) -> None:
         ("submitter: NO", Config(submitter="NO")),
         ("submitter: 1e3", Config(submitter="1e3")),
         ("round: 1.10", Config(round="1.10")),
-        ("code: {2024: 1.0}", Config(code={"2024": "1.0"})),
+        ("code: {2024: 1.0}", Config(code={"2024": {"": "1.0"}})),
     ],
 )
 def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
@@ -87,7 +87,7 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter': did you mean 'submitter'?"),
         (
             "color: red",
-            "1: unknown key 'color': known are submitter, round, usage, systems, code, leave_out, waivers",
+            "1: unknown key 'color': known are submitter, round, usage, division, systems, code, notes, prices, leave_out, waivers",
         ),
         (
             "systems:\n  a:\n    logs: [x]\n    platform: y",

@@ -109,5 +109,19 @@ def test_markdown() -> None:
     )
 
 
+def test_html() -> None:
+    page = tables.results_html(REPORT, ["a < b"])
+    assert '<th scope="col" class="n">Minutes</th>' in page
+    assert "<td>dgx</td><td>bert</td>" in page
+    assert "<li>a &lt; b</li>" in page
+
+
+def test_html_takes_nothing_for_markup() -> None:
+    name = "</td><script>alert('x')</script>\x1b[31m"
+    page = tables.results_html(report(result_sets=[result_set(system=name)]))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;\\x1b[31m" in page
+
+
 def test_markdown_without_results() -> None:
     assert tables.results_markdown(report()) == "No result set.\n"

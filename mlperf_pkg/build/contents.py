@@ -13,10 +13,12 @@ from mlperf_pkg.build.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
-from mlperf_pkg.tables import results_csv, results_json, results_markdown
+from mlperf_pkg.tables import results_csv, results_html, results_json, results_markdown
 
 PARAMETERS = "package_checker_params"
 _LARGEST_MIB = 50
+# What reviewed submissions really bring with each implementation.
+_EXPECTED = ("README.md", "run_and_time.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ def tree_files(
     files = [
         *_systems(plan, workspace),
         *_logs(plan, workspace),
+        *_beside(plan, workspace),
         *parameters(judged),
         *_code(plan, workspace),
         *_tables(judged, workspace),
@@ -71,11 +74,46 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
             yield TreeFile(target, workspace.sources[run.path], origin=run.path)
 
 
+def _beside(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+    """The power logs of each run, and the scaling factor of a set that was in a tree before."""
+    for planned in plan.sets:
+        sources = [workspace.sources[run.path] for run in planned.runs]
+        for source, target in zip(sources, planned.targets, strict=True):
+            name = source.name.partition(".")[0]
+            folder, number = source.parent / "power" / name, Path(target).stem
+            if folder.is_dir() and not folder.is_symlink():
+                yield from _below(folder, f"{planned.folder}/power/{number}", workspace)
+        (place, *others) = {source.parent for source in sources}
+        factor = place / "scaling.json"
+        if not others and _in_a_tree(factor, workspace) and factor.is_file():
+            origin = workspace.folders.relative(factor)
+            yield TreeFile(f"{planned.folder}/scaling.json", factor, origin)
+
+
+def _in_a_tree(path: Path, workspace: Workspace) -> bool:
+    return any(path.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
+
+
 def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[TreeFile]:
     made = report(judged, workspace)
+    about = remarks(judged, workspace)
     yield TreeFile("results.csv", results_csv(made).encode())
-    yield TreeFile("results.md", results_markdown(made).encode())
+    yield TreeFile("results.md", results_markdown(made, about).encode())
     yield TreeFile("results.json", results_json(made).encode())
+    yield TreeFile("results.html", results_html(made, about).encode())
+
+
+def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
+    """What the configuration tells readers of the tables: notes of result sets, prices."""
+    names = [each.planned.name for each in judged]
+    systems = dict.fromkeys(each.planned.system.id for each in judged)
+    config = workspace.config
+    told = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
+    for system, price in config.prices.items():
+        if system in systems:
+            date = f", {price.date}" if price.date else ""
+            told.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
+    return told
 
 
 # ---- bypasses -----------------------------------------------------------------------------
@@ -103,18 +141,38 @@ def parameters(judged: Iterable[JudgedSet]) -> Iterator[TreeFile]:
 
 
 def _code(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
-    for benchmark, name in workspace.config.code.items():
+    for benchmark, implementations in workspace.config.code.items():
         if benchmark not in plan.benchmarks:
             continue
-        folder = workspace.folders.workspace / name
-        target = f"benchmarks/{benchmark}/implementations/{folder.resolve().name}"
-        try:
-            below = list(_files_below(folder))
-        except OSError as error:
-            raise UserError(f"{CONFIG_NAME}: code of {benchmark}: {error}") from error
-        for path in below:
-            inner = path.relative_to(folder).as_posix()
-            yield TreeFile(f"{target}/{inner}", path, workspace.folders.relative(path))
+        for name, place in implementations.items():
+            folder = workspace.folders.workspace / place
+            try:
+                yield from _below(folder, _implementation(benchmark, name, folder), workspace)
+            except OSError as error:
+                raise UserError(f"{CONFIG_NAME}: code of {benchmark}: {error}") from error
+
+
+def _implementation(benchmark: str, name: str, folder: Path) -> str:
+    return f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
+
+
+def code_notes(files: Iterable[TreeFile]) -> Iterator[str]:
+    """Which implementations lack what reviewers look for first. Nothing is filled in."""
+    found: dict[str, set[str]] = {}
+    for file in files:
+        parts = file.path.split("/")
+        if parts[0] == "benchmarks":
+            found.setdefault("/".join(parts[:4]), set()).add("/".join(parts[4:]))
+    for implementation, names in sorted(found.items()):
+        if lacking := [name for name in _EXPECTED if name not in names]:
+            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers ask for them"
+
+
+def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[TreeFile]:
+    """Every file below a folder, in its place below ``target``."""
+    for path in list(_files_below(folder)):
+        inner = path.relative_to(folder).as_posix()
+        yield TreeFile(f"{target}/{inner}", path, workspace.folders.relative(path))
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

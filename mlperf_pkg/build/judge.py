@@ -41,9 +41,14 @@ class JudgedSet:
     result: SetResult
 
     @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """All that was found of the set and its runs."""
+        return (*self.result.findings, *self.result.run_findings)
+
+    @property
     def failures(self) -> list[Diagnostic]:
         """The findings that fail it, officially or by the rules."""
-        return failures((*self.result.findings, *self.result.run_findings))
+        return failures(self.findings)
 
 
 def judge(
@@ -71,8 +76,7 @@ def waiver_notes(judged: Iterable[JudgedSet], workspace: Workspace) -> Iterator[
     listed = list(judged)
     systems = {each.planned.system.path: each.planned.system for each in listed}
     findings = [finding for system in systems.values() for finding in system.findings]
-    for each in listed:
-        findings += [*each.result.findings, *each.result.run_findings]
+    findings += [finding for each in listed for finding in each.findings]
     alike: dict[tuple[str, Waiver], list[Diagnostic]] = {}
     for finding in sorted(findings, key=lambda finding: finding.sort_key):
         if finding.waiver:

@@ -50,7 +50,7 @@ class PlannedSet:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A submission to be built.
+    """A submission to be built, of one ``division`` or of all.
 
     ``problems`` say why it cannot be; ``notes`` what a user should know all the same.
     """
@@ -59,6 +59,7 @@ class Plan:
     sets: tuple[PlannedSet, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    division: str | None = None
 
     @property
     def systems(self) -> tuple[SystemFile, ...]:
@@ -74,11 +75,12 @@ class Plan:
 def make_plan(
     workspace: Workspace, division: str | None = None, leave_out: Collection[str] = ()
 ) -> Plan:
-    """Group the runs of a division, or of all, by system and benchmark.
+    """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
     Never raises: what stands in the way is among the plan's ``problems``.
     """
+    division = division or workspace.config.division
     apart = {*leave_out, *workspace.config.leave_out}
     named = [run for run in workspace.runs if _says_what_it_is(run)]
     wanted = [run for run in named if division in (None, run.division)]
@@ -107,7 +109,8 @@ def make_plan(
         *_other_submitter(submitters, sets),
         *_no_code(workspace, sets),
     ]
-    return Plan(submitters[0] if submitters else "", sets, tuple(problems), tuple(notes))
+    submitter = submitters[0] if submitters else ""
+    return Plan(submitter, sets, tuple(problems), tuple(notes), division)
 
 
 # ---- result sets --------------------------------------------------------------------------

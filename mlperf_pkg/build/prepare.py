@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlperf_pkg.build.contents import TreeFile, parameters, tree_files, unfit
+from mlperf_pkg.build.contents import TreeFile, code_notes, parameters, tree_files, unfit
 from mlperf_pkg.build.judge import JudgedSet, judge, reasons, waiver_notes
 from mlperf_pkg.build.plan import Plan, make_plan
 from mlperf_pkg.build.workspace import Folders, Workspace, read_workspace, refuse_overlap
@@ -72,7 +72,12 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         judged=judged,
         files=files,
         target=target,
-        notes=(*plan.notes, *_bypass_notes(judged), *waiver_notes(judged, workspace)),
+        notes=(
+            *plan.notes,
+            *code_notes(files),
+            *_bypass_notes(judged),
+            *waiver_notes(judged, workspace),
+        ),
         refusals=plan.problems + (() if order.keep_invalid else wrong),
         kept=wrong if order.keep_invalid else (),
         mendable=not plan.problems,

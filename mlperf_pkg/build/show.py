@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlperf_pkg import words
+from mlperf_pkg.build.contents import remarks
 from mlperf_pkg.build.judge import JudgedSet, report
 from mlperf_pkg.build.prepare import Prepared
 from mlperf_pkg.diagnostics import Verdict
@@ -53,8 +54,14 @@ def built_text(prepared: Prepared) -> str:
         words.counted(len(plan.sets), "result set"),
         words.counted(sum(len(planned.runs) for planned in plan.sets), "log"),
     )
-    lines = [f"built {target}: {', '.join(counts)}", f"tables {target}/results.csv, .md, .json", ""]
-    return _printable(lines) + results_markdown(report(prepared.judged, prepared.workspace))
+    lines = [
+        f"built {target}: {', '.join(counts)}",
+        f"tables {target}/results.html, .md, .csv, .json",
+        "",
+    ]
+    return _printable(lines) + results_markdown(
+        report(prepared.judged, prepared.workspace), remarks(prepared.judged, prepared.workspace)
+    )
 
 
 def _printable(lines: list[str]) -> str:

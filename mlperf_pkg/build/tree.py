@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg.build.contents import TreeFile
 from mlperf_pkg.build.manifest import MANIFEST, Entry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.folders import new_folder
 
 _CHUNK = 1 << 20
 
 
-def write_tree(target: Path, files: Sequence[TreeFile], *, force: bool) -> None:
+def write_tree(
+    target: Path,
+    files: Sequence[TreeFile],
+    accept: Callable[[Path], None] = lambda _: None,
+    *,
+    force: bool,
+) -> None:
     """Write the files and their manifest into a new folder, then give it the name ``target``.
 
     Nobody ever sees a part of the tree. Whatever goes wrong, an interruption included, leaves
     neither debris nor a change to what ``target`` was. Files are copied byte for byte, without
-    links; of their modes only that of being executable is kept.
+    links; of their modes only that of being executable is kept. ``accept`` sees the whole tree
+    before it has its name, and may raise.
 
     Raises:
         UserError: ``target`` exists and may not be replaced, or the tree cannot be written.
     """
     refuse_to_replace(target, force=force)
     try:
-        with _new_folder(target) as folder:
+        with new_folder(target, lambda there: force and is_ours(there)) as folder:
             entries = [_write(folder, file) for file in files]
             _write(folder, TreeFile(MANIFEST, manifest_text(entries).encode()))
-            _sync_folders(folder)
-            _put_in_place(folder, target)
+            accept(folder)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error}") from error
 
@@ -54,25 +58,6 @@ def refuse_to_replace(target: Path, *, force: bool) -> None:
         )
     if not force:
         raise UserError(f"{target}: exists already; --force replaces it")
-
-
-@contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside ``target`` that is gone at the end, unless renamed."""
-    made = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
-    folder = _beside(target, "new")
-    try:
-        folder.mkdir(parents=True)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for path in made:
-            with suppress(OSError):  # not empty: the tree is there
-                path.rmdir()
-
-
-def _beside(target: Path, what: str) -> Path:
-    return target.parent / f".{target.name}.{secrets.token_hex(8)}.{what}"
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -106,36 +91,3 @@ def _make_executable(stream: BinaryIO) -> None:
     """For all who may read it."""
     mode = os.fstat(stream.fileno()).st_mode
     os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)
-
-
-# ---- folders ------------------------------------------------------------------------------
-
-
-def _sync_folders(folder: Path) -> None:
-    for path, _, _ in os.walk(folder):
-        _sync(Path(path))
-
-
-def _sync(folder: Path) -> None:
-    """As far as the file system can: not all of them know how to sync a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _put_in_place(folder: Path, target: Path) -> None:
-    """Rename; a tree that was there before is put aside first and removed last."""
-    old = _beside(target, "old")
-    try:
-        if target.exists():
-            target.rename(old)
-        folder.rename(target)
-    finally:
-        if not folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif old.exists() and not target.exists():
-            old.rename(target)
-    _sync(target.parent)

@@ -157,7 +157,7 @@ def _places(folders: Folders, config: Config, given: Input) -> dict[str, Path]:
 
 
 def _code_folders(folders: Folders, config: Config) -> list[Path]:
-    return [folders.workspace / name for name in config.code.values()]
+    return [folders.workspace / name for name in config.code_folders]
 
 
 def _of_one_round(

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.build import show
+from mlperf_pkg.build.accept import accepts
+from mlperf_pkg.build.explain import explained
 from mlperf_pkg.build.judge import BYPASSES
 from mlperf_pkg.build.prepare import Order, Prepared, prepare
 from mlperf_pkg.build.tree import write_tree
@@ -16,6 +18,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.escape import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.template import config_text
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _MEND = (
@@ -39,6 +42,7 @@ _MEND = (
 @click.option("--seed-checker-bypass", is_flag=True, help="The same for the seed test.")
 @click.option("--force", is_flag=True, help="Replace a tree that this command has built.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
+@click.option("--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml, write nothing.")
 def command(
     *,
     workspace: Path,
@@ -51,6 +55,7 @@ def command(
     keep_invalid: bool,
     force: bool,
     dry_run: bool,
+    explain: bool,
     **bypasses: bool,
 ) -> int:
     """Build a submission from raw logs and system descriptions.
@@ -68,6 +73,7 @@ def command(
     Examples:
       mlperf-pkg build --division closed
       mlperf-pkg build --dry-run
+      mlperf-pkg build --explain > mlperf-pkg.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
@@ -76,13 +82,19 @@ def command(
         Folders.of(workspace, logs, systems, output),
         Order(division, round_, leave_out, asked, keep_invalid),
     )
-    Output().write(show.plan_text(prepared, logs=dry_run))
+    plan = prepared.plan
+    Output().write(
+        config_text(explained(prepared.workspace, plan))
+        if explain
+        else show.plan_text(prepared, logs=dry_run)
+    )
     _say("note", prepared.notes)
     if prepared.refusals:
         return _refuse(prepared)
     _say("kept although not valid", prepared.kept)
-    if not dry_run:
-        write_tree(prepared.target, prepared.files, force=force)
+    if not dry_run and not explain:
+        accept = () if keep_invalid else (accepts(prepared),)
+        write_tree(prepared.target, prepared.files, *accept, force=force)
         Output().write(show.built_text(prepared))
     return 0
 

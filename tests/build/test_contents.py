@@ -15,7 +15,16 @@ from mlperf_pkg.build.prepare import Order, Prepared, prepare
 from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
-from tests.build.workspaces import closed_workspace, lay, run, system, workspace
+from tests.build.workspaces import (
+    POD16,
+    RESNET,
+    closed_workspace,
+    lay,
+    numbered,
+    run,
+    system,
+    workspace,
+)
 
 RCP, SEEDS = "rcp-bypass", "seed-checker-bypass"
 
@@ -37,6 +46,7 @@ def test_paths_and_origins(tmp_path: Path) -> None:
     assert files["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
     assert {path for path, origin in files.items() if origin is None} == {
         "results.csv",
+        "results.html",
         "results.json",
         "results.md",
     }
@@ -49,6 +59,53 @@ def test_tables(tmp_path: Path) -> None:
         ("bow-pod16", "bert"),
         ("bow-pod16", "resnet"),
     ]
+
+
+def test_remarks(tmp_path: Path) -> None:
+    config = """
+notes: {bow-pod16/bert: a <note>, bow-pod16/dlrm: of no result}
+prices:
+  bow-pod16: {price_usd: 149000, source: the vendor, date: 2021-06-30}
+  other: {price_usd: 1, source: nobody}
+"""
+    made = {f.path: f.content for f in prepared(closed_workspace(tmp_path), config).files}
+    assert bytes(made["results.md"]).decode().splitlines()[-2:] == [
+        r"- bow-pod16/bert: a \<note\>",
+        r"- list price of bow-pod16: \$149,000 (the vendor, 2021-06-30)",
+    ]
+    assert b"<li>bow-pod16/bert: a &lt;note&gt;</li>" in bytes(made["results.html"])
+
+
+# ---- beside the logs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["logs", "logs/tree/results/bow-pod16/resnet"])
+def test_power_logs_follow_their_runs(tmp_path: Path, folder: str) -> None:
+    """As folders named like the logs, in ``power/`` beside them."""
+    last = len(RESNET) - 1
+    logs = {f"{folder}/result_{last - number}.txt": log for number, log in enumerate(RESNET)}
+    power = {
+        f"{folder}/power/result_{number}/node_0.txt": b":::MLLOG of %d" % number
+        for number in range(len(RESNET))
+    }
+    lay(tmp_path, POD16, logs, power)
+    made = {file.path: file.origin for file in prepared(tmp_path).files}
+    assert {path: origin for path, origin in made.items() if "/power/" in path} == {
+        f"results/bow-pod16/resnet/power/result_{number}/node_0.txt": (
+            f"{folder}/power/result_{last - number}/node_0.txt"
+        )
+        for number in range(len(RESNET))
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "taken"), [("logs", False), ("logs/tree/results/bow-pod16/resnet", True)]
+)
+def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken: bool) -> None:
+    lay(tmp_path, POD16, numbered(RESNET, f"{folder}/result_{{}}.txt"))
+    lay(tmp_path, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
+    files = [file.path for file in prepared(tmp_path).files]
+    assert ("results/bow-pod16/resnet/scaling.json" in files) is taken
 
 
 # ---- bypasses -----------------------------------------------------------------------------
@@ -112,6 +169,21 @@ def test_code_without_links_and_hidden_files(tmp_path: Path) -> None:
         "benchmarks/bert/implementations/bert/lib/a.py": "src/bert/lib/a.py",
         "benchmarks/bert/implementations/bert/run.sh": "src/bert/run.sh",
     }
+
+
+def test_several_implementations(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"a/README.md": b"", "a/run_and_time.sh": b"", "b/x.py": b""})
+    config = "code: {bert: {popart: a, torch: b}, resnet: b}"
+    assert code_of(tmp_path, config) == {
+        "benchmarks/bert/implementations/popart/README.md": "a/README.md",
+        "benchmarks/bert/implementations/popart/run_and_time.sh": "a/run_and_time.sh",
+        "benchmarks/bert/implementations/torch/x.py": "b/x.py",
+        "benchmarks/resnet/implementations/b/x.py": "b/x.py",
+    }
+    assert [note for note in prepared(tmp_path, config).notes if "reviewers" in note] == [
+        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers ask for them"
+        for folder in ("bert/implementations/torch", "resnet/implementations/b")
+    ]
 
 
 def test_no_code_no_folder(tmp_path: Path) -> None:

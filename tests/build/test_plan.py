@@ -18,7 +18,7 @@ BOX = system("box")
 BOX_OPEN = system("box-open", "open")
 HERE = run("logs/box/a.log")
 OPEN = run("logs/box-open/b.log", division="open")
-CODE = Config(code={"resnet": "code", "bert": "code"})
+CODE = Config(code={"resnet": {"": "code"}, "bert": {"": "code"}})
 
 
 def planned(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg import folders
 from mlperf_pkg.build.contents import TreeFile
 from mlperf_pkg.build.manifest import FORMAT, MANIFEST
 from mlperf_pkg.build.tree import write_tree
@@ -160,14 +161,14 @@ CALLS = [
     (os, "fsync", 0),
     (os, "fsync", 2),
     (os, "open", 0),
-    (Path, "rename", 0),
+    (folders, "_put_in_place", 0),
 ]
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize(
     ("owner", "name", "call", "old"),
-    [(*call, old) for call in CALLS for old in (True, False)] + [(Path, "rename", 1, True)],
+    [(*call, old) for call in CALLS for old in (True, False)],
 )
 def test_failure_leaves_everything_as_it_was(
     tmp_path: Path,

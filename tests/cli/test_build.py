@@ -58,6 +58,7 @@ def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
         [
             MANIFEST,
             "results.csv",
+            "results.html",
             "results.json",
             "results.md",
             *RESULTS,
@@ -76,7 +77,7 @@ def test_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         r"  bow-pod16/resnet  closed +5/5 runs +19\.\d{3} minutes, by submission_platform", of_set
     )
     assert built == "built submissions/Graphcore: 1 system, 1 result set, 5 logs"
-    assert tables == "tables submissions/Graphcore/results.csv, .md, .json"
+    assert tables == "tables submissions/Graphcore/results.html, .md, .csv, .json"
     assert empty == ""
     assert "\n".join([*table, ""]) == Path("submissions/Graphcore/results.md").read_text("utf-8")
     assert result.stderr.startswith("note: no code of resnet")
@@ -236,3 +237,28 @@ def test_names_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     result = call("build", root, "--dry-run")
     assert result.exit_code == 1
     assert "\x1b" not in result.output
+
+
+# ---- the plan as a configuration, and the last check --------------------------------------
+
+
+def test_explain(tmp_path: Path) -> None:
+    root = closed_workspace(tmp_path)
+    before = bytes_below(root)
+    result = call("build", root, "--explain")
+    assert result.exit_code == 0
+    assert "\nsubmitter: Graphcore\n" in result.stdout
+    assert "\n    - logs/*\n" in result.stdout
+    assert bytes_below(root) == before
+
+
+def test_what_only_the_whole_tree_shows_is_refused(tmp_path: Path) -> None:
+    """A measurement of power for one run of five."""
+    root = resnet_workspace(tmp_path)
+    lay(root, {"logs/power/0/node_0.txt": b":::MLLOG {}"})
+    before = bytes_below(root)
+    result = call("build", root)
+    assert result.exit_code == 2
+    assert "the tree would not be valid:\n  results/bow-pod16/resnet" in result.stderr
+    assert bytes_below(root) == before
+    assert call("build", root, "--keep-invalid").exit_code == 0
