@@ -34,7 +34,7 @@ class _Kept(logging.Handler):
         self.records.append(record)
 
 
-def _heard(folder: Path, ruleset: str) -> list[logging.LogRecord]:
+def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
     root, kept = logging.getLogger(), _Kept()
     level = root.level
     root.addHandler(kept)
@@ -42,7 +42,7 @@ def _heard(folder: Path, ruleset: str) -> list[logging.LogRecord]:
     mlp_compliance.enqueued_configs.clear()
     try:
         package_checker.check_training_package(
-            str(folder), "training", ruleset, True, False, False, False, False, "log"
+            str(folder), usage, ruleset, True, False, False, False, False, "log"
         )
     finally:
         root.removeHandler(kept)
@@ -56,10 +56,12 @@ def _copy(tree: Path) -> Iterator[Path]:
         yield Path(shutil.copytree(tree, Path(scratch) / tree.name))
 
 
-def package_checked(tree: Path, ruleset: str) -> tuple[bool, dict[str, Counter[str]]]:
+def package_checked(
+    tree: Path, ruleset: str, usage: str = "training"
+) -> tuple[bool, dict[str, Counter[str]]]:
     """Whether the package checker is content, and the errors of each folder, without paths."""
     with _copy(tree) as copy:
-        return _digest(_heard(copy, ruleset), copy)
+        return _digest(_heard(copy, ruleset, usage), copy)
 
 
 def _digest(
@@ -90,15 +92,15 @@ def repository_errors(tree: Path) -> bool:
     )
 
 
-def summary(tree: Path, ruleset: str) -> dict[tuple[str, str], float]:
+def summary(tree: Path, ruleset: str, usage: str = "training") -> dict[tuple[str, str], float]:
     """The official scores in minutes, by system and benchmark."""
     mlp_compliance.enqueued_configs.clear()
     with _copy(tree) as copy:
-        table, *_ = result_summarizer.summarize_results(str(copy), "training", ruleset)
+        table, *_ = result_summarizer.summarize_results(str(copy), usage, ruleset)
     scores = {}
     for row in table.to_dict("records"):
         system = Path(row["details_url"]).stem
-        for benchmark in get_allowed_benchmarks("training", ruleset):
+        for benchmark in get_allowed_benchmarks(usage, ruleset):
             if row[benchmark] is not None and row[benchmark] == row[benchmark]:  # not NaN
                 scores[system, benchmark] = row[benchmark]
     return scores
