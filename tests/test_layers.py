@@ -39,7 +39,7 @@ LAYERS = [
     },
     {"rulebook"},
     {"rulecheck", "joining", "run"},
-    {"report"},
+    {"report", "selection"},
     {"checks"},
     {"codes"},
     {"checker"},

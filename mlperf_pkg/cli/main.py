@@ -10,6 +10,7 @@ from mlperf_pkg.cli.group import Program
 COMMANDS = {
     "check": "mlperf_pkg.cli.check",
     "score": "mlperf_pkg.cli.score",
+    "select": "mlperf_pkg.cli.select",
     "build": "mlperf_pkg.cli.build",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
