@@ -11,6 +11,7 @@ COMMANDS = {
     "check": "mlperf_pkg.cli.check",
     "score": "mlperf_pkg.cli.score",
     "select": "mlperf_pkg.cli.select",
+    "diff": "mlperf_pkg.cli.diff",
     "build": "mlperf_pkg.cli.build",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",

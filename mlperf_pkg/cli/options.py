@@ -16,10 +16,18 @@ _ROUND = "The round, such as 2.0; without it the tree's name or the runs' own ti
 
 
 def checked(function: _Function) -> _Function:
-    """``paths``, ``round_``, ``usage`` and ``jobs``: what is checked, and how."""
+    """``paths``, and how they are ``judged``: what is checked."""
     return _together(
         function,
         click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
+        judged,
+    )
+
+
+def judged(function: _Function) -> _Function:
+    """``round_``, ``usage`` and ``jobs``: how it is checked."""
+    return _together(
+        function,
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
         click.option(
