@@ -18,6 +18,7 @@ from mlperf_pkg.comparison import (
     SystemChange,
 )
 from mlperf_pkg.escape import markdown as escaped
+from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.page import PLAIN, Column, Group, Page
 from mlperf_pkg.render.view import View
 
@@ -256,16 +257,9 @@ def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
 def markdown(found: Comparison, view: View) -> str:
     """For a comment in a review: a section per system and result set that changed."""
     gone = "\n".join(f"- {escaped(line)}" for line in _gone_and_new(found))
-    sections = [_section(group) for group in _groups(found, view)]
+    sections = [section(_TITLES, group) for group in _groups(found, view)]
     parts = ("## MLPerf changes", gone, *sections, escaped(_summary(found)))
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _section(group: Group) -> str:
-    rows = [[cell for cell, _ in row] for row in group.rows]
-    table = tables.markdown_table(_TITLES, rows) if rows else ""
-    remarks = "".join(f"\n- {escaped(remark)}" for remark in group.remarks)
-    return f"### {escaped(group.title)}\n\n{table}{remarks}".rstrip()
 
 
 DIFF_FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {

@@ -12,6 +12,7 @@ from mlperf_pkg import tables, words
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.escape import markdown as escaped
 from mlperf_pkg.render import findings, headings
+from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.page import HEADING, PLAIN, Column, Group, Page, Span
 from mlperf_pkg.render.score import scores
 from mlperf_pkg.render.view import View
@@ -88,20 +89,27 @@ class SelectedSet:
 
 @dataclass(frozen=True, slots=True)
 class Selections:
-    """All result sets of a report, each with its selection."""
+    """All result sets of a report, each with its selection.
+
+    ``left_out`` are the logs of no set, as they name no benchmark: a run that failed early is in
+    no window, though by the rules it counts.
+    """
 
     report: Report
     sets: tuple[SelectedSet, ...]
+    left_out: tuple[str, ...]
 
 
 def selections(checked: Checked) -> Selections:
     """The selection of each result set of a check."""
     by_path = {run.path: run for run in checked.runs}
-    sets = (
+    sets = tuple(
         _selected(each.row, tuple(by_path[run.path] for run in each.runs))
         for each in scores(checked).sets
     )
-    return Selections(checked.report, tuple(sets))
+    considered = {run.path for each in sets for run in each.runs}
+    left_out = tuple(path for path in by_path if path not in considered)
+    return Selections(checked.report, sets, left_out)
 
 
 def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
@@ -118,8 +126,16 @@ def text(given: Selections, view: View) -> str:
         page.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
     else:
         page.line(("no result set: no log names its benchmark", PLAIN))
-    page.paragraph((headings.round_in_words(given.report), PLAIN))
+    for line in _ending(given):
+        page.paragraph((line, PLAIN))
     return page.text()
+
+
+def _ending(given: Selections) -> Iterator[str]:
+    if given.left_out:
+        number = words.counted(len(given.left_out), "log")
+        yield f"{number} in no window, for want of a benchmark's name: {', '.join(given.left_out)}"
+    yield headings.round_in_words(given.report)
 
 
 def _group(each: SelectedSet, report: Report) -> Group:
@@ -177,7 +193,8 @@ def json(given: Selections, _: View) -> str:
     report: dict[str, Any] = as_json(given.report)
     head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
     sets = [_as_json(each) for each in given.sets]
-    return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
+    left_out = {"left_out": given.left_out}
+    return tables.json_text({"format": FORMAT, **head, "result_sets": sets, **left_out})
 
 
 def _as_json(each: SelectedSet) -> dict[str, Any]:
@@ -225,16 +242,9 @@ def _csv_rows(each: SelectedSet) -> Iterator[list[Any]]:
 
 def markdown(given: Selections, _: View) -> str:
     """For the summary of a CI job: a section per result set."""
-    sections = [_section(each, given.report) for each in given.sets]
-    ending = escaped(headings.round_in_words(given.report))
-    return "\n\n".join(["## MLPerf selection of runs", *sections, ending]) + "\n"
-
-
-def _section(each: SelectedSet, report: Report) -> str:
-    group = _group(each, report)
-    rows = [[cell for cell, _ in row] for row in group.rows]
-    remarks = "".join(f"\n- {escaped(remark)}" for remark in group.remarks)
-    return f"### {escaped(group.title)}\n\n{tables.markdown_table(_TITLES, rows)}{remarks}".rstrip()
+    sections = [section(_TITLES, _group(each, given.report)) for each in given.sets]
+    ending = map(escaped, _ending(given))
+    return "\n\n".join(["## MLPerf selection of runs", *sections, *ending]) + "\n"
 
 
 SELECT_FORMATS: Mapping[str, Callable[[Selections, View], str]] = {

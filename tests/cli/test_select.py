@@ -77,6 +77,14 @@ def test_one_invalid_set_of_two(tmp_path: Path) -> None:
     assert call("select", tmp_path).exit_code == 1
 
 
+@pytest.mark.parametrize("format_", ["text", "markdown", "json"])
+def test_a_run_that_cannot_be_placed_is_told(tmp_path: Path, format_: str) -> None:
+    logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
+    result = call("select", write_set(tmp_path, logs), "--format", format_)
+    assert result.exit_code == 0
+    assert result.stdout.count("result_7.txt") == 1
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
