@@ -105,7 +105,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class SystemChange:
-    """A description before and after; without ``fields`` it is only written differently."""
+    """A description before and after; without ``fields`` only its name or layout changed."""
 
     old: System
     new: System
@@ -228,7 +228,7 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Chang
 
 
 def _system_change(old: System, new: System) -> SystemChange | None:
-    if old.digest == new.digest:
+    if (old.place, old.digest) == (new.place, new.digest):
         return None
     return SystemChange(old, new, tuple(_differing(old.fields, new.fields)))
 
@@ -247,7 +247,7 @@ def _set_change(old: Set, new: Set) -> SetChange:
 def _results(row: ResultSetRow) -> dict[str, Any]:
     return {
         "system": row.system,
-        "benchmark": row.benchmark,
+        "scaling": row.scaling,
         "division": row.division,
         "round": row.round,
         "runs": row.runs_found,

@@ -86,9 +86,10 @@ def _group(title: str, rows: Iterable[Sequence[str]], remarks: Sequence[str]) ->
 
 
 def _system_group(system: SystemChange) -> Group:
-    same = [] if system.fields else ["the same fields, written differently"]
+    renamed = system.old.digest == system.new.digest
+    same = "renamed, the same to the byte" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.place, system.new.place)}"
-    return _group(title, map(_change, system.fields), same)
+    return _group(title, map(_change, system.fields), [] if system.fields else [same])
 
 
 def _set_group(each: SetChange, view: View) -> Group:

@@ -54,6 +54,11 @@ def renumbered(tree: Path) -> None:
     (tree / SET / "x").rename(tree / SET / "result_1.txt")
 
 
+def renamed(tree: Path) -> None:
+    (tree / "systems" / f"{SYSTEM}.json").rename(tree / "systems" / "x.json")
+    (tree / "results" / SYSTEM).rename(tree / "results" / "x")
+
+
 def reformatted(tree: Path) -> None:
     path = tree / "systems" / f"{SYSTEM}.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8"))), "utf-8")
@@ -84,6 +89,8 @@ def old(tmp_path: Path) -> Path:
         ),
         (lambda t: write_system(t / "systems", more=[1]), "more - [1]"),
         (reformatted, "the same fields, written differently"),
+        (renamed, f"system systems/{SYSTEM}.json -> systems/x.json renamed, the same to the byte"),
+        (renamed, f"system {SYSTEM} x "),
         (lambda t: write_system(t / "systems", "other"), "added: system systems/other.json"),
         (
             lambda t: write_submission(t, "bert"),
