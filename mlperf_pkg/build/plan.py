@@ -14,6 +14,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run import Run
+from mlperf_pkg.selection import start_order
 from mlperf_pkg.submission import SCALINGS
 
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
@@ -130,7 +131,7 @@ def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[Planned
             system=members[0].system,
             benchmark=benchmark,
             scaling=scaling or None,
-            runs=tuple(sorted((each.run for each in members), key=_start)),
+            runs=tuple(sorted((each.run for each in members), key=start_order)),
             why=", ".join(sorted({each.why for each in members})),
         )
         for (_, scaling, benchmark), members in sorted(groups.items())
@@ -140,11 +141,6 @@ def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[Planned
 def _scaling(run: Run) -> str:
     """As a folder on the log's path says, else ``strong``."""
     return next((part for part in run.path.split("/")[:-1] if part in SCALINGS), SCALINGS[0])
-
-
-def _start(run: Run) -> tuple[bool, float, str]:
-    """By ``run_start``; a run that never started comes last."""
-    return (run.start_ms is None, run.start_ms or 0.0, run.path)
 
 
 # ---- submitter ----------------------------------------------------------------------------

@@ -10,8 +10,10 @@ from mlperf_pkg.cli.group import Program
 COMMANDS = {
     "check": "mlperf_pkg.cli.check",
     "score": "mlperf_pkg.cli.score",
+    "select": "mlperf_pkg.cli.select",
     "init": "mlperf_pkg.cli.init",
     "build": "mlperf_pkg.cli.build",
+    "diff": "mlperf_pkg.cli.diff",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",

@@ -21,7 +21,16 @@ _ROUND = "The round, such as 2.0; without it the tree's name or the runs' own ti
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``paths`` and ``how`` (``checker.Options``): what is checked, and how."""
+    """``paths``, and how they are ``judged``: what is checked."""
+    return _together(
+        function,
+        click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
+        judged,
+    )
+
+
+def judged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``how`` (``checker.Options``): how it is checked."""
 
     @wraps(function)
     def with_options(
@@ -31,7 +40,6 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
     return _together(
         with_options,
-        click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
         click.option(

@@ -6,6 +6,7 @@ from mlperf_pkg import tables, words
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.escape import markdown as escaped
 from mlperf_pkg.render import findings, headings
+from mlperf_pkg.render.page import Group
 from mlperf_pkg.render.view import View
 from mlperf_pkg.report import Report
 
@@ -14,6 +15,14 @@ def markdown(report: Report, view: View) -> str:
     """Verdicts, results and findings, each a section of its own."""
     sections = ("## MLPerf check", verdicts(report), _results(report), _findings(report, view))
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def section(titles: dict[str, bool], group: Group) -> str:
+    """A heading, a table with columns as for ``tables.markdown_table``, and remarks as a list."""
+    rows = [[cell for cell, _ in row] for row in group.rows]
+    table = tables.markdown_table(titles, rows) if rows else ""
+    remarks = "".join(f"\n- {escaped(remark)}" for remark in group.remarks)
+    return f"### {escaped(group.title)}\n\n{table}{remarks}".rstrip()
 
 
 def verdicts(report: Report) -> str:

@@ -10,6 +10,7 @@ from mlperf_pkg import tables, words
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.escape import markdown as escaped
 from mlperf_pkg.render import findings, headings
+from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.page import HEADING, PLAIN, Column, Group, Page, Span
 from mlperf_pkg.render.view import View
 from mlperf_pkg.report import RcpRow, Report, ResultSetRow, RunRow, as_json
@@ -148,16 +149,9 @@ def _cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
 
 def markdown(given: Scores, _: View) -> str:
     """For the summary of a CI job: a section per result set."""
-    sections = [_section(each, given.report) for each in given.sets]
+    sections = [section(_TITLES, _group(each, given.report)) for each in given.sets]
     ending = escaped(headings.round_in_words(given.report))
     return "\n\n".join(["## MLPerf scores", *sections, ending]) + "\n"
-
-
-def _section(each: ScoredSet, report: Report) -> str:
-    group = _group(each, report)
-    rows = [[cell for cell, _ in row] for row in group.rows]
-    remarks = "".join(f"\n- {escaped(remark)}" for remark in group.remarks)
-    return f"### {escaped(group.title)}\n\n{tables.markdown_table(_TITLES, rows)}{remarks}".rstrip()
 
 
 SCORE_FORMATS: Mapping[str, Callable[[Scores, View], str]] = {

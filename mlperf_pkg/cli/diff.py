@@ -1,0 +1,46 @@
+"""``mlperf-pkg diff``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg import checker
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.sides import compare_paths
+from mlperf_pkg.render.diff import DIFF_FORMATS
+
+
+@click.command(name="diff")
+@click.argument("old")
+@click.argument("new")
+@options.judged
+@options.written(DIFF_FORMATS)
+def command(
+    *,
+    old: str,
+    new: str,
+    how: checker.Options,
+    format_: str,
+    target: Output,
+) -> int:
+    """Show what changed from OLD to NEW.
+
+    Each is a submission, a folder of submissions or of logs, or a result set,
+    possibly of another system or submitter. Shown are systems and the fields of
+    their descriptions, result sets, hyperparameters, runs, scores, verdicts,
+    findings, and other files.
+
+    Exit status: 0 if nothing changed, 1 if something did, 2 if it could not be
+    told.
+
+    \b
+    Examples:
+      mlperf-pkg diff submitted/ACME review/ACME
+      mlperf-pkg diff ACME/results/dgx/bert Other/results/pod/bert
+      mlperf-pkg diff logs.old/ logs/ --format json
+    """
+    target.refuse_early((old, new))
+    found = compare_paths(old, new, how)
+    target.write(DIFF_FORMATS[format_](found, target.view()))
+    return int(found.any)

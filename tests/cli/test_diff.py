@@ -1,0 +1,209 @@
+"""``mlperf-pkg diff``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.render.diff import DIFF_FORMATS
+from tests.cli.program import call
+from tests.logs import edited, without
+from tests.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+
+SET = f"results/{SYSTEM}/resnet"
+LRATE = "lars_opt_base_learning_rate"
+EVIL = "\x1b[31m\u202e"
+
+Edit = Callable[[Path], object]
+
+
+def in_runs(key: str, *numbers: int, **changes: Any) -> Edit:
+    """Other fields in the records of a key of some runs."""
+
+    def edit(tree: Path) -> None:
+        for number in numbers:
+            log = tree / SET / f"result_{number}.txt"
+            log.write_bytes(edited(log.read_bytes(), key, **changes))
+
+    return edit
+
+
+def slower(tree: Path) -> None:
+    """Every run stops ten minutes later."""
+    for log in sorted((tree / SET).iterdir()):
+        lines = log.read_bytes().splitlines(keepends=True)
+        late = [_later(line) if b'"run_stop"' in line else line for line in lines]
+        log.write_bytes(b"".join(late))
+
+
+def _later(line: bytes) -> bytes:
+    head, token, text = line.partition(b":::MLLOG ")
+    fields = json.loads(text)
+    return head + token + json.dumps({**fields, "time_ms": fields["time_ms"] + 600_000}).encode()
+
+
+def renumbered(tree: Path) -> None:
+    for name, other in (("result_0.txt", "x"), ("result_1.txt", "result_0.txt")):
+        (tree / SET / name).rename(tree / SET / other)
+    (tree / SET / "x").rename(tree / SET / "result_1.txt")
+
+
+def renamed(tree: Path) -> None:
+    (tree / "systems" / f"{SYSTEM}.json").rename(tree / "systems" / "x.json")
+    (tree / "results" / SYSTEM).rename(tree / "results" / "x")
+
+
+def reformatted(tree: Path) -> None:
+    path = tree / "systems" / f"{SYSTEM}.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8"))), "utf-8")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return write_submission(tmp_path / "old")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda _: None, "nothing changed: 1 result set, 5 runs to the byte"),
+        (renumbered, "nothing changed: 1 result set, 5 runs to the byte"),
+        (in_runs(LRATE, 0, 1, value=1.5), f"{LRATE} 10.284 (5 runs) 10.284 (3 runs); 1.5 (2 runs)"),
+        (in_runs(LRATE, 0, 1, value=1.5), "3 runs unchanged 2 runs changed: result_0.txt"),
+        (in_runs(LRATE, *range(5), value=10.5), f"{LRATE} 10.284 (5 runs) 10.5 (5 runs)"),
+        (in_runs("lars_epsilon", *range(5), value=1), "appeared: error RN115: lars_epsilon is 1"),
+        (in_runs("lars_epsilon", *range(5), value=1), "RN115 none 5 findings"),
+        (in_runs("lars_epsilon", *range(5), value=1), "rules verdict pass FAIL"),
+        (in_runs(LRATE, 0, value=EVIL), '"\\u001b[31m\\u202e" (1 run)'),
+        (lambda t: write_system(t / "systems", cooling="water"), f"system systems/{SYSTEM}.json"),
+        (lambda t: write_system(t / "systems", cooling="water"), "cooling Air-cooled water"),
+        (
+            lambda t: write_system(t / "systems", cooling=EVIL),
+            "cooling Air-cooled \\x1b[31m\\u202e",
+        ),
+        (lambda t: write_system(t / "systems", more=[1]), "more - [1]"),
+        (reformatted, "the same fields, written differently"),
+        (renamed, f"system systems/{SYSTEM}.json -> systems/x.json renamed, the same to the byte"),
+        (renamed, f"system {SYSTEM} x "),
+        (lambda t: write_system(t / "systems", "other"), "added: system systems/other.json"),
+        (
+            lambda t: write_submission(t, "bert"),
+            f"added: result set results/{SYSTEM}/bert (closed)",
+        ),
+        (lambda t: remove(t / SET / "result_4.txt"), "1 run removed: result_4.txt"),
+        (lambda t: remove(t / SET / "result_4.txt"), "SET101 none 1 finding"),
+        (lambda t: (t / "README.md").write_text("new"), "1 file added: README.md"),
+        (slower, "score minutes 19.565 29.565 (+51.11 %)"),
+    ],
+)
+def test_text(old: Path, tmp_path: Path, edit: Edit, said: str) -> None:
+    new = tmp_path / "new"
+    shutil.copytree(old, new)
+    edit(new)
+    result = call("diff", old, new)
+    assert result.stderr == ""
+    assert said in " ".join(result.stdout.split())
+    assert "\x1b" not in result.stdout
+    assert result.exit_code == int("nothing changed" not in said)
+    back = call("diff", new, old)
+    assert back.exit_code == result.exit_code
+
+
+def test_equal_numbers_are_no_change(old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    shutil.copytree(old, new)
+    in_runs("lars_opt_learning_rate_warmup_epochs", *range(5), value=2)(old)
+    in_runs("lars_opt_learning_rate_warmup_epochs", *range(5), value=2.0)(new)
+    result = call("diff", old, new, "--format", "json")
+    [changed] = json.loads(result.stdout)["result_sets"]["changed"]
+    assert changed["hyperparameters"] == []
+    assert len(changed["runs"]["changed"]) == 5
+
+
+def test_what_only_one_side_logs(old: Path, tmp_path: Path) -> None:
+    new = write_set(tmp_path / "new", tuple(without(log, LRATE) for log in simulated()))
+    result = call("diff", old / SET, new)
+    assert f"{LRATE} 10.284 (5 runs) not logged (5 runs)" in " ".join(result.stdout.split())
+
+
+def test_result_sets_of_different_submitters_and_systems(tmp_path: Path) -> None:
+    other = [edited(log, "submission_platform", value="dgx") for log in simulated()]
+    other = [edited(log, LRATE, value=9.5) for log in other]
+    mine = write_set(tmp_path / "a", simulated())
+    theirs = write_set(tmp_path / "b" / "results" / "dgx" / "resnet", tuple(other))
+    result = call("diff", mine, theirs, "--format", "json")
+    [changed] = json.loads(result.stdout)["result_sets"]["changed"]
+    assert changed["results"] == [{"name": "system", "old": SYSTEM, "new": "dgx"}]
+    assert changed["score_percent"] == 0
+    assert changed["hyperparameters"] == [
+        {
+            "key": LRATE,
+            "old": [{"value": "10.284", "runs": 5}],
+            "new": [{"value": "9.5", "runs": 5}],
+        }
+    ]
+
+
+def test_folders_of_submissions(tmp_path: Path) -> None:
+    for side, submitters in (("old", "AB"), ("new", "BC")):
+        for submitter in submitters:
+            write_submission(tmp_path / side / submitter)
+    result = call("diff", tmp_path / "old", tmp_path / "new")
+    assert result.exit_code == 1
+    assert [line for line in result.stdout.splitlines() if ": " in line][:4] == [
+        f"removed: system A/systems/{SYSTEM}.json",
+        f"removed: result set A/{SET} (closed), 5 runs, 19.565 minutes",
+        f"added: system C/systems/{SYSTEM}.json",
+        f"added: result set C/{SET} (closed), 5 runs, 19.565 minutes",
+    ]
+
+
+def test_a_log_of_no_benchmark(tmp_path: Path) -> None:
+    log = without(simulated()[0], "submission_benchmark")
+    old = write_set(tmp_path / "old", (log,))
+    new = write_set(tmp_path / "new", (log + b"\n",))
+    assert call("diff", old, old).exit_code == 0
+    result = call("diff", old, new)
+    assert result.exit_code == 1
+    assert "1 file changed: result_0.txt" in result.stdout
+
+
+def test_links_and_pipes_are_not_read(old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    shutil.copytree(old, new)
+    (new / "link").symlink_to("/dev/zero")
+    os.mkfifo(new / "pipe")
+    result = call("diff", old, new)
+    assert result.exit_code == 1
+    assert "2 files added: link, pipe" in result.stdout
+
+
+@pytest.mark.parametrize("format_", DIFF_FORMATS)
+def test_formats(old: Path, tmp_path: Path, format_: str) -> None:
+    new = tmp_path / "new"
+    shutil.copytree(old, new)
+    in_runs(LRATE, 0, value=EVIL)(new)
+    file = tmp_path / "out"
+    result = call("diff", old, new, "--format", format_, "-o", file)
+    assert (result.exit_code, result.output) == (1, "")
+    written = file.read_text("utf-8")
+    assert LRATE in written
+    assert written.isascii()
+    assert call("diff", old, new, "--format", format_, "-o", file).exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [(), ("only",), ("none", "none")])
+def test_what_cannot_be_told(arguments: tuple[str, ...]) -> None:
+    assert call("diff", *arguments).exit_code == 2
+
+
+def test_nothing_is_written_into_a_side(old: Path) -> None:
+    result = call("diff", old, old, "-o", old / "diff.txt")
+    assert result.exit_code == 2
+    assert "within what is read" in result.stderr

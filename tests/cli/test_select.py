@@ -1,0 +1,111 @@
+"""``mlperf-pkg select``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.render.select import SELECT_FORMATS
+from tests.cli.program import call
+from tests.logs import edited, without
+from tests.trees import SYSTEM, simulated, write_set, write_submission
+
+SEVEN = simulated(runs=7)
+
+
+def failed(log: bytes) -> bytes:
+    return edited(log, "run_stop", metadata={"status": "aborted"})
+
+
+def last_fail(number: int) -> tuple[bytes, ...]:
+    return (*SEVEN[:-number], *map(failed, SEVEN[-number:]))
+
+
+@pytest.mark.parametrize(
+    ("logs", "status", "said"),
+    [
+        (SEVEN, 0, "submit result_"),
+        (SEVEN[:5], 0, "nothing to select: 5 of 5 runs"),
+        (SEVEN[:4], 1, "no valid result: only 4 of 5 runs"),
+        (last_fail(1), 0, "submit result_"),
+        (last_fail(2), 0, "runs 3 to 7 infinite 2 runs did not converge or have no time"),
+        (last_fail(3), 1, "no valid result: the median is infinite: 2 of 3 windows have no"),
+        (last_fail(1)[2:], 0, "nothing to select: 5 of 5 runs"),
+        (last_fail(2)[2:], 1, "no valid result: 2 runs did not converge or have no time"),
+        ((*SEVEN[1:], without(SEVEN[0], "run_start")), 0, "1 run without run_start, taken to be"),
+    ],
+)
+def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, said: str) -> None:
+    result = call("select", write_set(tmp_path, logs))
+    assert (result.exit_code, result.stderr) == (status, "")
+    assert said in " ".join(result.stdout.split())
+
+
+def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
+    result = call("select", write_set(tmp_path, SEVEN[::-1]), "--format", "json")
+    only = json.loads(result.stdout)["result_sets"][0]
+    assert [run["path"] for run in only["runs"]] == [f"result_{n}.txt" for n in range(7)][::-1]
+    assert [(window["first"], window["last"]) for window in only["windows"]] == [
+        (1, 5),
+        (2, 6),
+        (3, 7),
+    ]
+    window = next(each for each in only["windows"] if each["chosen"])
+    numbers = [number for number, run in enumerate(only["runs"], 1) if run["chosen"]]
+    assert numbers == list(range(window["first"], window["last"] + 1))
+    assert window["minutes"] == only["minutes"] == only["median_minutes"]
+    assert only["state"] == "selected"
+
+
+def test_a_set_in_a_submission(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path)
+    write_set(tree / "results" / SYSTEM / "resnet", SEVEN)
+    result = call("select", tree, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert (result.exit_code, len(rows)) == (0, 7)
+    assert sum(row["chosen"] == "True" for row in rows) == 5
+    assert {row["submitter"] for row in rows} == {tmp_path.name}
+
+
+def test_one_invalid_set_of_two(tmp_path: Path) -> None:
+    write_set(tmp_path / "a", SEVEN)
+    write_set(tmp_path / "b", SEVEN[:4])
+    assert call("select", tmp_path).exit_code == 1
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "json"])
+def test_a_run_that_cannot_be_placed_is_told(tmp_path: Path, format_: str) -> None:
+    logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
+    result = call("select", write_set(tmp_path, logs), "--format", format_)
+    assert result.exit_code == 0
+    assert result.stdout.count("result_7.txt") == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (edited(SEVEN[0], "submission_benchmark", value="chess"), "not checked: no rules of chess"),
+        (without(SEVEN[0], "submission_benchmark"), "no result set: no log names its benchmark"),
+    ],
+)
+def test_what_cannot_be_told(tmp_path: Path, changed: bytes, said: str) -> None:
+    result = call("select", write_set(tmp_path, (changed,)))
+    assert result.exit_code == 2
+    assert said in result.stdout
+
+
+@pytest.mark.parametrize("format_", SELECT_FORMATS)
+def test_a_hostile_name_is_escaped(tmp_path: Path, format_: str) -> None:
+    logs = tuple(edited(log, "submission_platform", value="=a\x1b[31m") for log in SEVEN)
+    result = call("select", write_set(tmp_path, logs), "--format", format_)
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "[31m" in result.stdout
+
+
+def test_no_such_path(tmp_path: Path) -> None:
+    assert call("select", tmp_path / "none").exit_code == 2
