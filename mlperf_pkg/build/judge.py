@@ -179,8 +179,8 @@ def _folded(findings: Iterable[Diagnostic]) -> Iterator[str]:
 def _hint(finding: Diagnostic) -> str | None:
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
-            f"take the {finding.expected} consecutive runs whose result is closest to the median"
-            " of all such windows, and put the others elsewhere"
+            f"--select takes the {finding.expected} consecutive runs whose result is closest to"
+            " the median of all such windows; 'mlperf-pkg select' shows which"
         )
     flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
     return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlperf_pkg.build.choose import choose_runs
 from mlperf_pkg.build.contents import TreeFile, code_notes, parameters, tree_files, unfit
 from mlperf_pkg.build.judge import JudgedSet, judge, reasons, waiver_notes
 from mlperf_pkg.build.plan import Plan, make_plan
@@ -18,6 +19,7 @@ from mlperf_pkg.errors import UserError
 class Order:
     """What a user asks for beyond the configuration.
 
+    ``select`` chooses among more runs than required, as the rules tell.
     ``bypasses`` are names of flags (``judge.BYPASSES``); ``keep_invalid`` builds what is not
     valid all the same.
     """
@@ -27,6 +29,7 @@ class Order:
     leave_out: Sequence[str] = ()
     bypasses: Sequence[str] = ()
     keep_invalid: bool = False
+    select: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         raise UserError(f"{folders.workspace}: no such folder")
     workspace = read_workspace(folders, read_config(folders.workspace), order.round)
     plan = make_plan(workspace, order.division, order.leave_out)
+    if order.select:
+        plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)
     target = folders.output / plan.submitter
     files: tuple[TreeFile, ...] = ()

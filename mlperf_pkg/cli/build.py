@@ -37,6 +37,7 @@ _MEND = (
 @click.option(
     "--leave-out", multiple=True, metavar="SYSTEM/BENCHMARK", help="Not this set; repeatable."
 )
+@click.option("--select", is_flag=True, help="Of too many runs take those of the median window.")
 @click.option("--keep-invalid", is_flag=True, help="Build what is not valid all the same.")
 @click.option("--rcp-bypass", is_flag=True, help="Ask for a review of sets that fail the RCP test.")
 @click.option("--seed-checker-bypass", is_flag=True, help="The same for the seed test.")
@@ -52,6 +53,7 @@ def command(
     output: Path | None,
     round_: str | None,
     leave_out: tuple[str, ...],
+    select: bool,
     keep_invalid: bool,
     force: bool,
     dry_run: bool,
@@ -80,7 +82,7 @@ def command(
     asked = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),
-        Order(division, round_, leave_out, asked, keep_invalid),
+        Order(division, round_, leave_out, asked, keep_invalid, select),
     )
     plan = prepared.plan
     Output().write(
