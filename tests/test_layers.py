@@ -21,6 +21,7 @@ LAYERS = [
         "jsonfile",
         "resources",
         "files",
+        "folders",
         "escape",
         "filetree",
         "params",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg.build.contents import TreeFile
 from mlperf_pkg.build.manifest import MANIFEST, Entry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.folders import new_folder, put_in_place, sync
 
 _CHUNK = 1 << 20
 
@@ -30,11 +28,11 @@ def write_tree(target: Path, files: Sequence[TreeFile], *, force: bool) -> None:
     """
     refuse_to_replace(target, force=force)
     try:
-        with _new_folder(target) as folder:
+        with new_folder(target) as folder:
             entries = [_write(folder, file) for file in files]
             _write(folder, TreeFile(MANIFEST, manifest_text(entries).encode()))
             _sync_folders(folder)
-            _put_in_place(folder, target)
+            put_in_place(folder, target)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error}") from error
 
@@ -54,25 +52,6 @@ def refuse_to_replace(target: Path, *, force: bool) -> None:
         )
     if not force:
         raise UserError(f"{target}: exists already; --force replaces it")
-
-
-@contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside ``target`` that is gone at the end, unless renamed."""
-    made = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
-    folder = _beside(target, "new")
-    try:
-        folder.mkdir(parents=True)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for path in made:
-            with suppress(OSError):  # not empty: the tree is there
-                path.rmdir()
-
-
-def _beside(target: Path, what: str) -> Path:
-    return target.parent / f".{target.name}.{secrets.token_hex(8)}.{what}"
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -113,29 +92,4 @@ def _make_executable(stream: BinaryIO) -> None:
 
 def _sync_folders(folder: Path) -> None:
     for path, _, _ in os.walk(folder):
-        _sync(Path(path))
-
-
-def _sync(folder: Path) -> None:
-    """As far as the file system can: not all of them know how to sync a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _put_in_place(folder: Path, target: Path) -> None:
-    """Rename; a tree that was there before is put aside first and removed last."""
-    old = _beside(target, "old")
-    try:
-        if target.exists():
-            target.rename(old)
-        folder.rename(target)
-    finally:
-        if not folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif old.exists() and not target.exists():
-            old.rename(target)
-    _sync(target.parent)
+        sync(Path(path))
