@@ -22,13 +22,7 @@ def checked(function: _Function) -> _Function:
         click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
-        click.option(
-            "-j",
-            "--jobs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Processes; by default one per core.",
-        ),
+        jobs_option,
     )
 
 
@@ -53,6 +47,17 @@ def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
         click.option("--force", is_flag=True, help="Overwrite files that exist."),
         verbose_option,
     )
+
+
+def jobs_option(function: _Function) -> _Function:
+    """``jobs``."""
+    return click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes; by default one per core.",
+    )(function)
 
 
 def verbose_option(function: _Function) -> _Function:

@@ -13,7 +13,7 @@ from mlperf_pkg.simulate.trace import Event
 from mlperf_pkg.simulate.writer import write
 
 EVENTS = [
-    Event("submission_org", "Örg \"quoted\" \\ \n\x1b \ud83d\ude00"),
+    Event("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
     Event("init_start"),
     Event("init_stop", metadata={"status": "success"}),
     Event("opt_learning_rate", 1e-7),
