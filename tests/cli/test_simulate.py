@@ -122,8 +122,8 @@ def test_a_whole_round(tmp_path: Path) -> None:
     chosen = ("--benchmark", "ssd", "--benchmark", "gnn", "--division", "closed")
     result = call("simulate", target, *options, *chosen, "--records", "10")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"{target}: training 4.1, 3 systems, 3 result sets, 20 logs, ")
-    assert len(names(target)) == 3 + 20 + 1 + 3 * 3
+    assert result.stdout.startswith(f"{target}: training 4.1, 3 systems, 3 result sets, 25 logs, ")
+    assert len(names(target)) == 3 + 25 + 1 + 3 * 3
     report = checked(target)
     assert report["verdict"] == {"official": "pass", "rules": "pass"}
     assert (report["round"], report["findings"]) == ("4.1", [])
