@@ -45,7 +45,7 @@ LAYERS = [
     {"codes"},
     {"checker"},
     {"tables", "words", "summary"},
-    {"render", "simulate"},
+    {"render", "simulate", "machine"},
     {"build"},
     {"cli", "__main__"},
 ]

@@ -38,6 +38,15 @@ def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
             show_default=True,
             help="How the result is written.",
         ),
+        output_options,
+        verbose_option,
+    )
+
+
+def output_options(function: _Function) -> _Function:
+    """``output`` and ``force``."""
+    return _together(
+        function,
         click.option(
             "-o",
             "--output",
@@ -45,7 +54,6 @@ def written(formats: Iterable[str]) -> Callable[[_Function], _Function]:
             help="Write to a file instead of standard output.",
         ),
         click.option("--force", is_flag=True, help="Overwrite files that exist."),
-        verbose_option,
     )
 
 
