@@ -43,7 +43,8 @@ def accelerators(sources: Sources) -> dict[str, str]:
 
 def driver(sources: Sources) -> str:
     """The version of the driver."""
-    found = re.search(r"Kernel Module\D+([\d.]+)", sources.text("proc/driver/nvidia/version"))
+    text = sources.text("proc/driver/nvidia/version")
+    found = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
     return found[1] if found else next((card["driver"] for card in _cards(sources)), "")
 
 
