@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, cycle, islice
+from itertools import cycle, islice, repeat
 from random import Random
 
 from mlperf_pkg.errors import UserError
@@ -98,38 +98,45 @@ class SystemPlan:
 def deal(plan: RoundPlan) -> list[SystemPlan]:
     """Every system of a round, in the order of their numbers.
 
+    A division of which the official checker accepts none of the benchmarks has no systems.
+
     Raises:
         UserError: an unknown usage, round, division, benchmark or failure, a number that is not
-            positive, fewer systems than submitters, or a division without any benchmark.
+            positive, fewer systems than submitters, or no benchmark that is accepted.
     """
     _require_sound(plan)
-    decks = {name: _deck(plan, name) for name in plan.divisions}
+    decks = {name: deck for name in plan.divisions if (deck := _deck(plan, name))}
+    if not decks:
+        raise UserError(
+            f"the official checker accepts no {' or '.join(plan.divisions)} result of"
+            f" {', '.join(plan.benchmarks)} in round {plan.round}"
+        )
     cards = {name: cycle(deck) for name, deck in decks.items()}
-    set_number, width = count(), len(str(plan.systems))
-    failing = cycle(plan.failures)
+    failures = _failures(plan)
     dealt = []
     for number in range(plan.systems):
-        division = plan.divisions[number % _OPEN_EVERY == 1 and len(plan.divisions) > 1]
+        division = [*decks][number % _OPEN_EVERY == 1 and len(decks) > 1]
         size = min(plan.sets or 1 + number % 2, len(decks[division]))
         accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
-        dealt.append(
-            SystemPlan(
-                round=plan,
-                number=number,
-                submitter=_submitter(plan, number * plan.submitters // plan.systems),
-                id=f"system{number + 1:0{width}}_{accelerators}x",
-                division=division,
-                accelerators=accelerators,
-                benchmarks=tuple(islice(cards[division], size)),
-                failures=tuple(
-                    next(failing)
-                    if plan.failures and next(set_number) % _FAILING_EVERY == 0
-                    else None
-                    for _ in range(size)
-                ),
-            )
+        system = SystemPlan(
+            round=plan,
+            number=number,
+            submitter=_submitter(plan, number * plan.submitters // plan.systems),
+            id=f"system{number + 1:0{len(str(plan.systems))}}_{accelerators}x",
+            division=division,
+            accelerators=accelerators,
+            benchmarks=tuple(islice(cards[division], size)),
+            failures=tuple(islice(failures, size)),
         )
+        dealt.append(system)
     return dealt
+
+
+def _failures(plan: RoundPlan) -> Iterator[str | None]:
+    """How the last run of each set of the round fails, if it does."""
+    for failure in cycle(plan.failures or (None,)):
+        yield failure
+        yield from repeat(None, _FAILING_EVERY - 1)
 
 
 def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[File]:
@@ -194,13 +201,7 @@ def _benchmarks(plan: RoundPlan) -> Sequence[str]:
 def _deck(plan: RoundPlan, division: str) -> list[str]:
     """The benchmarks that a division can have."""
     listed = [name for name in _benchmarks(plan) if name in (plan.benchmarks or _benchmarks(plan))]
-    deck = [name for name in listed if _is_accepted(plan, name, division)]
-    if not deck:
-        raise UserError(
-            f"the official checker accepts no {division} result of {', '.join(listed)}"
-            f" in round {plan.round}"
-        )
-    return deck
+    return [name for name in listed if _is_accepted(plan, name, division)]
 
 
 def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:

@@ -63,6 +63,15 @@ def test_the_official_package_checker_passes(
     assert "RCP Test Failed" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("round_", "benchmark", "division"), [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]
+)
+def test_divisions_that_cannot_have_a_benchmark(round_: str, benchmark: str, division: str) -> None:
+    dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
+    assert {system.division for system in dealt} == {division}
+    assert len(dealt) == 10
+
+
 def test_power_of_small_systems(tmp_path: Path) -> None:
     plan = replace(SMALL, systems=3, sets=1, power=True)
     write_round(plan, tmp_path / "round")
@@ -121,8 +130,10 @@ def test_statistics_are_between_start_and_stop() -> None:
         ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
         ({"submitters": 3}, "3 submitters need as many systems at least, not 2"),
-        ({"benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
-        ({"round": "2.0", "benchmarks": ("dlrm",)}, "accepts no closed result of dlrm"),
+        (
+            {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
+            "accepts no open result of llama31_8b in round 5.1",
+        ),
     ],
 )
 def test_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
