@@ -46,7 +46,7 @@ LAYERS = [
     {"waivers"},
     {"checker"},
     {"tables", "words", "summary", "template", "comparison"},
-    {"render", "simulate"},
+    {"render", "simulate", "machine"},
     {"build"},
     {"cli", "__main__"},
 ]

@@ -8,16 +8,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from mlperf_pkg.checks.system_schema import (
+    FILL_IN,
+    is_strict,
+    needing_answer,
+    schema,
+    validator,
+)
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
-from mlperf_pkg.resources import data_folder
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
 
 _CHECKER = "mlperf_logging system_desc_checker"
 _METADATA = "submission_rules, <system_desc_id>.json metadata"
@@ -36,6 +41,7 @@ CODES: Mapping[str, tuple[str, str]] = {  # code: title, source
     "SYS104": ("the availability names no known category", _METADATA),
     "SYS201": ("the division is neither closed nor open", _METADATA),
     "SYS202": ("fields that need a meaningful answer have none", _METADATA),
+    "SYS203": ("a field is still to be filled in", _METADATA),
     "SYS301": ("a count is not a whole number", _TABLE),
     "SYS302": ("the file's name does not suit git", "mlperf_logging repo_checker"),
     "SYS303": ("a field has a value of an unusual type", _METADATA),
@@ -51,7 +57,6 @@ _PROBLEMS = {  # kind of a JSON problem: code, severity, basis
 _COUNTS = ("number_of_nodes", "host_processors_per_node", "accelerators_per_node")
 _LARGEST_COUNT = 10**9
 _SHOWN = 80  # characters of a value in a message
-_STRICT_FROM = 4  # the first major round whose availabilities the official checker looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         findings.append(_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
     subject = _Subject(path, contents, document, usage, round_)
-    findings.extend(finding for check in _CHECKS for finding in check(subject))
+    found = (finding for check in _CHECKS for finding in check(subject))
+    findings.extend(finding for finding in found if not _is_said_already(finding))
     return _system_file(path, contents, findings)
 
 
@@ -157,7 +163,7 @@ def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
 
 def _fields(subject: _Subject) -> Iterator[Diagnostic]:
     """Fields that are there, of the right type, and a division that the checkers know."""
-    errors = list(_validator("system").iter_errors(subject.contents))
+    errors = list(validator("system").iter_errors(subject.contents))
     missing = dict.fromkeys(
         field
         for error in errors
@@ -175,7 +181,7 @@ def _fields(subject: _Subject) -> Iterator[Diagnostic]:
 
 def _missing(subject: _Subject, field: str) -> Diagnostic:
     """At the line of a field of nearly this name, where there is one."""
-    unknown = [name for name in subject.contents if name not in _schema("system")["properties"]]
+    unknown = [name for name in subject.contents if name not in schema("system")["properties"]]
     similar = next(iter(get_close_matches(field, unknown, n=1, cutoff=0.85)), None)
     return _finding(
         "SYS101",
@@ -189,7 +195,7 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
 
 def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
     """The official checkers take any other division for Open: no seed and no RCP check."""
-    found, options = error.instance, _schema("system")["properties"]["division"]["enum"]
+    found, options = error.instance, schema("system")["properties"]["division"]["enum"]
     similar = get_close_matches(found.strip().lower(), options, n=1) if _is_text(found) else []
     return _finding(
         "SYS201",
@@ -226,9 +232,9 @@ def _availability(subject: _Subject) -> Iterator[Diagnostic]:
         return
     status = subject.contents["status"]
     usual = status.strip().lower() if _is_text(status) else status
-    known = _validator("availability_0.7").is_valid({"status": usual})
-    if subject.usage == "training" and int(subject.round.split(".")[0]) >= _STRICT_FROM:
-        if not _validator("availability_4.0").is_valid({"status": status}):
+    known = validator("availability_0.7").is_valid({"status": usual})
+    if is_strict(subject.usage, subject.round):
+        if not validator("availability_4.0").is_valid({"status": status}):
             yield _strict_availability(subject, usual, known)
     elif not known and _answered(status):
         yield _finding(
@@ -240,15 +246,15 @@ def _availability(subject: _Subject) -> Iterator[Diagnostic]:
             severity=Severity.WARNING,
             basis=Basis.RULES,
             found=status,
-            expected=_schema("availability_0.7")["properties"]["status"]["enum"],
+            expected=schema("availability_0.7")["properties"]["status"]["enum"],
         )
 
 
 def _strict_availability(subject: _Subject, usual: Any, known: bool) -> Diagnostic:
     """The rules allow any name of a known category; the checker only its own four texts."""
-    schema = _schema("availability_4.0")
-    options = schema["properties"]["status"]["enum"]
-    today = schema["x-formerly"].get(usual) if _is_text(usual) else None
+    strict = schema("availability_4.0")
+    options = strict["properties"]["status"]["enum"]
+    today = strict["x-formerly"].get(usual) if _is_text(usual) else None
     status = subject.contents["status"]
     return _finding(
         "SYS103",
@@ -268,7 +274,7 @@ def _answers(subject: _Subject) -> Iterator[Diagnostic]:
     Of fields that answer in place of one another (cores or virtual processors) one is enough.
     """
     contents = subject.contents
-    groups = ([f for f in group if f in contents] for group in _schema("system")["x-needs-answer"])
+    groups = ([f for f in group if f in contents] for group in needing_answer())
     silent = [g for g in groups if g and not any(_answered(contents[f]) for f in g)]
     if silent:
         names = [" or ".join(group) for group in silent]
@@ -281,6 +287,30 @@ def _answers(subject: _Subject) -> Iterator[Diagnostic]:
             basis=Basis.RULES,
             expected=names,
         )
+
+
+def _to_fill_in(subject: _Subject) -> Iterator[Diagnostic]:
+    """What ``system init`` has left to a human."""
+    for field, value in subject.contents.items():
+        if _is_to_fill_in(value):
+            yield _finding(
+                "SYS203",
+                subject.path,
+                subject.line(field),
+                f"found {_shown(value)}, needed the answer for {_shown(field)}",
+                basis=Basis.RULES,
+                found=value,
+            )
+
+
+def _is_to_fill_in(value: Any) -> bool:
+    return _is_text(value) and value.startswith(FILL_IN)
+
+
+def _is_said_already(finding: Diagnostic) -> bool:
+    """Whether what is wrong with a value is that it is still to be filled in."""
+    official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
+    return finding.code != "SYS203" and _is_to_fill_in(finding.found) and not official
 
 
 def _counts(subject: _Subject) -> Iterator[Diagnostic]:
@@ -305,22 +335,9 @@ _CHECKS: tuple[Callable[[_Subject], Iterator[Diagnostic]], ...] = (
     _fields,
     _availability,
     _answers,
+    _to_fill_in,
     _counts,
 )
-
-
-@lru_cache
-def _schema(name: str) -> dict[str, Any]:
-    file = data_folder("rules") / "systems" / f"{name}.schema.json"
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
-
-
-@lru_cache
-def _validator(name: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
-
-    return Draft202012Validator(_schema(name))
 
 
 def _is_text(value: Any) -> TypeGuard[str]:
@@ -329,7 +346,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 def _answered(value: Any) -> bool:
     if isinstance(value, str):
-        return not re.match(_schema("system")["x-placeholder"], value.lower(), re.DOTALL)
+        return not re.match(schema("system")["x-placeholder"], value.lower(), re.DOTALL)
     return value not in (None, {}, [])
 
 

@@ -42,13 +42,7 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
         with_options,
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
-        click.option(
-            "-j",
-            "--jobs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Processes; by default one per core.",
-        ),
+        jobs_option,
         click.option(
             "--config",
             type=click.Path(dir_okay=False, path_type=Path),
@@ -105,6 +99,15 @@ def written(
             show_default=True,
             help="How the result is written.",
         ),
+        output_options,
+        verbose_option,
+    )
+
+
+def output_options(function: _Function) -> _Function:
+    """``output`` and ``force``."""
+    return _together(
+        function,
         click.option(
             "-o",
             "--output",
@@ -112,7 +115,6 @@ def written(
             help="Write to a file instead of standard output.",
         ),
         click.option("--force", is_flag=True, help="Overwrite files that exist."),
-        verbose_option,
     )
 
 
@@ -122,6 +124,17 @@ def _with_target(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(target=Output(output, force, verbose), **more)
 
     return with_target
+
+
+def jobs_option(function: _Function) -> _Function:
+    """``jobs``."""
+    return click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes; by default one per core.",
+    )(function)
 
 
 def verbose_option(function: _Function) -> _Function:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path, PurePath
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.cli import options
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
-from mlperf_pkg.files import write_whole
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
 from mlperf_pkg.rulebook.load import usages
-from mlperf_pkg.simulate import DIVISIONS, FAILURES, RunPlan, newest_round, simulate_set
+from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
-_LAYOUTS = {
-    "flat": "{plan.system}_{plan.benchmark}_{number}.log",
-    "tree": "{plan.system}/{plan.benchmark}/result_{number}.txt",
-}
+_OF_A_SET = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
+_OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
 
 
 @click.command(name="simulate")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--benchmark", required=True, metavar="NAME", help="The benchmark, such as bert.")
-@click.option("--system", required=True, metavar="ID", help="The system's id.")
-@click.option("--submitter", required=True, metavar="ORG", help="The submitting organisation.")
+@click.option(
+    "--benchmark", "benchmarks", multiple=True, metavar="NAME", help="The benchmark, such as bert."
+)
+@click.option("--system", metavar="ID", help="The system's id.")
+@click.option("--submitter", metavar="ORG", help="The submitting organisation.")
 @click.option(
     "--usage",
     type=click.Choice(usages()),
@@ -39,16 +36,12 @@ _LAYOUTS = {
 @click.option(
     "--division",
     type=click.Choice(DIVISIONS),
-    default="closed",
-    show_default=True,
-    help="The division.",
+    help="The division; by default closed, in a whole round both.",
 )
 @click.option(
     "--runs", type=click.IntRange(min=1), metavar="N", help="Runs; by default as many as required."
 )
-@click.option(
-    "--seed", type=int, metavar="N", default=0, show_default=True, help="The seed of the set."
-)
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="The seed.")
 @click.option(
     "--minutes", type=float, metavar="M", help="The mean time to train; by default a model's."
 )
@@ -59,30 +52,53 @@ _LAYOUTS = {
     help="Accelerators; by default those of the system, if it is a known one.",
 )
 @click.option("--optimizer", metavar="NAME", help="The optimizer, where a benchmark has several.")
-@click.option("--failure", type=click.Choice(list(FAILURES)), help="How the last run fails.")
+@click.option(
+    "--failure",
+    "failures",
+    multiple=True,
+    type=click.Choice(list(FAILURES)),
+    help="How the last run fails; of a whole round, that of every tenth set. Repeat for several.",
+)
+@click.option(
+    "--records",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    help="Records of training statistics in each log besides; 1000 make it as large as real ones.",
+)
 @click.option(
     "--layout",
-    type=click.Choice(list(_LAYOUTS)),
+    type=click.Choice(list(LAYOUTS)),
     default="flat",
     show_default=True,
     help="Loose logs, or folders as in results/.",
 )
+@click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
+@click.option(
+    "--submitters",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Submitters in a whole round; by default 3.",
+)
+@click.option(
+    "--systems",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Systems in a whole round, of all submitters; by default 10.",
+)
+@click.option(
+    "--sets",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Benchmarks on each system of a whole round; by default 1 or 2 in turn.",
+)
+@click.option("--power", is_flag=True, help="Power logs of systems of up to four nodes.")
+@click.option("--code", is_flag=True, help="Stubs of code in benchmarks/.")
+@options.jobs_option
+@click.option("--force", is_flag=True, help="Replace a whole round that was simulated before.")
+@click.pass_context
 def command(
-    *,
-    folder: Path,
-    benchmark: str,
-    system: str,
-    submitter: str,
-    usage: str,
-    round_: str | None,
-    division: str,
-    runs: int | None,
-    seed: int,
-    minutes: float | None,
-    accelerators: int | None,
-    optimizer: str | None,
-    failure: str | None,
-    layout: str,
+    ctx: click.Context, /, *, folder: Path, usage: str, round_: str | None, **given: Any
 ) -> int:
     """Write the logs of simulated runs that keep the rules into DIR.
 
@@ -91,59 +107,28 @@ def command(
     DIR/<ID>/<benchmark>/result_<number>.txt; a file that exists is never
     overwritten. The paths are printed.
 
+    With --whole-round, --submitters or --systems DIR becomes a whole round: a
+    submission of each submitter with systems/ and results/ of every benchmark
+    that --benchmark names, by default all. DIR must not exist.
+
+    Exit status: 0 if it was written, 2 if it could not be.
+
     \b
     Examples:
       mlperf-pkg simulate logs --benchmark bert --system dgx-a100 --submitter ACME
       mlperf-pkg simulate logs --round 1.1 --benchmark resnet --system dgx-a100 \\
           --submitter ACME --runs 3 --minutes 27.5 --failure diverged
+      mlperf-pkg simulate training_results_v5.1 --round 5.1 --submitters 10 \\
+          --systems 200 --records 1000
     """
-    name = round_ or newest_round(usage, benchmark)
-    plan = RunPlan(
-        usage=usage,
-        round=name,
-        benchmark=benchmark,
-        division=division,
-        system=_file_name(system),
-        organization=submitter,
-        minutes=minutes,
-        optimizer=optimizer,
-    )
-    if number := accelerators or _known_accelerators(system, name):
-        plan = replace(plan, accelerators=number)
-    logs = _simulated(plan, seed, runs, failure)
-    names = [_LAYOUTS[layout].format(plan=plan, number=at) for at in range(len(logs))]
-    _write({folder / name: log for name, log in zip(names, logs, strict=True)})
-    return 0
+    whole = given["whole_round"] or given["submitters"] or given["systems"]
+    _refuse(ctx, _OF_A_SET if whole else _OF_A_ROUND, whole)
+    return (write_a_round if whole else write_a_set)(folder, usage, round_, given)
 
 
-def _file_name(system: str) -> str:
-    if not system or PurePath(system).name != system or system.startswith("."):
-        raise UserError(f"--system {system!r} cannot be a file's name")
-    return system
-
-
-def _known_accelerators(system: str, round_: str) -> int | None:
-    """Those of the system description that travels with the package, if there is one."""
-    file = data_folder("systems") / f"{system}.json"
-    if not file.is_file():
-        return None
-    return check_system(file.name, file.read_bytes(), "training", round_).accelerators
-
-
-def _simulated(plan: RunPlan, seed: int, runs: int | None, failure: str | None) -> list[bytes]:
-    """The runs of a set; of a failure there is one, as the rules allow no more."""
-    logs = simulate_set(plan, seed, runs)
-    if failure is not None:
-        logs[-1] = simulate_set(replace(plan, failure=failure), seed, runs)[-1]
-    return logs
-
-
-def _write(logs: Mapping[Path, bytes]) -> None:
-    """All or, where one of the files exists, none."""
-    for path in logs:
-        if path.exists():
-            raise UserError(f"{path}: exists already and is not overwritten")
-    for path, log in logs.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, log, replace=False)
-        click.echo(visible(str(path)))
+def _refuse(ctx: click.Context, names: Sequence[str], whole: bool) -> None:
+    """Options that mean nothing here."""
+    for name in names:
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            kind = "one result set, not a whole round" if whole else "a whole round (--whole-round)"
+            raise click.UsageError(f"--{name} is an option of {kind}")

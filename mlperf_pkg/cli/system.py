@@ -6,7 +6,10 @@ import click
 
 from mlperf_pkg.cli.group import LazyGroup
 
-COMMANDS = {"check": "mlperf_pkg.cli.system_check"}
+COMMANDS = {
+    "init": "mlperf_pkg.cli.system_init",
+    "check": "mlperf_pkg.cli.system_check",
+}
 
 
 @click.group(name="system", cls=LazyGroup, modules=COMMANDS)
@@ -14,6 +17,7 @@ def command() -> None:
     """Work on system descriptions.
 
     \b
-    Example:
-      mlperf-pkg system check systems/*.json
+    Examples:
+      mlperf-pkg system init --submitter ACME -o systems/dgx-a100.json
+      mlperf-pkg system check systems/
     """

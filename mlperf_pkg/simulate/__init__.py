@@ -17,12 +17,15 @@ from mlperf_pkg.simulate.plan import (
     plans,
 )
 from mlperf_pkg.simulate.power import simulate_power
+from mlperf_pkg.simulate.rounds import RoundPlan
 from mlperf_pkg.simulate.runs import simulate_run, simulate_set
+from mlperf_pkg.simulate.tree import write_round
 
 __all__ = [
     "DIVISIONS",
     "FAILURES",
     "IMPOSSIBLE",
+    "RoundPlan",
     "RunPlan",
     "newest_round",
     "optimizers",
@@ -30,4 +33,5 @@ __all__ = [
     "simulate_power",
     "simulate_run",
     "simulate_set",
+    "write_round",
 ]

@@ -57,7 +57,8 @@ class RunPlan:
     result can pass the RCP test. ``optimizer`` is the benchmark's first by default (resnet:
     ``lars``, or ``sgd``). ``failure`` is one of ``FAILURES``, or None. ``start_ms`` is the time of
     the first record in milliseconds since the epoch, by default within the round's submission
-    period. ``usage`` is ``training`` or ``hpc``.
+    period. ``usage`` is ``training`` or ``hpc``. ``statistics`` is how many records of throughput
+    and loss a run logs besides: none is asked for, but published logs are mostly made of such.
     """
 
     round: str
@@ -72,6 +73,7 @@ class RunPlan:
     failure: str | None = None
     start_ms: int | None = None
     usage: str = "training"
+    statistics: int = 0
 
 
 def plans(system: str, organization: str) -> Iterator[RunPlan]:
@@ -158,6 +160,8 @@ def require_sound(plan: RunPlan) -> None:
         look_up("failure", plan.failure, FAILURES)
     for name in ("minutes", "accelerators", "batch_size"):
         require_positive(name, getattr(plan, name))
+    if plan.statistics < 0:
+        raise UserError(f"statistics must not be negative, as {plan.statistics} is")
     reason = IMPOSSIBLE.get((plan.usage, plan.round, plan.benchmark, plan.division))
     if reason:
         raise UserError(

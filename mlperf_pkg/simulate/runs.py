@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate.convergence import converged_at, draw_course
 from mlperf_pkg.simulate.plan import RunPlan, require_positive
 from mlperf_pkg.simulate.setup import Setup, resolve
-from mlperf_pkg.simulate.trace import Event, initialisation, place, training
+from mlperf_pkg.simulate.trace import Event, initialisation, place, training, with_statistics
 from mlperf_pkg.simulate.writer import write
 
 _MS_PER_MINUTE = 60_000
 _INIT_MS = (60_000, 300_000)
 _PAUSE_MS = (60_000, 300_000)
 _PACE = (0.995, 1.005)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """One run: its log, and when it started and ended, in milliseconds since the epoch."""
+
+    log: bytes
+    start_ms: int
+    stop_ms: int
 
 
 def simulate_run(plan: RunPlan, seed: int) -> bytes:
@@ -27,31 +38,51 @@ def simulate_run(plan: RunPlan, seed: int) -> bytes:
     Raises:
         UserError: as ``setup.resolve``: the plan asks for what there is not.
     """
-    setup = resolve(plan)
-    return write(_timeline(setup, seed), setup.outcome.written)
+    return _simulated(resolve(plan), seed).log
 
 
-def simulate_set(plan: RunPlan, seed: int, runs: int | None = None) -> list[bytes]:
-    """The logs of a result set, one run after the other, each with a seed of its own.
+def simulate_set(
+    plan: RunPlan, seed: int, runs: int | None = None, failures: Sequence[str] = ()
+) -> list[bytes]:
+    """The logs of ``simulate_runs``."""
+    return [run.log for run in simulate_runs(plan, seed, runs, failures)]
+
+
+def simulate_runs(
+    plan: RunPlan, seed: int, runs: int | None = None, failures: Sequence[str] = ()
+) -> list[SimulatedRun]:
+    """The runs of a result set, one after the other, each with a seed of its own.
 
     The minutes of the plan are the mean of the runs (were none to fail): each takes as much longer
     or shorter as it needs more or fewer epochs, at a pace that differs by at most half a percent.
-    ``runs`` is by default the number that the rules require.
+    ``runs`` is by default the number that the rules require. The last of them fail, one in each
+    way of ``failures``; where the plan names a failure, all do.
 
     Raises:
-        UserError: as ``simulate_run``, or ``runs`` is not positive.
+        UserError: as ``simulate_run``, ``runs`` is not positive, or more are to fail.
     """
     require_positive("runs", runs)
     setup, rng = resolve(plan), _dice(seed)
     seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
+    if len(failures) > len(seeds):
+        raise UserError(f"{len(failures)} runs cannot fail where there are {len(seeds)}")
     lengths = [converged_at(setup, _dice(each)) * rng.uniform(*_PACE) for each in seeds]
-    logs, start_ms = [], setup.start_ms
-    for run_seed, length in zip(seeds, lengths, strict=True):
+    failing = [resolve(replace(plan, failure=name)) for name in failures]
+    setups = [setup] * (len(seeds) - len(failing)) + failing
+    made, start_ms = list[SimulatedRun](), setup.start_ms
+    for one, run_seed, length in zip(setups, seeds, lengths, strict=True):
         minutes = setup.minutes * length / fmean(lengths)
-        timeline = _timeline(replace(setup, minutes=minutes, start_ms=start_ms), run_seed)
-        logs.append(write(timeline, setup.outcome.written))
-        start_ms = timeline[-1][0] + rng.randint(*_PAUSE_MS)
-    return logs
+        run = _simulated(replace(one, minutes=minutes, start_ms=start_ms), run_seed)
+        made.append(run)
+        start_ms = run.stop_ms + rng.randint(*_PAUSE_MS)
+    return made
+
+
+def _simulated(setup: Setup, seed: int) -> SimulatedRun:
+    timeline = _timeline(setup, seed)
+    start_ms = next(time_ms for time_ms, event in timeline if event.key == "run_start")
+    log = write(timeline, setup.outcome.written)
+    return SimulatedRun(log, start_ms, timeline[-1][0])
 
 
 def _timeline(setup: Setup, seed: int) -> list[tuple[int, Event]]:
@@ -60,9 +91,10 @@ def _timeline(setup: Setup, seed: int) -> list[tuple[int, Event]]:
     course = draw_course(setup, rng)
     init_ms = rng.randint(*_INIT_MS)
     run_ms = round(setup.minutes * _MS_PER_MINUTE * course.share)
+    timed = place(training(setup, course, rng), setup.start_ms + init_ms, run_ms)
     return [
         *place(initialisation(setup, seed, rng), setup.start_ms, init_ms),
-        *place(training(setup, course, rng), setup.start_ms + init_ms, run_ms),
+        *with_statistics(timed, setup.plan.statistics, rng),
     ]
 
 

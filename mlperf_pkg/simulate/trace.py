@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from random import Random
 
 from mlperf_pkg.simulate.convergence import Course, laps
@@ -67,6 +68,27 @@ def place(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tupl
     scale = duration_ms / elapsed[-1]
     times = (start_ms + round(scale * moment) for moment in elapsed)
     return list(zip(times, listed, strict=True))
+
+
+def with_statistics(
+    timed: list[tuple[int, Event]], count: int, rng: Random
+) -> list[tuple[int, Event]]:
+    """The training with ``count`` records of its statistics, which no rule asks for, in between.
+
+    They make logs as large as real ones, of which they are the larger part.
+    """
+    (start, _), (stop, _) = timed[0], timed[-1]
+    statistics = [
+        (start + (stop - start) * step // (count + 1), Event("tracked_stats", *_tracked(step, rng)))
+        for step in range(1, count + 1)
+    ]
+    return sorted([*timed, *statistics], key=itemgetter(0))
+
+
+def _tracked(step: int, rng: Random) -> tuple[Value, dict[str, Value]]:
+    """What a framework's callback logs after a step: value and metadata."""
+    throughput, loss = 1000 * _jitter(rng), 10 / step**0.5 * _jitter(rng)
+    return {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}, {"step": step}
 
 
 def _identity(setup: Setup) -> Iterator[Event]:

@@ -127,6 +127,17 @@ CASES: list[tuple[str, bytes, str, list[Finding]]] = [  # what, bytes, round, fi
         ("SYS201", 3, "error", "rules"),
         ("SYS202", 3, "warning", "rules"),
     ]),
+    # Left to a human by "system init": said once, and what the official checker says beside it.
+    ("to fill in", written(cooling="FILL IN: air?"), "2.0", [("SYS203", 29, "error", "rules")]),
+    ("FILL IN alone", written(sw_notes="FILL IN"), "6.1", [("SYS203", 34, "error", "rules")]),
+    ("division", written(division="FILL IN: x"), "2.0", [("SYS203", 3, "error", "rules")]),
+    ("a count", written(number_of_nodes="FILL IN"), "2.0", [("SYS203", 6, "error", "rules")]),
+    ("old status", written(status="FILL IN"), "3.1", [("SYS203", 4, "error", "rules")]),
+    ("status", written(status="FILL IN"), "4.0", [
+        ("SYS103", 4, "error", "both"),
+        ("SYS203", 4, "error", "rules"),
+    ]),
+    ("filled in", written(sw_notes="no FILL IN here"), "4.0", []),
     # Answers.
     ("cores for vcpus", written(host_processor_core_count="", host_processor_vcpu_count="64"),
      "2.0", []),

@@ -78,7 +78,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
         "error: bow-pod16/resnet is not valid:\n",
         ": SET101: 4 runs (files result_*.txt), needed 5 [rules and official checker]\n",
         ": SET101: 11 runs (files result_*.txt), needed 10 [rules and official checker]\n",
-        "    take the 10 consecutive runs whose result is closest to the median",
+        "    --select takes the 10 consecutive runs whose result is closest to the median",
     ):
         assert said in result.stderr
     assert result.stderr.endswith("\nnothing was built\n")

@@ -108,3 +108,56 @@ def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
     assert result.exit_code == 2
     assert message in result.stderr
     assert names(tmp_path) == []
+
+
+def test_several_runs_fail(tmp_path: Path) -> None:
+    simulate(tmp_path, "--failure", "diverged", "--failure", "no_run_stop")
+    statuses = [run["status"] for run in checked(tmp_path)["runs"]]
+    assert statuses == [*["success"] * 3, "aborted", None]
+
+
+def test_a_whole_round(tmp_path: Path) -> None:
+    target = tmp_path / "round"
+    options = ("--round", "v4.1", "--submitters", "2", "--systems", "3", "--sets", "1", "--code")
+    chosen = ("--benchmark", "ssd", "--benchmark", "gnn", "--division", "closed")
+    result = call("simulate", target, *options, *chosen, "--records", "10")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"{target}: training 4.1, 3 systems, 3 result sets, 25 logs, ")
+    assert len(names(target)) == 3 + 25 + 1 + 3 * 3
+    report = checked(target)
+    assert report["verdict"] == {"official": "pass", "rules": "pass"}
+    assert (report["round"], report["findings"]) == ("4.1", [])
+    again = call("simulate", target, "--whole-round")
+    assert again.exit_code == 2
+    assert again.stderr == f"mlperf-pkg: error: {target}: exists already; --force replaces it\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "systems", "submitters"),
+    [(["--submitters", "12"], 12, 12), (["--systems", "2"], 2, 2), (["--whole-round"], 10, 3)],
+)
+def test_sizes_by_default(
+    tmp_path: Path, options: list[str], systems: int, submitters: int
+) -> None:
+    chosen = ("--round", "4.0", "--benchmark", "llama2_70b_lora", "--division", "closed")
+    result = call("simulate", tmp_path / "round", *chosen, *options)
+    assert f" {systems} systems, " in result.stdout
+    assert len(list((tmp_path / "round").glob("Submitter*/systems"))) == submitters
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--benchmark", "bert"], "missing --system, --submitter (or --whole-round)"),
+        (["--whole-round", "--runs", "3"], "--runs is an option of one result set"),
+        (["--systems", "3", "--system", "x"], "--system is an option of one result set"),
+        ([*RESNET, "--power"], "--power is an option of a whole round"),
+        (["--systems", "2", "--submitters", "3"], "3 submitters need as many systems"),
+        (["--whole-round", "--benchmark", "resnt"], "unknown benchmark of round"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path: Path, options: list[str], message: str) -> None:
+    result = call("simulate", tmp_path / "new", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []

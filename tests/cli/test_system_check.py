@@ -40,5 +40,29 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert result.stderr == f"mlperf-pkg: error: {tmp_path}/none.json: No such file or directory\n"
 
 
-def test_without_a_file() -> None:
-    assert call("system", "check").exit_code == 2
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_bytes(FILES[0].read_bytes())
+    (tmp_path / "a.json").write_text("{", "utf-8")
+    (tmp_path / "note.txt").write_text("no description", "utf-8")
+    (tmp_path / "c.json").mkdir()
+    result = call("system", "check", tmp_path)
+    assert result.exit_code == 1
+    assert f"{tmp_path}/a.json:1: error SYS001" in result.stdout
+    assert "\n  b  " in result.stdout
+    assert "note.txt" not in result.stdout
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    result = call("system", "check", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"mlperf-pkg: error: {tmp_path}: no system description here")
+
+
+def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("system", "check")
+    assert result.exit_code == 2
+    assert "no PATH given, and there is no folder systems/ here" in result.stderr
+    (tmp_path / "systems").mkdir()
+    (tmp_path / "systems" / "x.json").write_bytes(FILES[0].read_bytes())
+    assert call("system", "check").exit_code == 0

@@ -17,7 +17,7 @@ def _parsed(text: str) -> Any:
     return yaml.load(text, Loader=yaml.BaseLoader)
 
 
-class _OnceParsed:
+class OnceParsed:
     """Stands for the module ``yaml``: the checker parses its rules anew for every log."""
 
     BaseLoader = yaml.BaseLoader
@@ -33,7 +33,7 @@ def officially_valid(log: bytes, folder: Path, usage: str, ruleset: str) -> bool
     path.write_bytes(log)
     mlp_compliance.enqueued_configs.clear()
     checker = mlp_compliance.make_checker(usage, ruleset, quiet=False, werror=True)
-    with mock.patch.object(mlp_compliance, "yaml", _OnceParsed):
+    with mock.patch.object(mlp_compliance, "yaml", OnceParsed):
         valid, *_ = mlp_compliance.main(str(path), f"{usage}_{ruleset}/common.yaml", checker)
     return bool(valid)
 

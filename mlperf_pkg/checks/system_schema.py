@@ -1,0 +1,75 @@
+"""What a system description must hold: the schemas in ``rules/systems/``.
+
+The required fields are the same in every round; the names of availabilities are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mlperf_pkg.resources import data_folder
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+FILL_IN = "FILL IN"
+"""How the value of a field begins that ``system init`` leaves to a human."""
+
+_STRICT_FROM = 4  # the first major round whose availabilities the official checker looks at
+
+
+@lru_cache
+def schema(name: str) -> dict[str, Any]:
+    """One schema: ``system``, ``availability_0.7`` or ``availability_4.0``."""
+    file = data_folder("rules") / "systems" / f"{name}.schema.json"
+    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return contents
+
+
+@lru_cache
+def validator(name: str) -> Draft202012Validator:
+    """What judges by one schema."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    return Draft202012Validator(schema(name))
+
+
+def required_fields() -> Sequence[str]:
+    """The fields that every description has, in their order."""
+    fields: list[str] = schema("system")["required"]
+    return fields
+
+
+def needing_answer() -> Sequence[Sequence[str]]:
+    """The fields that must not be empty; of several in one list, at least one."""
+    groups: list[list[str]] = schema("system")["x-needs-answer"]
+    return groups
+
+
+def meaning(field: str) -> str:
+    """What a field tells, in a sentence."""
+    text: str = schema("system")["properties"][field]["description"]
+    return text
+
+
+def is_strict(usage: str, round_: str) -> bool:
+    """Whether the official checker accepts but four availabilities."""
+    return usage == "training" and int(round_.partition(".")[0]) >= _STRICT_FROM
+
+
+def statuses(usage: str, round_: str) -> Sequence[str]:
+    """The availabilities of a round."""
+    name = "availability_4.0" if is_strict(usage, round_) else "availability_0.7"
+    names: list[str] = schema(name)["properties"]["status"]["enum"]
+    return names
+
+
+def status_of_round(said: str, usage: str, round_: str) -> str | None:
+    """An availability as a round spells it; None where the round has none such."""
+    known = {name.lower(): name for name in statuses(usage, round_)}
+    formerly = schema("availability_4.0")["x-formerly"] if is_strict(usage, round_) else {}
+    usual = said.strip().lower()
+    return known.get(usual) or formerly.get(usual)

@@ -1,0 +1,70 @@
+"""The texts in the tree of a simulated round: notice, code, system descriptions. All made up."""
+
+from __future__ import annotations
+
+import json
+
+from mlperf_pkg.simulate import settings
+
+NOTICE = "README.md"
+NOTICE_BEGINS = "# Simulated by mlperf-pkg"
+
+PER_NODE = 8
+
+CODE = {
+    "README.md": "# {benchmark}\n\nSimulated: there is no code, and nothing to run.\n",
+    "run_and_time.sh": "#!/bin/bash\necho 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
+    settings.COMMON["config_filename"]: "# Simulated: nothing is configured.\n",
+}
+
+_FIELDS = {
+    "host_processors_per_node": "2",
+    "host_processor_model_name": "Simulated processor",
+    "host_processor_core_count": "64",
+    "host_processor_vcpu_count": "",
+    "host_processor_frequency": "2.5 GHz",
+    "host_processor_caches": "",
+    "host_processor_interconnect": "",
+    "host_memory_capacity": "1024 GiB",
+    "host_storage_type": "NVMe SSD",
+    "host_storage_capacity": "4 x 3.84 TB",
+    "host_networking": "8 x InfiniBand 200 Gb/s",
+    "host_networking_topology": "Fat tree",
+    "host_memory_configuration": "16 x 64 GiB DDR4",
+    "accelerators_per_node": str(PER_NODE),
+    "accelerator_model_name": "Simulated accelerator",
+    "accelerator_host_interconnect": "PCIe Gen5 x16",
+    "accelerator_frequency": "1.5 GHz",
+    "accelerator_on-chip_memories": "",
+    "accelerator_memory_configuration": "HBM3",
+    "accelerator_memory_capacity": "80 GB",
+    "accelerator_interconnect": "Simulated links",
+    "accelerator_interconnect_topology": "",
+    "cooling": "Air",
+    "hw_notes": "Simulated: no such system was measured",
+    "framework": "Simulated framework 1.0",
+    "other_software_stack": {"simulated library": "1.0"},
+    "operating_system": "Linux",
+    "sw_notes": "",
+}
+
+
+def notice(usage: str, round_: str, seed: int) -> str:
+    """What stands at the top of the tree, and shows that it may be replaced by another."""
+    return (
+        f"{NOTICE_BEGINS}\n\nMLPerf {usage} {round_}, seed {seed}. No result in this folder was"
+        " measured: submitters, systems and logs are made up.\n"
+    )
+
+
+def description(submitter: str, division: str, name: str, nodes: int) -> str:
+    """A system description, whose status is one of every round."""
+    fields = {
+        "submitter": submitter,
+        "division": division,
+        "status": "Available on-premise",
+        "system_name": name,
+        "number_of_nodes": str(nodes),
+        **_FIELDS,
+    }
+    return f"{json.dumps(fields, indent=2)}\n"

@@ -1,0 +1,101 @@
+"""The tree of a whole round on disk: all of it or nothing, by any number of processes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.folders import new_folder
+from mlperf_pkg.simulate.rounds import (
+    File,
+    RoundPlan,
+    SystemPlan,
+    common_files,
+    deal,
+    system_files,
+)
+from mlperf_pkg.simulate.texts import NOTICE, NOTICE_BEGINS
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How much was written: systems, result sets, logs of runs, and bytes in all files."""
+
+    systems: int
+    sets: int
+    logs: int
+    size: int
+
+
+def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
+    """Simulate a round into the folder ``target``, which nobody sees before it is whole.
+
+    With ``force`` an earlier simulated round there is replaced, never anything else.
+
+    Raises:
+        UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
+    """
+    systems = deal(plan)
+    _refuse_to_replace(target, force=force)
+    try:
+        with new_folder(target, lambda there: force and _is_ours(there)) as folder:
+            counts = [_write(folder, common_files(plan, systems))]
+            counts += _write_systems(folder, systems, min(jobs, len(systems)))
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error}") from error
+    logs, sizes = zip(*counts, strict=True)
+    return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
+
+
+def _refuse_to_replace(target: Path, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not _is_ours(target):
+        raise UserError(
+            f"{target}: exists and is no round that mlperf-pkg simulated, so it is never replaced"
+        )
+    if not force:
+        raise UserError(f"{target}: exists already; --force replaces it")
+
+
+def _is_ours(target: Path) -> bool:
+    try:
+        with (target / NOTICE).open("rb") as stream:
+            beginning = stream.read(len(NOTICE_BEGINS))
+    except OSError:
+        return False
+    return beginning == NOTICE_BEGINS.encode() and not target.is_symlink()
+
+
+def _write_systems(folder: Path, systems: Sequence[SystemPlan], jobs: int) -> list[tuple[int, int]]:
+    write = partial(_write_system, folder)
+    if jobs == 1:
+        return list(map(write, systems))
+    with ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent) as executor:
+        return list(executor.map(write, systems))
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Which then cancels what has not begun and takes the folder away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
+    return _write(folder, system_files(system))
+
+
+def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
+    """Write the files; how many of them are logs of runs, and the bytes of all."""
+    logs = size = 0
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        logs += path.name.startswith("result_")
+        size += len(content)
+    return logs, size

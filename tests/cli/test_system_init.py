@@ -1,0 +1,58 @@
+"""``mlperf-pkg system init``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.cli import system_init
+from tests.cli.program import call
+from tests.machine.machines import EPYC
+
+KNOWN = ("--submitter", "ACME", "--division", "closed", "--name", "X8", "--nodes", "1")
+
+
+@pytest.fixture(autouse=True)
+def epyc(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = EPYC.sources(tmp_path_factory.mktemp("root"))
+    monkeypatch.setattr(system_init, "this_machine", lambda: sources)
+
+
+def test_to_standard_output() -> None:
+    result = call("system", "init", *KNOWN, "--round", "v3.1", "--status", "cloud")
+    assert result.exit_code == 0
+    fields = json.loads(result.stdout)
+    assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
+    assert result.stderr == "to fill in: accelerator_memory_configuration, cooling\n"
+
+
+def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
+    file = tmp_path / "x8.json"
+    result = call("system", "init", *KNOWN, "-o", file)
+    assert (result.exit_code, result.stdout) == (0, "")
+    checked = call("system", "check", file)
+    assert checked.exit_code == 1
+    assert f"{file}:4: error SYS103: found the status " in checked.stdout
+    assert f'{file}:29: error SYS203: found "FILL IN: How the system is cooled' in checked.stdout
+    assert call("system", "init", "-o", file).stderr.endswith("--force overwrites it\n")
+    assert call("system", "init", "-o", file, "--force").exit_code == 0
+    assert json.loads(file.read_text())["submitter"].startswith("FILL IN: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["x8.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--status", "soon"], "unknown status of round 6.1: 'soon' (known: Available on-premise;"),
+        (["--round", "9.9"], "9.9"),
+        (["--division", "network"], "'network'"),
+        (["--nodes", "0"], "x>=1"),
+        (["-o", "no/such/folder/x.json"], "there is no folder no/such/folder"),
+    ],
+)
+def test_refused(options: list[str], message: str) -> None:
+    result = call("system", "init", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -1,0 +1,168 @@
+"""Whole rounds: both checkers pass them, and the plan and the seed alone decide what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from mlperf_logging.compliance_checker import mlp_compliance
+
+from mlperf_pkg import folders
+from mlperf_pkg.checker import Options, check
+from mlperf_pkg.diagnostics import Verdict, Verdicts
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.report import Report
+from mlperf_pkg.rulebook.load import load_round, rounds, usages
+from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
+from mlperf_pkg.simulate.rounds import deal
+from tests.checks.packages import package_verdict
+from tests.simulate.logs import records
+from tests.simulate.official import OnceParsed
+
+ALL = [(usage, name) for usage in usages() for name in rounds(usage)]
+PASS = Verdicts(Verdict.PASS, Verdict.PASS)
+SMALL = RoundPlan("training", "5.1", systems=2, submitters=1, benchmarks=("retinanet", "rgat"))
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+def report_on(folder: Path, usage: str = "training", round_: str | None = None) -> Report:
+    return check([str(folder)], Options(usage, round_)).report
+
+
+@pytest.mark.parametrize(("usage", "name"), ALL)
+def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: Path) -> None:
+    plan = RoundPlan(usage, name, submitters=2, systems=2, sets=99, code=True)
+    written = write_round(plan, tmp_path / "new" / "round")
+    report = report_on(tmp_path / "new" / "round", usage)
+    assert report.verdict == PASS
+    assert [finding.code for finding in report.findings] == []
+    assert (report.round, len(report.systems)) == (name, 2)
+    assert (len(report.result_sets), len(report.runs)) == (written.sets, written.logs)
+    listed = load_round(usage, name).benchmarks
+    assert {each.benchmark for each in report.result_sets} == set(listed)
+    assert [row.division for row in report.systems] == ["closed", "open"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "name"), [("training", "2.0"), ("training", "5.1"), ("hpc", "3.0")]
+)
+def test_the_official_package_checker_passes(
+    usage: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = RoundPlan(usage, name, submitters=1, systems=2, sets=99, power=True, code=True)
+    write_round(plan, tmp_path / "round")
+    with mock.patch.object(mlp_compliance, "yaml", OnceParsed):
+        ruleset = load_round(usage, name).ruleset
+        verdict = package_verdict(tmp_path / "round" / "Submitter1", caplog, usage, ruleset)
+    assert verdict == "pass"
+    assert "RCP Test Failed" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("round_", "benchmark", "division"), [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]
+)
+def test_divisions_that_cannot_have_a_benchmark(round_: str, benchmark: str, division: str) -> None:
+    dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
+    assert {system.division for system in dealt} == {division}
+    assert len(dealt) == 10
+
+
+def test_power_of_small_systems(tmp_path: Path) -> None:
+    plan = replace(SMALL, systems=3, sets=1, power=True)
+    write_round(plan, tmp_path / "round")
+    report = report_on(tmp_path / "round")
+    assert report.verdict == PASS
+    measured = {each.system for each in report.result_sets if each.energy_joules}
+    assert measured == {"system1_8x", "system2_16x"}
+    assert (
+        tmp_path / "round/Submitter1/results/system2_16x/retinanet/power/result_4/sw_0.txt"
+    ).exists()
+
+
+def test_failures_in_turn(tmp_path: Path) -> None:
+    plan = replace(SMALL, systems=21, sets=1, divisions=("closed",))
+    failing = replace(plan, failures=("diverged", "missing_key"))
+    found = [system.failures for system in deal(failing)]
+    assert {at: each[0] for at, each in enumerate(found) if each[0]} == {
+        0: "diverged",
+        10: "missing_key",
+        20: "diverged",
+    }
+    write_round(replace(failing, systems=1), tmp_path / "round")
+    report = report_on(tmp_path / "round")
+    assert [run.status for run in report.runs] == [*["success"] * 4, "aborted"]
+    assert report.verdict == PASS
+
+
+def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
+    plan = replace(SMALL, systems=4, sets=1, statistics=3, power=True)
+    for name, jobs, seed in (("one", 1, 0), ("three", 3, 0), ("other", 2, 1)):
+        write_round(replace(plan, seed=seed), tmp_path / name, jobs=jobs)
+    one, three, other = (contents(tmp_path / name) for name in ("one", "three", "other"))
+    assert one == three
+    assert one.keys() == other.keys()
+    assert {name for name in one if name.endswith("_0.txt") and one[name] == other[name]} == set()
+
+
+def test_statistics_are_between_start_and_stop() -> None:
+    plan = RunPlan("5.1", "rgat", "closed", "box", "Example", statistics=500)
+    log = simulate_set(plan, 1, runs=1)[0]
+    keys = [record["key"] for record in records(log)]
+    assert keys.count("tracked_stats") == 500
+    assert keys.index("run_start") < keys.index("tracked_stats")
+    assert keys[-1] == "run_stop"
+    plain = simulate_set(replace(plan, statistics=0), 1, runs=1)[0]
+    assert b"".join(x for x in log.splitlines(True) if b"tracked_stats" not in x) == plain
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"round": "9.9"}, "unknown round: '9.9'"),
+        ({"usage": "inference"}, "unknown usage"),
+        ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert'"),
+        ({"failures": ("tired",)}, "unknown failure: 'tired'"),
+        ({"divisions": ("network",)}, "unknown division: 'network'"),
+        ({"systems": 0}, "systems must be a positive number, not 0"),
+        ({"submitters": 3}, "3 submitters need as many systems at least, not 2"),
+        (
+            {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
+            "accepts no open result of llama31_8b in round 5.1",
+        ),
+    ],
+)
+def test_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        write_round(replace(SMALL, **changes), tmp_path / "round")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "round"
+    write_round(SMALL, target)
+    before = contents(target)
+    with pytest.raises(UserError, match="--force replaces it"):
+        write_round(replace(SMALL, seed=1), target)
+    assert contents(target) == before
+    write_round(replace(SMALL, seed=1), target, force=True)
+    assert contents(target) != before
+    (target / "README.md").write_text("mine")
+    with pytest.raises(UserError, match="never replaced"):
+        write_round(SMALL, target, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["round"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_nothing_stays_of_a_round_that_was_not_finished(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_put_in_place", mock.Mock(side_effect=error))
+    with pytest.raises((KeyboardInterrupt, UserError)):
+        write_round(SMALL, tmp_path / "deep" / "round")
+    assert list(tmp_path.iterdir()) == []

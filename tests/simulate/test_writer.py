@@ -1,0 +1,61 @@
+"""Every line is the one that the official logger writes."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import pytest
+from mlperf_logging.mllog.mllog import MLLogger
+
+from mlperf_pkg.simulate.trace import Event
+from mlperf_pkg.simulate.writer import write
+
+EVENTS = [
+    Event("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
+    Event("init_start"),
+    Event("init_stop", metadata={"status": "success"}),
+    Event("opt_learning_rate", 1e-7),
+    Event("eval_accuracy", {"BBOX": 0.377, "SEGM": 1e22}, {"epoch_num": 12}),
+    Event("d_adam_betas", [0.9, 0.999, None, True, [], {}]),
+    Event("start", -1, {"step": 2**63}),
+    Event("epoch_stopped", ""),
+]
+
+
+class _Kept(logging.Logger):
+    def __init__(self) -> None:
+        super().__init__("kept")
+        self.lines: list[str] = []
+
+    def log(self, level: int, msg: object, *_: Any, **__: Any) -> None:
+        assert level == logging.INFO
+        self.lines.append(f"{msg}\n")
+
+
+def officially(event: Event, time_ms: int) -> str:
+    kept = _Kept()
+    logger = MLLogger(kept)
+    log = {"start": logger.start, "stop": logger.end}.get(
+        event.key.rpartition("_")[2] if "_" in event.key else "", logger.event
+    )
+    log(event.key, event.value, metadata=dict(event.metadata), time_ms=time_ms)
+    return kept.lines[0]
+
+
+def without_caller(line: str) -> str:
+    """The file and line number of the caller are ours."""
+    return re.sub(r'"file": "[^"]*", "lineno": \d+', "", line)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.key)
+def test_lines_are_those_of_the_official_logger(event: Event) -> None:
+    line = write([(1_728_510_042_000, event)]).decode("ascii")
+    assert without_caller(line) == without_caller(officially(event, 1_728_510_042_000))
+    assert line.startswith(':::MLLOG {"namespace": "", "time_ms": 1728510042000, ')
+
+
+def test_what_json_cannot_hold() -> None:
+    with pytest.raises(TypeError):
+        write([(1, Event("key", object()))])
