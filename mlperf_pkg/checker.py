@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from io import BytesIO
@@ -16,11 +16,12 @@ from typing import BinaryIO, TypeVar
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.contents import check_contents
+from mlperf_pkg.checks.patterns import check_as_found
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
@@ -203,11 +204,12 @@ def _judge_submission(
 ) -> _Judged:
     if plan.round is None:
         alone = tuple(check_contents(submission))
-        return _Judged(plan, verdicts_of(alone), (), (), alone)
+        verdict = replace(verdicts_of(alone), official=Verdict.NOT_CHECKED)
+        return _Judged(plan, verdict, (), (), alone)
     systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
     by_id, code = {system.id: system for system in systems}, submission.code
     sets = tuple(
-        check_set(
+        check_as_found(
             SetCase(
                 files=files,
                 runs=tuple(runs[place.label] for place in files.logs),
@@ -217,7 +219,9 @@ def _judge_submission(
                 system=by_id.get(files.system or ""),
                 code=code,
                 measured=measured,
-            )
+            ),
+            submission,
+            runs,
         )
         for files in submission.result_sets
     )

@@ -54,6 +54,21 @@ class SetCase:
         return self.division == "closed" and self.version >= (1, 0)
 
     @property
+    def rcp_tested(self) -> bool:
+        """Whether the official package checker asks for the RCP test."""
+        return self.closed and self.rules is not None and self.files.benchmark != "minigo"
+
+    @property
+    def known(self) -> bool:
+        """Whether its folder is named after a benchmark of the round."""
+        return self.loose or self.files.benchmark in self.round.benchmarks
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the official package checker passes over its folder without a word."""
+        return not self.known or not (self.loose or self.files.at_level(self.round.usage))
+
+    @property
     def version(self) -> tuple[int, ...]:
         """The round as numbers."""
         return tuple(int(part) for part in self.round.name.split("."))

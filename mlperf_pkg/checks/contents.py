@@ -15,7 +15,9 @@ def check_contents(submission: Submission) -> Iterator[Diagnostic]:
     path = submission.place.label or "."
     if not any(each.logs for each in submission.result_sets):
         message = "no result set with a log: nothing was checked"
-        yield Diagnostic(code="TREE101", message=message, path=path, source=_SOURCE)
+        yield Diagnostic(
+            code="TREE101", message=message, path=path, basis=Basis.RULES, source=_SOURCE
+        )
     used = {each.system for each in submission.result_sets}
     for system in submission.systems:
         if system.path.stem not in used:

@@ -55,7 +55,7 @@ def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterat
         )
     for each in submission.result_sets:
         path = f"results/{each.system}/{each.benchmark}"
-        if (each.scaling_mode is None) == (usage == "hpc") and path not in wrong:
+        if not each.at_level(usage) and path not in wrong:
             yield Diagnostic(
                 code="TREE105",
                 message=f"the package checker skips this folder: {usage} results lie in"
