@@ -125,8 +125,8 @@ def check_folder(case: SetCase) -> Iterator[Diagnostic]:
         )
     for run in case.runs:
         if run.benchmark and run.benchmark != case.files.benchmark:
-            message = f"{run.path} is a run of {run.benchmark}, not of {case.files.benchmark}"
-            yield set_finding(case, "SET107", message, basis=Basis.RULES)
+            message = f"a run of {run.benchmark}, in a folder of {case.files.benchmark}"
+            yield set_finding(case, "SET107", message, path=run.path, basis=Basis.RULES)
 
 
 def check_system_file(case: SetCase) -> Iterator[Diagnostic]:

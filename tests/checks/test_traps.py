@@ -6,7 +6,6 @@ verdict is our official one, and our findings are all that the row names.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,22 +24,27 @@ from tests.parity.incumbent import rules_parsed_once
 from tests.trees import SYSTEM, remove, simulated, write_set, write_system
 
 SET = f"results/{SYSTEM}/resnet"
+DEEP = f"results/{SYSTEM}/strong/resnet"
 FILE = f"systems/{SYSTEM}.json"
 Deed = Callable[[Path], object]
-Finding = tuple[str, str, str, str]
-"""Code, severity, basis, and where: a path below the submission, ``@key`` for the line of a key."""
 
 
 @dataclass(frozen=True)
 class Trap:
-    """One way to break a submission of ``benchmarks``, each with its code, and what follows."""
+    """One way to break a submission, both verdicts, and all findings.
+
+    A finding is "code severity basis path", the path perhaps with ``@key`` for the line of the last
+    record of a key, or ``:line``. ``said`` is what the official checkers say, as a sign that they
+    went where the row means them to; ``died`` if they raise.
+    """
 
     name: str
     deed: Deed
     official: str
     rules: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[str, ...] = ()
     said: str = ""
+    submitter: str = "Graphcore"
     round: str = "2.0"
     division: str = "closed"
     benchmark: str = "resnet"
@@ -62,10 +66,10 @@ def submission(root: Path, trap: Trap) -> Path:
 
 
 def code(root: Path, benchmark: str) -> None:
-    """Code for a benchmark, with the file that its logs name."""
+    """Code for a benchmark, with the file that the logs name."""
     folder = root / "benchmarks" / benchmark
     folder.mkdir(parents=True)
-    (folder / "run.sh").touch()
+    (folder / "config.sh").touch()
 
 
 def log(root: Path, index: int) -> Path:
@@ -141,7 +145,7 @@ def other_line(root: Path) -> None:
         rewrite(root, lambda text, p=place: edited(text, "seed", value=5, metadata=p), index)  # type: ignore[misc]
 
 
-def word(text: bytes) -> bytes:
+def other_key(text: bytes) -> bytes:
     """A last record whose key only holds the word that the RCP checker looks for."""
     fields = records(text)
     extra = {**fields[-1], "key": "eval_global_batch_size", "value": 128}
@@ -153,6 +157,18 @@ def word(text: bytes) -> bytes:
 
 def emptied(root: Path) -> None:
     remove(root / "results" / SYSTEM)
+
+
+def too_deep(root: Path) -> None:
+    (root / SET).rename(root / "resnet")
+    (root / f"{DEEP}/..").resolve().mkdir()
+    (root / "resnet").rename(root / DEEP)
+
+
+def too_high(root: Path) -> None:
+    for each in (root / SET).iterdir():
+        each.rename(root / "results" / SYSTEM / each.name)
+    (root / SET).rmdir()
 
 
 def of_bert(root: Path) -> None:
@@ -170,7 +186,7 @@ def bracketed(name: str) -> Deed:
     return deed
 
 
-def bracketed_beside_its_match(root: Path) -> None:
+def beside_its_match(root: Path) -> None:
     """``pod[1]`` holds no run that passes, ``pod1`` five."""
     bracketed("pod1")(root)
     write_system(root / "systems", "pod[1]")
@@ -178,7 +194,7 @@ def bracketed_beside_its_match(root: Path) -> None:
 
 
 def linked(root: Path) -> None:
-    (root / "benchmarks" / "resnet" / "notes.txt").symlink_to("run.sh")
+    (root / "benchmarks" / "resnet" / "notes.txt").symlink_to("config.sh")
 
 
 FOREIGN = "- BEGIN:\n    CODE: open({!r}, 'w').close()\n"
@@ -207,66 +223,134 @@ def measured(**changes: Any) -> Deed:
     return deed
 
 
+def late_batch_size(text: bytes) -> bytes:
+    """Its record stands after those that are measured by it."""
+    fields = records(text)
+    sizes = [each for each in fields if each["key"] == "global_batch_size"]
+    rest = [each for each in fields if each["key"] != "global_batch_size"]
+    return joined([*rest[:-1], *sizes, rest[-1]])
+
+
+def late_batch_sizes(root: Path) -> None:
+    for index in (0, 1):
+        path = root / f"results/{SYSTEM}/flux1/result_{index}.txt"
+        path.write_bytes(late_batch_size(path.read_bytes()))
+
+
 def nothing(root: Path) -> None:
     """Leave it as it is."""
 
 
+def each(finding: str, key: str = "", folder: str = SET, runs: int = 5) -> tuple[str, ...]:
+    """The same finding of every log of a folder."""
+    return tuple(f"{finding} {folder}/result_{index}.txt{key}" for index in range(runs))
+
+
+def each_power(finding: str) -> tuple[str, ...]:
+    return tuple(f"{finding} {SET}/power/result_{index}/node_0.txt" for index in range(5))
+
+
+RUN = f"{SET}/result_0.txt"
+OLYMPIC = "accepting this under olympic scoring"
+
+
 PASSED = [
     Trap("nothing is wrong", nothing, "pass", "pass"),
-    Trap("Closed for closed", system(division="Closed"), "pass", "fail"),
-    Trap("closed description, open logs", system(), "pass", "fail", division="open"),
-    Trap("open description, closed logs", system(division="open"), "pass", "fail"),
-    Trap("a second run_start", lambda r: rewrite(r, second_start, 0), "pass", "fail"),
-    Trap("run_stop before run_start", lambda r: rewrite(r, stop_first, 0), "pass", "fail"),
-    Trap("aborted", status("aborted", 0), "pass", "pass"),
-    Trap("two aborted, open", status("aborted", 0, 1), "pass", "fail", division="open"),
-    Trap("one run without cache_clear", lambda r: rewrite(r, lambda t: without(t, "cache_clear"), 0), "pass", "fail"),
-    Trap("a copy with another seed", copied(4711, 0), "pass", "fail"),
-    Trap("a copy on another day", copied(4711, 86_400_000), "pass", "fail"),
-    Trap("overlapping runs", at_once, "pass", "pass"),
-    Trap("the same seed by another line", other_line, "pass", "pass"),
-    Trap("a misspelt benchmark", rename(SET, f"results/{SYSTEM}/resnet50"), "pass", "fail"),
-    Trap("a level too deep", rename(f"results/{SYSTEM}", "results/x"), "pass", "fail"),
-    Trap("runs of another benchmark", of_bert, "pass", "fail"),
-    Trap("an empty package", emptied, "pass", "fail"),
-    Trap("a system without results", lambda r: write_system(r / "systems", "idle"), "pass", "pass"),
-    Trap("mixed batch sizes, open", field("global_batch_size", 999, 0), "pass", "fail", division="open"),
-    Trap("a division that is a path", foreign, "fail", "fail"),
-    Trap("another key with the word", lambda r: rewrite(r, word), "pass", "pass"),
-    Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass"),
-    Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass"),
-    Trap("another organisation", field("submission_org", "Others"), "pass", "pass"),
-    Trap("a configuration file that is not there", nothing, "pass", "pass", round="6.1", benchmark="flux1"),
-    Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass"),
-    Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass"),
-    Trap("power every other second", measured(step=2), "pass", "pass"),
-    Trap("power of a part of the run", measured(seconds=100), "pass", "pass"),
+    Trap("Closed for closed", system(division="Closed"), "pass", "fail", (f"SYS201 error rules {FILE}:3",)),
+    Trap("a closed description of open logs", system(), "pass", "fail", (f"SET111 error rules {SET}",), division="open"),
+    Trap("an open description of closed logs", system(division="open"), "pass", "fail", (f"SET111 error rules {SET}",)),
+    Trap("a second run_start", lambda r: rewrite(r, second_start, 0, 1), "pass", "fail", (*each("RUN108 note advice", "@run_start", runs=2), *each("RUN151 error rules", "@run_start", runs=2))),
+    Trap("run_stop before run_start", lambda r: rewrite(r, stop_first, 0), "pass", "fail", (f"RUN155 error rules {RUN}@run_stop",)),
+    Trap("an aborted run", status("aborted", 0), "pass", "pass", (f"RUN130 warning rules {RUN}@run_stop",)),
+    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "fail", (f"SET102 error rules {SET}", *each("RUN130 warning rules", "@run_stop", runs=2)), division="open"),
+    Trap("a run without cache_clear", lambda r: rewrite(r, lambda t: without(t, "cache_clear"), 0), "pass", "fail", (f"RUN105 error rules {RUN}",), OLYMPIC),
+    Trap("a copy with another seed", copied(4711, 0), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt", f"SET113 note advice {SET}")),
+    Trap("a copy at another time", copied(4711, 86_400_000), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt",)),
+    Trap("overlapping runs", at_once, "pass", "pass", (f"SET113 note advice {SET}",)),
+    Trap("the same seed by another line", other_line, "pass", "pass", (f"SEED104 note advice {SET}/result_1.txt@seed",)),
+    Trap("a misspelt benchmark", rename(SET, f"{SET}50"), "pass", "fail", (f"SET106 error rules {SET}50", f"CODE101 warning rules {SET}50", *each("SET107 error rules", "", f"{SET}50")), "Skipping benchmark: resnet50"),
+    Trap("[ in a benchmark's name", rename(SET, f"{SET}[1]"), "pass", "fail", (f"SET106 error rules {SET}[1]", f"CODE101 warning rules {SET}[1]", *each("SET107 error rules", "", f"{SET}[1]")), "Skipping benchmark: resnet[1]"),
+    Trap("results too deep", too_deep, "pass", "fail", (f"TREE105 error rules {DEEP}",), "Skipping benchmark: strong"),
+    Trap("results too high", too_high, "pass", "fail", ("TREE101 error rules .", f"TREE105 error rules results/{SYSTEM}", f"TREE120 warning rules {FILE}")),
+    Trap("runs of another benchmark", of_bert, "pass", "fail", each("SET107 error rules")),
+    Trap("an empty package", emptied, "pass", "fail", ("TREE101 error rules .", f"TREE120 warning rules {FILE}")),
+    Trap("a system without results", lambda r: write_system(r / "systems", "idle"), "pass", "pass", ("TREE120 warning rules systems/idle.json",)),
+    Trap("mixed batch sizes, open", field("global_batch_size", 999, 0), "pass", "fail", (f"SET108 error rules {SET}",), division="open"),
+    Trap("a batch size of another key", lambda r: rewrite(r, other_key), "pass", "pass", each("RCP104 warning rules")),
+    Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
+    Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
+    Trap("another organisation", field("submission_org", "Others"), "pass", "pass", (f"SET115 note advice {SET}",)),
+    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "pass", each("CODE102 warning rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
+    Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass", (f"CODE101 warning rules {SET}",)),
+    Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
+    Trap("power every other second", measured(step=2), "pass", "pass", each_power("POW201 warning rules")),
+    Trap("power of a part of the run", measured(seconds=100), "pass", "pass", each_power("POW203 warning rules")),
+    Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
+    Trap("[ without its ]", bracketed("pod[1"), "pass", "pass"),
 ]  # fmt: skip
 
 INVENTED = [
-    Trap("a relative link", linked, "fail", "pass"),
-    Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass"),
-    Trap("[ in a system's name", bracketed("pod[1]"), "fail", "pass"),
-    Trap("[ in an open system's name", bracketed("pod[1]"), "fail", "pass", division="open"),
-    Trap("[ without its ]", bracketed("pod[1"), "pass", "pass"),
-    Trap("[ beside what it matches", bracketed_beside_its_match, "pass", "fail"),
-    Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
-    Trap("a missing description", lambda r: remove(r / FILE), "fail", "fail"),
-    Trap("dlrm", nothing, "fail", "pass", benchmark="dlrm"),
-    Trap("dlrm", nothing, "fail", "pass", benchmark="dlrm", round="2.1"),
+    Trap("a relative link", linked, "fail", "pass", ("REPO104 error official benchmarks/resnet/notes.txt",), "contains broken symbolic links"),
+    Trap("records in another order", late_batch_sizes, "fail", "pass", (f"SET103 error official results/{SYSTEM}/flux1", *each("FLUX102 error official", "@evaluation_frequency", f"results/{SYSTEM}/flux1", 2)), "2 files do not comply", round="6.1", benchmark="flux1"),
+    Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass", (f"SYS102 error official {FILE}:20",), "died"),
+    Trap("[ in a system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5"),
+    Trap("[ in an open system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5", division="open"),
+    Trap("[ in a submitter's name", nothing, "fail", "pass", (f"SET116 error official {SET}",), "found 0, expected 5", submitter="Graphcore[1]"),
+    Trap("[ in a name that matches another", beside_its_match, "pass", "fail", ("SET116 warning official results/pod[1]/resnet", "SET101 error rules results/pod[1]/resnet", "RCP101 warning official results/pod[1]/resnet", "RUN105 error rules results/pod[1]/resnet/result_0.txt", "SET115 note advice results/pod[1]/resnet")),
+    Trap("* in a name that matches another", lambda r: (bracketed("pod*")(r), write_system(r / "systems", "pods"), write_set(r / "results/pods/resnet", simulated())), "fail", "pass", ("SET116 error official results/pod*/resnet",), "found 10, expected 5"),
+    Trap("a missing description", lambda r: remove(r / FILE), "fail", "fail", (f"SET110 error both {SET}",), "died"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="1.0"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="2.1"),
+]  # fmt: skip
+
+REJECTED = [
+    Trap("mixed batch sizes, closed", field("global_batch_size", 999, 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET108 error rules {SET}"), "died"),
+    Trap("a division that is a path", foreign, "fail", "fail", (*(f"SET104 error official {SET}",) * 5, f"SET103 error official {SET}", *each("RUN103 error both", "@submission_division")), "/x_common.yaml"),
 ]  # fmt: skip
 
 
-def found(report: Report) -> list[tuple[str, str, str, str, int | None]]:
-    return sorted((f.code, f.severity.value, f.basis.value, f.path, f.line) for f in report.findings)
+def written(root: Path, report: Report) -> list[str]:
+    """Its findings as the table has them."""
+    return sorted(f"{f.code} {f.severity} {f.basis} {f.path}{_at(f.line)}" for f in report.findings)
 
 
-@pytest.mark.parametrize("trap", [*PASSED, *INVENTED], ids=lambda t: t.name)
+def _at(line: int | None) -> str:
+    return "" if line is None else f":{line}"
+
+
+def numbered(root: Path, finding: str) -> str:
+    """With the line of the record that a finding of the table names."""
+    head, at, key = finding.partition("@")
+    path = root / head.rpartition(" ")[2]
+    return f"{head}:{line_of(path.read_bytes(), key, -1)}" if at else finding
+
+
+@pytest.mark.parametrize(
+    "trap", [*PASSED, *INVENTED, *REJECTED], ids=lambda trap: f"{trap.name} {trap.round}"
+)
 def test_traps(trap: Trap, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    root = submission(tmp_path / "Graphcore", trap)
+    root = submission(tmp_path / trap.submitter, trap)
     trap.deed(root)
     report = check([str(root)], Options(round=trap.round, jobs=1)).report
+    assert not (tmp_path / "executed").exists()
     official, said = official_verdict(root, tmp_path, caplog, ruleset=f"{trap.round}.0")
-    print("@@", trap.name, official, said[:5].strip(), report.verdict.official.value, report.verdict.rules.value)
-    for f in report.findings: print("   ", f.code, f.severity.value, f.basis.value, f.path, f.line, f.message)
-    assert (official, report.verdict.official.value, report.verdict.rules.value)==(trap.official,trap.official, trap.rules)
+    assert trap.said in said
+    assert (tmp_path / "executed").exists() is (trap.deed is foreign)
+    assert report.verdict.official.value == official == trap.official
+    assert report.verdict.rules.value == trap.rules
+    assert written(root, report) == sorted(numbered(root, each) for each in trap.findings)
+
+
+@pytest.mark.parametrize("name", ["a second run_start", "run_stop before run_start", "an aborted run"])  # fmt: skip
+def test_official_scores_are_too_good(name: str, tmp_path: Path) -> None:
+    """The summarizer counts these runs like any other."""
+    (trap,) = (each for each in PASSED if each.name == name)
+    root = submission(tmp_path / "Graphcore", trap)
+    trap.deed(root)
+    (row,) = check([str(root)], Options(round="2.0", jobs=1)).report.result_sets
+    scored, *_ = result_summarizer._compute_strong_score_standalone(
+        "resnet", SYSTEM, False, str(root / SET), "training", "2.0.0"
+    )
+    assert row.official_minutes == pytest.approx(scored)
+    assert row.score_minutes is not None
+    assert scored < row.score_minutes
