@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
-from mlperf_pkg.checks.contents import check_contents
+from mlperf_pkg.checks.contents import check_contents, of_systems
 from mlperf_pkg.checks.patterns import check_as_found
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
@@ -208,12 +208,13 @@ def _judge_submission(
         return _Judged(plan, verdict, (), (), alone)
     systems = tuple(_check_system(place, plan.usage, plan.round) for place in submission.systems)
     by_id, code = {system.id: system for system in systems}, submission.code
+    round_ = load_round(plan.usage, plan.round)
     sets = tuple(
         check_as_found(
             SetCase(
                 files=files,
                 runs=tuple(runs[place.label] for place in files.logs),
-                round=load_round(plan.usage, plan.round),
+                round=round_,
                 rules=load_benchmark(plan.usage, plan.round, files.benchmark),
                 submitter=submission.name,
                 system=by_id.get(files.system or ""),
@@ -225,17 +226,20 @@ def _judge_submission(
         )
         for files in submission.result_sets
     )
-    findings = [finding for system in systems for finding in system.findings]
-    findings += check_contents(submission)
-    findings += _of_tree(submission, plan.usage, load_round(plan.usage, plan.round))
+    findings = list(_around_sets(submission, systems, round_))
     verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
     findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
     return _Judged(plan, verdict, systems, sets, tuple(findings))
 
 
-def _of_tree(submission: Submission, usage: str, round_: Round) -> Iterator[Diagnostic]:
-    yield from check_tree(submission, usage, round_.benchmarks)
-    if tuple(map(int, round_.name.split("."))) >= FIRST_ROUND:
+def _around_sets(
+    submission: Submission, systems: Sequence[SystemFile], round_: Round
+) -> Iterator[Diagnostic]:
+    """What is found in a submission outside its result sets."""
+    yield from of_systems(submission, systems, round_.version)
+    yield from check_contents(submission)
+    yield from check_tree(submission, round_.usage, round_.benchmarks)
+    if round_.version >= FIRST_ROUND:
         yield from check_repository(submission.name, submission.place.label, submission.entries)
 
 

@@ -51,7 +51,7 @@ class SetCase:
     @property
     def closed(self) -> bool:
         """Whether the official seed and RCP tests apply."""
-        return self.division == "closed" and self.version >= (1, 0)
+        return self.division == "closed" and self.round.version >= (1, 0)
 
     @property
     def rcp_tested(self) -> bool:
@@ -67,11 +67,6 @@ class SetCase:
     def skipped(self) -> bool:
         """Whether the official package checker passes over its folder without a word."""
         return not self.known or not (self.loose or self.files.at_level(self.round.usage))
-
-    @property
-    def version(self) -> tuple[int, ...]:
-        """The round as numbers."""
-        return tuple(int(part) for part in self.round.name.split("."))
 
     @property
     def weak(self) -> bool:

@@ -58,7 +58,7 @@ def _points(case: SetCase, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
 
 def rcp_test(case: SetCase) -> rcp.RcpResult | None:
     """The RCP test itself, of whatever division; None where it does not apply or dies."""
-    if case.rules is None or case.version < (1, 0) or _rcp_death(case):
+    if case.rules is None or case.round.version < (1, 0) or _rcp_death(case):
         return None
     benchmark = case.runs[0].convergence.benchmark
     lost = sum(not run.convergence.converged for run in case.runs)

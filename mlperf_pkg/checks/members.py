@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
 from mlperf_pkg.checks.power import power_files
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, without_official
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run import Run
 
@@ -44,15 +44,6 @@ def _rejected(case: SetCase) -> bool:
     """
     lost = sum(not run.convergence.converged for run in case.runs)
     return max(lost if case.rcp_tested else 0, len(_failed(case))) > case.drop
-
-
-def without_official(finding: Diagnostic, hint: str) -> Diagnostic:
-    """The finding where the official checker accepts what it is about; ``hint`` says why."""
-    if not finding.fails(Basis.OFFICIAL):
-        return finding
-    if finding.basis is Basis.BOTH:
-        return replace(finding, basis=Basis.RULES)
-    return replace(finding, severity=Severity.WARNING, hint=finding.hint or hint)
 
 
 def for_information(finding: Diagnostic) -> Diagnostic:

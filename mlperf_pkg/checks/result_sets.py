@@ -16,13 +16,12 @@ from mlperf_pkg.checks.members import (
     check_system_file,
     for_information,
     forgiven,
-    without_official,
 )
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.weak_scaling import check_scale, instance_scale, models, weak_set_score
-from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of, without_official
 from mlperf_pkg.report import ResultSetRow, SeedsRow
 
 _SKIPPED = "the package checker skips this folder"

@@ -94,6 +94,7 @@ def status(said: str, *indexes: int) -> Deed:
 
 
 def system(**changes: Any) -> Deed:
+    """Other fields in the description; ``...`` for none."""
     return lambda root: write_system(root / "systems", **changes)
 
 
@@ -285,6 +286,8 @@ PASSED = [
     Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
     Trap("power every other second", measured(step=2), "pass", "pass", each_power("POW201 warning rules")),
     Trap("power of a part of the run", measured(seconds=100), "pass", "pass", each_power("POW203 warning rules")),
+    Trap("a field missing in round 0.7", system(cooling=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
+    Trap("numbers in round 0.7", system(accelerators_per_node=4), "pass", "pass", (f"SYS102 warning official {FILE}:20",), round="0.7"),
     Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
     Trap("[ without its ]", bracketed("pod[1"), "pass", "pass"),
 ]  # fmt: skip
@@ -305,6 +308,8 @@ INVENTED = [
 
 REJECTED = [
     Trap("mixed batch sizes, closed", field("global_batch_size", 999, 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET108 error rules {SET}"), "died"),
+    Trap("no division in round 0.7", system(division=...), "fail", "fail", (f"SYS101 error both {FILE}:1",), "died", round="0.7"),
+    Trap("no JSON in round 0.7", lambda r: (r / FILE).write_text("{"), "fail", "fail", (f"SYS001 error both {FILE}:1", f"SET110 error both {SET}"), "died", round="0.7"),
     Trap("a division that is a path", foreign, "fail", "fail", (*(f"SET104 error official {SET}",) * 5, f"SET103 error official {SET}", *each("RUN103 error both", "@submission_division")), "/x_common.yaml"),
 ]  # fmt: skip
 
