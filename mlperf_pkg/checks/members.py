@@ -131,10 +131,11 @@ def check_system_file(case: SetCase) -> Iterator[Diagnostic]:
     named = {run.division for run in case.runs if run.division in DIVISIONS}
     said = {case.division} & {*DIVISIONS}  # a misspelt division is the file's own finding
     if len(named | said) > 1:
+        file = f"{case.system.path} says {case.division or 'nothing'}"
         yield set_finding(
             case,
             "SET111",
-            f"the logs say {' and '.join(sorted(named))}, {case.system.path} says {case.division}",
+            f"the logs say {' and '.join(sorted(named))}, {file}",
             basis=Basis.RULES,
             found=sorted(named),
             expected=case.division,
