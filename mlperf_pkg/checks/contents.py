@@ -9,8 +9,6 @@ from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, without_official
 from mlperf_pkg.submission import Submission
 
 _SOURCE = "submission_rules, Structure"
-
-
 _FIRST_ROUND = (1, 0)  # in which the package checker looks at descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
