@@ -15,13 +15,14 @@ from typing import BinaryIO, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
-from mlperf_pkg.checks.contents import check_contents
+from mlperf_pkg.checks.contents import check_contents, of_systems
+from mlperf_pkg.checks.patterns import check_as_found
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.config import CONFIG_NAME, Config
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
@@ -223,17 +224,19 @@ def _judge_submission(
 ) -> _Judged:
     if plan.round is None:
         alone = waivers.on_findings(check_contents(submission))
-        return _Judged(plan, verdicts_of(alone), (), (), alone)
+        verdict = replace(verdicts_of(alone), official=Verdict.NOT_CHECKED)
+        return _Judged(plan, verdict, (), (), alone)
     systems = tuple(
         waivers.on_system(_check_system(place, plan.usage, plan.round))
         for place in submission.systems
     )
     by_id, code = {system.id: system for system in systems}, submission.code
+    round_ = load_round(plan.usage, plan.round)
     cases = (
         SetCase(
             files=files,
             runs=tuple(runs[place.label] for place in files.logs),
-            round=load_round(plan.usage, plan.round),
+            round=round_,
             rules=load_benchmark(plan.usage, plan.round, files.benchmark),
             submitter=submission.name,
             system=by_id.get(files.system or ""),
@@ -242,18 +245,21 @@ def _judge_submission(
         )
         for files in submission.result_sets
     )
-    sets = tuple(waivers.on_set(check_set(case)) for case in cases)
-    findings = [finding for system in systems for finding in system.findings]
-    of_tree = _of_tree(submission, plan.usage, load_round(plan.usage, plan.round))
-    findings += waivers.on_findings([*check_contents(submission), *of_tree])
+    sets = tuple(waivers.on_set(check_as_found(case, submission, runs)) for case in cases)
+    findings = list(waivers.on_findings(_around_sets(submission, systems, round_)))
     verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
     findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
     return _Judged(plan, verdict, systems, sets, tuple(findings))
 
 
-def _of_tree(submission: Submission, usage: str, round_: Round) -> Iterator[Diagnostic]:
-    yield from check_tree(submission, usage, round_.benchmarks)
-    if tuple(map(int, round_.name.split("."))) >= FIRST_ROUND:
+def _around_sets(
+    submission: Submission, systems: Sequence[SystemFile], round_: Round
+) -> Iterator[Diagnostic]:
+    """What is found in a submission outside its result sets."""
+    yield from of_systems(submission, systems, round_.version)
+    yield from check_contents(submission)
+    yield from check_tree(submission, round_.usage, round_.benchmarks)
+    if round_.version >= FIRST_ROUND:
         yield from check_repository(submission.name, submission.place.label, submission.entries)
 
 

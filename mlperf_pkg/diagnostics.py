@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -119,3 +119,12 @@ def verdicts_of(findings: Iterable[Diagnostic]) -> Verdicts:
         official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in listed)),
         rules=Verdict.of(any(f.fails(Basis.RULES) for f in listed)),
     )
+
+
+def without_official(finding: Diagnostic, hint: str) -> Diagnostic:
+    """The finding where the official checker accepts what it is about; ``hint`` says why."""
+    if not finding.fails(Basis.OFFICIAL):
+        return finding
+    if finding.basis is Basis.BOTH:
+        return replace(finding, basis=Basis.RULES)
+    return replace(finding, severity=Severity.WARNING, hint=finding.hint or hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -61,7 +61,8 @@ class Run:
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
     the first ``submission_*`` values, without that prefix. Copies of one run have the same
     ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
-    are the different values of ``global_batch_size`` and ``config_filename``, as JSON.
+    are the different values of ``global_batch_size`` and ``config_filename``, as JSON; of the
+    latter with their first lines.
     ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
     convergence in epochs where ``convergence`` counts ``train_samples``, else None.
     """
@@ -86,7 +87,7 @@ class Run:
     died: str | None
     trace: str | None
     batch_sizes: tuple[str, ...]
-    config_files: tuple[str, ...]
+    config_files: Mapping[str, int]
     epochs: Convergence | None
     instance_scale: int | None = None
 
@@ -206,7 +207,7 @@ class _Reading:
         self._seeds: list[Seed] = []
         self._seeds_unreadable: str | None = None
         self._trace = trace.Trace()
-        self._named: dict[str, dict[str, None]] = {key: {} for key in _NAMED}
+        self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
         self._died: str | None = None
 
@@ -235,9 +236,9 @@ class _Reading:
         if key in trace.KEYS:
             self._trace.see(record)
         if key in clock.KEYS:
-            self._times.see(record)
+            self._times.see(record, reader.line)
         elif key in self._named:
-            self._named[key][shown(record.value)] = None
+            self._named[key].setdefault(shown(record.value), reader.line)
         elif key == "seed":
             self._seed(record, reader.line)
         elif key.startswith("submission_"):
@@ -260,11 +261,17 @@ class _Reading:
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read")
         if self._times.backwards:
-            self._add("RUN155", "run_stop is earlier than run_start", basis=Basis.RULES)
+            self._add(
+                "RUN155",
+                "run_stop is earlier than run_start",
+                line=self._times.stop_line,
+                basis=Basis.RULES,
+            )
         if self._records and self._times.status != "success":
             self._add(
                 "RUN130",
                 f"{self._times.ending}: this run did not converge",
+                line=self._times.stop_line,
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=self._times.status,
@@ -295,7 +302,7 @@ class _Reading:
             died=self._died or self._rules.died,
             trace=self._trace.digest,
             batch_sizes=tuple(self._named["global_batch_size"]),
-            config_files=tuple(self._named["config_filename"]),
+            config_files=self._named["config_filename"],
             instance_scale=self._scale.result(),
             epochs=self._epochs.result() if self._epochs else None,
         )

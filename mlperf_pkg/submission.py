@@ -79,6 +79,10 @@ class ResultSet:
     scaling_mode: str | None = None
     power: PowerFolder | None = None
 
+    def at_level(self, usage: str) -> bool:
+        """Whether it lies where a usage has its results: those of HPC are one level lower."""
+        return (self.scaling_mode is not None) == (usage == "hpc")
+
 
 @dataclass(frozen=True, slots=True)
 class SystemFolder:

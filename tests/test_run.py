@@ -123,12 +123,13 @@ def test_where_the_official_checker_dies(log: bytes, code: str, died: bool) -> N
 def test_runs_that_do_not_converge(
     failure: str, errors: list[tuple[str, str]], status: str
 ) -> None:
-    run = run_of(good_log(failure=failure))
+    log = good_log(failure=failure)
+    run = run_of(log)
     assert set(told(run)[0][:1]) <= {code for code, _ in errors}
     assert not run.converged
     assert run.status == status
     assert run.verdicts.official is FAIL
-    assert ("RUN130", "rules", None) in told(run, Severity.WARNING)
+    assert ("RUN130", "rules", line_of(log, "run_stop")) in told(run, Severity.WARNING)
 
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
@@ -165,8 +166,9 @@ def test_minutes_by_the_rules_and_officially() -> None:
 
 
 def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
-    run = run_of(edited(RESNET, "run_stop", time_ms=1000))
-    assert told(run) == [("RUN155", "rules", None)]
+    log = edited(RESNET, "run_stop", time_ms=1000)
+    run = run_of(log)
+    assert told(run) == [("RUN155", "rules", line_of(log, "run_stop"))]
     assert run.minutes is None
     assert (run.official_minutes or 0) < 0
 

@@ -51,12 +51,22 @@ class SetCase:
     @property
     def closed(self) -> bool:
         """Whether the official seed and RCP tests apply."""
-        return self.division == "closed" and self.version >= (1, 0)
+        return self.division == "closed" and self.round.version >= (1, 0)
 
     @property
-    def version(self) -> tuple[int, ...]:
-        """The round as numbers."""
-        return tuple(int(part) for part in self.round.name.split("."))
+    def rcp_tested(self) -> bool:
+        """Whether the official package checker asks for the RCP test."""
+        return self.closed and self.rules is not None and self.files.benchmark != "minigo"
+
+    @property
+    def known(self) -> bool:
+        """Whether its folder is named after a benchmark of the round."""
+        return self.loose or self.files.benchmark in self.round.benchmarks
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the official package checker passes over its folder without a word."""
+        return not self.known or not (self.loose or self.files.at_level(self.round.usage))
 
     @property
     def weak(self) -> bool:

@@ -58,7 +58,7 @@ def _points(case: SetCase, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
 
 def rcp_test(case: SetCase) -> rcp.RcpResult | None:
     """The RCP test itself, of whatever division; None where it does not apply or dies."""
-    if case.rules is None or case.version < (1, 0) or _rcp_death(case):
+    if case.rules is None or case.round.version < (1, 0) or _rcp_death(case):
         return None
     benchmark = case.runs[0].convergence.benchmark
     lost = sum(not run.convergence.converged for run in case.runs)
@@ -96,12 +96,12 @@ def _bypassed(case: SetCase, tested: rcp.RcpResult) -> bool:
 
 def check_rcp(case: SetCase, tested: rcp.RcpResult | None) -> Iterator[Diagnostic]:
     """What the official package checker makes of the test of a Closed set."""
-    if not case.closed or case.files.benchmark == "minigo" or case.rules is None:
+    if not case.rcp_tested or case.rules is None:
         return
     if case.loose and len(case.runs) < case.rules.runs.required:
         return  # not all runs are there yet
     if tested is None:
-        message = f"the RCP checker dies of this set: {_rcp_death(case)}"
+        message = f"convergence was not checked: the RCP checker dies: {_rcp_death(case)}"
         yield set_finding(case, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE)
         return
     if tested.official_pass:

@@ -102,13 +102,14 @@ def check_code(case: SetCase) -> Iterator[Diagnostic]:
         return
     names = {name.rpartition("/")[2] for name in files}
     for run in case.runs:
-        for config in run.config_files:
+        for config, line in run.config_files.items():
             if config.strip('"').rpartition("/")[2] not in names:
                 yield set_finding(
                     case,
                     "CODE102",
                     f"config_filename {config} names no file under benchmarks/",
                     path=run.path,
+                    line=line,
                     basis=Basis.RULES,
                     severity=Severity.WARNING,
                     source=source,

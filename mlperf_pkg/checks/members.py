@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
 from mlperf_pkg.checks.power import power_files
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, without_official
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run import Run
 
 _EXPECTED_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
+_OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 
 
 def forgiven(case: SetCase) -> Iterator[Diagnostic]:
@@ -26,7 +27,7 @@ def forgiven(case: SetCase) -> Iterator[Diagnostic]:
     blamed = power_files(case).blamed
     for run in case.runs:
         for finding in (*run.findings, *blamed.get(run.path, ())):
-            yield _without_official(finding) if run in accepted else finding
+            yield without_official(finding, _OLYMPIC) if run in accepted else finding
 
 
 def _failed(case: SetCase) -> list[Run]:
@@ -36,13 +37,13 @@ def _failed(case: SetCase) -> list[Run]:
     return [run for run, fails in zip(case.runs, official, strict=True) if fails]
 
 
-def _without_official(finding: Diagnostic) -> Diagnostic:
-    if not finding.fails(Basis.OFFICIAL):
-        return finding
-    if finding.basis is Basis.BOTH:
-        return replace(finding, basis=Basis.RULES)
-    hint = "the package checker accepts this, as olympic scoring drops the run"
-    return replace(finding, severity=Severity.WARNING, hint=finding.hint or hint)
+def _rejected(case: SetCase) -> bool:
+    """Whether the official checkers reject the set, as more runs than may be dropped have failed.
+
+    The RCP checker goes by ``run_stop`` alone, and is asked about Closed sets only.
+    """
+    lost = sum(not run.convergence.converged for run in case.runs)
+    return max(lost if case.rcp_tested else 0, len(_failed(case))) > case.drop
 
 
 def for_information(finding: Diagnostic) -> Diagnostic:
@@ -73,7 +74,7 @@ def check_count(case: SetCase) -> Iterator[Diagnostic]:
             case,
             "SET102",
             f"{len(lost)} runs did not converge, at most {may} may",
-            basis=Basis.RULES if case.weak and len(lost) <= case.drop else Basis.BOTH,
+            basis=Basis.BOTH if _rejected(case) else Basis.RULES,
             found=len(lost),
             expected=may,
         )
@@ -104,7 +105,7 @@ def check_folder(case: SetCase) -> Iterator[Diagnostic]:
             basis=Basis.ADVICE,
             severity=Severity.WARNING,
         )
-    if case.files.benchmark not in case.round.benchmarks and not case.loose:
+    if not case.known:
         yield set_finding(
             case,
             "SET106",
@@ -115,8 +116,8 @@ def check_folder(case: SetCase) -> Iterator[Diagnostic]:
         )
     for run in case.runs:
         if run.benchmark and run.benchmark != case.files.benchmark:
-            message = f"{run.path} is a run of {run.benchmark}, not of {case.files.benchmark}"
-            yield set_finding(case, "SET107", message, basis=Basis.RULES)
+            message = f"a run of {run.benchmark}, in a folder of {case.files.benchmark}"
+            yield set_finding(case, "SET107", message, path=run.path, basis=Basis.RULES)
 
 
 def check_system_file(case: SetCase) -> Iterator[Diagnostic]:
@@ -130,10 +131,11 @@ def check_system_file(case: SetCase) -> Iterator[Diagnostic]:
     named = {run.division for run in case.runs if run.division in DIVISIONS}
     said = {case.division} & {*DIVISIONS}  # a misspelt division is the file's own finding
     if len(named | said) > 1:
+        file = f"{case.system.path} says {case.division or 'nothing'}"
         yield set_finding(
             case,
             "SET111",
-            f"the logs say {' and '.join(sorted(named))}, {case.system.path} says {case.division}",
+            f"the logs say {' and '.join(sorted(named))}, {file}",
             basis=Basis.RULES,
             found=sorted(named),
             expected=case.division,

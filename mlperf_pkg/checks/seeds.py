@@ -39,7 +39,7 @@ def _elsewhere(case: SetCase) -> Iterator[Diagnostic]:
 
 def seed_findings(case: SetCase) -> Iterator[Diagnostic]:
     """Every run logs a seed, and no two records of the set the same one from the same line."""
-    ruled = case.version >= _RULED_FROM
+    ruled = case.round.version >= _RULED_FROM
     more: dict[str, Any] = {
         "basis": Basis.BOTH if ruled else Basis.OFFICIAL,
         "source": _RULES if ruled else PACKAGE,

@@ -53,17 +53,26 @@ def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterat
             basis=Basis.BOTH,
             source=_STRUCTURE,
         )
-    for each in submission.result_sets:
-        path = f"results/{each.system}/{each.benchmark}"
-        if (each.scaling_mode is None) == (usage == "hpc") and path not in wrong:
-            yield Diagnostic(
-                code="TREE105",
-                message=f"the package checker skips this folder: {usage} results lie in"
-                f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>",
-                path=each.place.label,
-                basis=Basis.RULES,
-                source=_STRUCTURE,
-            )
+    sets = {_below(submission, each.place.label): each for each in submission.result_sets}
+    skipped = {path for path, each in sets.items() if not each.at_level(usage)}
+    for path in sorted((skipped | _above_benchmarks(submission, usage) - sets.keys()) - wrong):
+        yield _finding(
+            submission,
+            "TREE105",
+            f"the package checker skips this folder: {usage} results lie in"
+            f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>",
+            path,
+            basis=Basis.RULES,
+            source=_STRUCTURE,
+        )
+
+
+def _above_benchmarks(submission: Submission, usage: str) -> set[str]:
+    """The folders with logs that are of no benchmark, as they lie too high."""
+    depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
+    logs = (e.path for e in submission.entries if not e.folder and _LOG.fullmatch(e.name))
+    folders = (path.rpartition("/")[0] for path in logs if path.startswith("results/"))
+    return {folder for folder in folders if len(folder.split("/")) < depth}
 
 
 def _wrong_levels(folders: list[Entry]) -> set[str]:
@@ -130,6 +139,11 @@ def _params(submission: Submission) -> Iterator[Diagnostic]:
                 found=flag,
                 hint=_hint(flag),
             )
+
+
+def _below(submission: Submission, label: str) -> str:
+    """The path below the submission of what is called ``label`` in reports."""
+    return label.removeprefix(f"{submission.place.label}/") if submission.place.label else label
 
 
 def _hint(flag: str) -> str:

@@ -94,7 +94,7 @@ class Round:
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.
     ``benchmarks`` names all benchmarks of the round. ``normalised`` says whether a set that
-    converges faster than the reference has its score multiplied, as it has from round 2.1 on.
+    converges faster than the reference has its score multiplied, as it has from round 3.1 on.
     """
 
     usage: str
@@ -104,3 +104,8 @@ class Round:
     normalised: bool
     benchmarks: tuple[str, ...]
     sections: Mapping[str, Rules]
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Its name as numbers, which can be compared."""
+        return tuple(int(part) for part in self.name.split("."))

@@ -191,7 +191,7 @@ def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
             upstream=(name,) if name in listed else (),
             rulebook=() if name in listed else (name,),
         )
-    if tuple(int(part) for part in round_.name.split(".")) < _FIRST_WITH_REFERENCE:
+    if round_.version < _FIRST_WITH_REFERENCE:
         return
     points = upstream.reference_points(root, round_.usage, round_.ruleset)
     for name in sorted(set(round_.benchmarks) - points - WITHOUT_REFERENCE):

@@ -89,7 +89,7 @@ CASES = [
     ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET), ("SET108", "rules", SET)], "fail", "fail"),
     ("batch above all points", lambda r: batch(r, 10**7), [("RCP101", "official", SET)], "fail", "pass"),
     ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
-    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", SET), ("SET108", "rules", SET)], "fail", "fail"),
+    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", f"{SET}/result_0.txt"), ("SET108", "rules", SET)], "fail", "fail"),
     ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
     ("system is no JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
     ("system of the other division", lambda r: write_system(r / "systems", division="open"), [("SET111", "rules", SET)], "pass", "fail"),

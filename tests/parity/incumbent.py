@@ -36,16 +36,25 @@ def check(path: Path, usage: str, ruleset: str) -> Official:
 @contextmanager
 def cached_rules() -> Iterator[None]:
     """Let the checker parse each of its rule files only once, and log nothing."""
+    logging.disable(logging.CRITICAL)
+    try:
+        with rules_parsed_once():
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def rules_parsed_once() -> Iterator[None]:
+    """Let the checker parse each of its rule files only once."""
     before, mlp_compliance.yaml = (
         mlp_compliance.yaml,
         SimpleNamespace(load=_load, BaseLoader=yaml.BaseLoader),
     )
-    logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         mlp_compliance.yaml = before
-        logging.disable(logging.NOTSET)
 
 
 def _load(stream: Any, Loader: Any) -> Any:  # noqa: N803 - called by that name

@@ -1,0 +1,361 @@
+"""What the official checkers pass though it is wrong, and the errors that they invent.
+
+Each row breaks a good submission in one way. Both official checkers judge a copy of it, live: their
+verdict is our official one, and our findings are all that the row names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlperf_logging import compliance_checker
+from mlperf_logging.result_summarizer import result_summarizer
+
+from mlperf_pkg.checker import Options, check
+from mlperf_pkg.report import Report
+from tests.checks.packages import official_verdict
+from tests.checks.test_power import node
+from tests.logs import edited, good_log, joined, line_of, records, without
+from tests.parity.incumbent import rules_parsed_once
+from tests.trees import SYSTEM, remove, simulated, write_set, write_system
+
+SET = f"results/{SYSTEM}/resnet"
+DEEP = f"results/{SYSTEM}/strong/resnet"
+FILE = f"systems/{SYSTEM}.json"
+Deed = Callable[[Path], object]
+
+
+@dataclass(frozen=True)
+class Trap:
+    """One way to break a submission, both verdicts, and all findings.
+
+    A finding is "code severity basis path", the path perhaps with ``@key`` for the line of the last
+    record of a key, or ``:line``. ``said`` is what the official checkers say, as a sign that they
+    went where the row means them to; ``died`` if they raise.
+    """
+
+    name: str
+    deed: Deed
+    official: str
+    rules: str
+    findings: tuple[str, ...] = ()
+    said: str = ""
+    submitter: str = "Graphcore"
+    round: str = "2.0"
+    division: str = "closed"
+    benchmark: str = "resnet"
+
+
+@pytest.fixture(autouse=True)
+def parsed_once() -> Iterator[None]:
+    with rules_parsed_once():
+        yield
+
+
+def submission(root: Path, trap: Trap) -> Path:
+    """A submission without any finding."""
+    write_system(root / "systems", division=trap.division)
+    logs = simulated(trap.benchmark, trap.division, trap.round)
+    write_set(root / "results" / SYSTEM / trap.benchmark, logs)
+    code(root, trap.benchmark)
+    return root
+
+
+def code(root: Path, benchmark: str) -> None:
+    """Code for a benchmark, with the file that the logs name."""
+    folder = root / "benchmarks" / benchmark
+    folder.mkdir(parents=True)
+    (folder / "config.sh").touch()
+
+
+def log(root: Path, index: int) -> Path:
+    return root / SET / f"result_{index}.txt"
+
+
+def rewrite(root: Path, change: Callable[[bytes], bytes], *indexes: int) -> None:
+    """Put changed logs in place of some, or of all."""
+    for index in indexes or range(5):
+        log(root, index).write_bytes(change(log(root, index).read_bytes()))
+
+
+def field(key: str, value: Any, *indexes: int) -> Deed:
+    """Another value in all records of a key."""
+    return lambda root: rewrite(root, lambda text: edited(text, key, value=value), *indexes)
+
+
+def status(said: str, *indexes: int) -> Deed:
+    """Another ending of runs."""
+    changed = {"status": said}
+    return lambda root: rewrite(root, lambda text: edited(text, "run_stop", metadata=changed), *indexes)  # fmt: skip
+
+
+def system(**changes: Any) -> Deed:
+    """Other fields in the description; ``...`` for none."""
+    return lambda root: write_system(root / "systems", **changes)
+
+
+def rename(old: str, new: str) -> Deed:
+    return lambda root: (root / old).rename(root / new)
+
+
+# ---- the clock ----------------------------------------------------------------------------
+
+
+def second_start(text: bytes) -> bytes:
+    """Another ``run_start``, a second before ``run_stop``."""
+    fields = records(text)
+    (stop,) = (i for i, each in enumerate(fields) if each["key"] == "run_stop")
+    (start,) = (each for each in fields if each["key"] == "run_start")
+    late = {**start, "time_ms": fields[stop]["time_ms"] - 1000}
+    return joined([*fields[:stop], late, *fields[stop:]])
+
+
+def stop_first(text: bytes) -> bytes:
+    """A ``run_stop`` a minute before ``run_start``."""
+    (start,) = (each for each in records(text) if each["key"] == "run_start")
+    return edited(text, "run_stop", time_ms=start["time_ms"] - 60_000)
+
+
+# ---- identity -----------------------------------------------------------------------------
+
+
+def shifted(text: bytes, by_ms: int) -> bytes:
+    return joined([{**each, "time_ms": each["time_ms"] + by_ms} for each in records(text)])
+
+
+def copied(seed: int, by_ms: int) -> Deed:
+    """Run 3 becomes run 0, with another seed or at another time."""
+    return lambda root: log(root, 3).write_bytes(
+        shifted(edited(log(root, 0).read_bytes(), "seed", value=seed), by_ms)
+    )
+
+
+def at_once(root: Path) -> None:
+    """Run 1 starts when run 0 does."""
+    first, second = (records(log(root, index).read_bytes())[0]["time_ms"] for index in (0, 1))
+    rewrite(root, lambda text: shifted(text, first - second), 1)
+
+
+def other_line(root: Path) -> None:
+    for index in (0, 1):
+        place = {"file": "a.py", "lineno": index}
+        rewrite(root, lambda text, p=place: edited(text, "seed", value=5, metadata=p), index)  # type: ignore[misc]
+
+
+def other_key(text: bytes) -> bytes:
+    """A last record whose key only holds the word that the RCP checker looks for."""
+    fields = records(text)
+    extra = {**fields[-1], "key": "eval_global_batch_size", "value": 128}
+    return joined([*fields, extra])
+
+
+# ---- the tree -----------------------------------------------------------------------------
+
+
+def emptied(root: Path) -> None:
+    remove(root / "results" / SYSTEM)
+
+
+def too_deep(root: Path) -> None:
+    (root / SET).rename(root / "resnet")
+    (root / f"{DEEP}/..").resolve().mkdir()
+    (root / "resnet").rename(root / DEEP)
+
+
+def too_high(root: Path) -> None:
+    for each in (root / SET).iterdir():
+        each.rename(root / "results" / SYSTEM / each.name)
+    (root / SET).rmdir()
+
+
+def of_bert(root: Path) -> None:
+    for index, text in enumerate(simulated("bert", runs=5)):
+        log(root, index).write_bytes(text)
+
+
+def bracketed(name: str) -> Deed:
+    """The only system has another name."""
+
+    def deed(root: Path) -> None:
+        (root / "results" / SYSTEM).rename(root / "results" / name)
+        (root / FILE).rename(root / "systems" / f"{name}.json")
+
+    return deed
+
+
+def beside_its_match(root: Path) -> None:
+    """``pod[1]`` holds no run that passes, ``pod1`` five."""
+    bracketed("pod1")(root)
+    write_system(root / "systems", "pod[1]")
+    write_set(root / "results" / "pod[1]" / "resnet", (without(good_log(), "cache_clear"),))
+
+
+def linked(root: Path) -> None:
+    (root / "benchmarks" / "resnet" / "notes.txt").symlink_to("config.sh")
+
+
+FOREIGN = "- BEGIN:\n    CODE: open({!r}, 'w').close()\n"
+
+
+def foreign(root: Path) -> None:
+    """The division is the path of a rule file, which leaves a mark when it is run."""
+    rules = root.parent / "x_common.yaml"
+    rules.write_text(FOREIGN.format(str(root.parent / "executed")))
+    up = "../" * (len(Path(compliance_checker.__path__[0]).parts) + 1)
+    field("submission_division", f"{up}{root.parent.as_posix().strip('/')}/x")(root)
+
+
+def measured(**changes: Any) -> Deed:
+    """Power of all runs, from before their start to after their stop unless told otherwise."""
+
+    def deed(root: Path) -> None:
+        for index in range(5):
+            times = {each["key"]: each["time_ms"] for each in records(log(root, index).read_bytes())}  # fmt: skip
+            seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
+            place = root / SET / "power" / f"result_{index}" / "node_0.txt"
+            place.parent.mkdir(parents=True)
+            given = {"start": times["run_start"] - 1000, "seconds": seconds, **changes}
+            place.write_bytes(node(**given))
+
+    return deed
+
+
+def late_batch_size(text: bytes) -> bytes:
+    """Its record stands after those that are measured by it."""
+    fields = records(text)
+    sizes = [each for each in fields if each["key"] == "global_batch_size"]
+    rest = [each for each in fields if each["key"] != "global_batch_size"]
+    return joined([*rest[:-1], *sizes, rest[-1]])
+
+
+def late_batch_sizes(root: Path) -> None:
+    for index in (0, 1):
+        path = root / f"results/{SYSTEM}/flux1/result_{index}.txt"
+        path.write_bytes(late_batch_size(path.read_bytes()))
+
+
+def nothing(root: Path) -> None:
+    """Leave it as it is."""
+
+
+def each(finding: str, key: str = "", folder: str = SET, runs: int = 5) -> tuple[str, ...]:
+    """The same finding of every log of a folder."""
+    return tuple(f"{finding} {folder}/result_{index}.txt{key}" for index in range(runs))
+
+
+def each_power(finding: str) -> tuple[str, ...]:
+    return tuple(f"{finding} {SET}/power/result_{index}/node_0.txt" for index in range(5))
+
+
+RUN = f"{SET}/result_0.txt"
+OLYMPIC = "accepting this under olympic scoring"
+
+
+PASSED = [
+    Trap("nothing is wrong", nothing, "pass", "pass"),
+    Trap("Closed for closed", system(division="Closed"), "pass", "fail", (f"SYS201 error rules {FILE}:3",)),
+    Trap("a closed description of open logs", system(), "pass", "fail", (f"SET111 error rules {SET}",), division="open"),
+    Trap("an open description of closed logs", system(division="open"), "pass", "fail", (f"SET111 error rules {SET}",)),
+    Trap("a second run_start", lambda r: rewrite(r, second_start, 0, 1), "pass", "fail", (*each("RUN108 note advice", "@run_start", runs=2), *each("RUN151 error rules", "@run_start", runs=2))),
+    Trap("run_stop before run_start", lambda r: rewrite(r, stop_first, 0), "pass", "fail", (f"RUN155 error rules {RUN}@run_stop",)),
+    Trap("an aborted run", status("aborted", 0), "pass", "pass", (f"RUN130 warning rules {RUN}@run_stop",)),
+    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "fail", (f"SET102 error rules {SET}", *each("RUN130 warning rules", "@run_stop", runs=2)), division="open"),
+    Trap("a run without cache_clear", lambda r: rewrite(r, lambda t: without(t, "cache_clear"), 0), "pass", "fail", (f"RUN105 error rules {RUN}",), OLYMPIC),
+    Trap("a copy with another seed", copied(4711, 0), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt", f"SET113 note advice {SET}")),
+    Trap("a copy at another time", copied(4711, 86_400_000), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt",)),
+    Trap("overlapping runs", at_once, "pass", "pass", (f"SET113 note advice {SET}",)),
+    Trap("the same seed by another line", other_line, "pass", "pass", (f"SEED104 note advice {SET}/result_1.txt@seed",)),
+    Trap("a misspelt benchmark", rename(SET, f"{SET}50"), "pass", "fail", (f"SET106 error rules {SET}50", f"CODE101 warning rules {SET}50", *each("SET107 error rules", "", f"{SET}50")), "Skipping benchmark: resnet50"),
+    Trap("[ in a benchmark's name", rename(SET, f"{SET}[1]"), "pass", "fail", (f"SET106 error rules {SET}[1]", f"CODE101 warning rules {SET}[1]", *each("SET107 error rules", "", f"{SET}[1]")), "Skipping benchmark: resnet[1]"),
+    Trap("results too deep", too_deep, "pass", "fail", (f"TREE105 error rules {DEEP}",), "Skipping benchmark: strong"),
+    Trap("results too high", too_high, "pass", "fail", ("TREE101 error rules .", f"TREE105 error rules results/{SYSTEM}", f"TREE120 warning rules {FILE}")),
+    Trap("runs of another benchmark", of_bert, "pass", "fail", each("SET107 error rules")),
+    Trap("an empty package", emptied, "pass", "fail", ("TREE101 error rules .", f"TREE120 warning rules {FILE}")),
+    Trap("a system without results", lambda r: write_system(r / "systems", "idle"), "pass", "pass", ("TREE120 warning rules systems/idle.json",)),
+    Trap("mixed batch sizes, open", field("global_batch_size", 999, 0), "pass", "fail", (f"SET108 error rules {SET}",), division="open"),
+    Trap("a batch size of another key", lambda r: rewrite(r, other_key), "pass", "pass", each("RCP104 warning rules")),
+    Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
+    Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
+    Trap("another organisation", field("submission_org", "Others"), "pass", "pass", (f"SET115 note advice {SET}",)),
+    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "pass", each("CODE102 warning rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
+    Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass", (f"CODE101 warning rules {SET}",)),
+    Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
+    Trap("power every other second", measured(step=2), "pass", "pass", each_power("POW201 warning rules")),
+    Trap("power of a part of the run", measured(seconds=100), "pass", "pass", each_power("POW203 warning rules")),
+    Trap("a field missing in round 0.7", system(cooling=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
+    Trap("numbers in round 0.7", system(accelerators_per_node=4), "pass", "pass", (f"SYS102 warning official {FILE}:20",), round="0.7"),
+    Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
+    Trap("[ without its ]", bracketed("pod[1"), "pass", "pass"),
+]  # fmt: skip
+
+INVENTED = [
+    Trap("a relative link", linked, "fail", "pass", ("REPO104 error official benchmarks/resnet/notes.txt",), "contains broken symbolic links"),
+    Trap("records in another order", late_batch_sizes, "fail", "pass", (f"SET103 error official results/{SYSTEM}/flux1", *each("FLUX102 error official", "@evaluation_frequency", f"results/{SYSTEM}/flux1", 2)), "2 files do not comply", round="6.1", benchmark="flux1"),
+    Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass", (f"SYS102 error official {FILE}:20",), "died"),
+    Trap("[ in a system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5"),
+    Trap("[ in an open system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5", division="open"),
+    Trap("[ in a submitter's name", nothing, "fail", "pass", (f"SET116 error official {SET}",), "found 0, expected 5", submitter="Graphcore[1]"),
+    Trap("[ in a name that matches another", beside_its_match, "pass", "fail", ("SET116 warning official results/pod[1]/resnet", "SET101 error rules results/pod[1]/resnet", "RCP101 warning official results/pod[1]/resnet", "RUN105 error rules results/pod[1]/resnet/result_0.txt", "SET115 note advice results/pod[1]/resnet")),
+    Trap("* in a name that matches another", lambda r: (bracketed("pod*")(r), write_system(r / "systems", "pods"), write_set(r / "results/pods/resnet", simulated())), "fail", "pass", ("SET116 error official results/pod*/resnet",), "found 10, expected 5"),
+    Trap("a missing description", lambda r: remove(r / FILE), "fail", "fail", (f"SET110 error both {SET}",), "died"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="1.0"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="2.1"),
+]  # fmt: skip
+
+REJECTED = [
+    Trap("mixed batch sizes, closed", field("global_batch_size", 999, 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET108 error rules {SET}"), "died"),
+    Trap("no division in round 0.7", system(division=...), "fail", "fail", (f"SYS101 error both {FILE}:1",), "died", round="0.7"),
+    Trap("no JSON in round 0.7", lambda r: (r / FILE).write_text("{"), "fail", "fail", (f"SYS001 error both {FILE}:1", f"SET110 error both {SET}"), "died", round="0.7"),
+    Trap("a division that is a path", foreign, "fail", "fail", (*(f"SET104 error official {SET}",) * 5, f"SET103 error official {SET}", *each("RUN103 error both", "@submission_division")), "/x_common.yaml"),
+]  # fmt: skip
+
+
+def written(root: Path, report: Report) -> list[str]:
+    """Its findings as the table has them."""
+    return sorted(f"{f.code} {f.severity} {f.basis} {f.path}{_at(f.line)}" for f in report.findings)
+
+
+def _at(line: int | None) -> str:
+    return "" if line is None else f":{line}"
+
+
+def numbered(root: Path, finding: str) -> str:
+    """With the line of the record that a finding of the table names."""
+    head, at, key = finding.partition("@")
+    path = root / head.rpartition(" ")[2]
+    return f"{head}:{line_of(path.read_bytes(), key, -1)}" if at else finding
+
+
+@pytest.mark.parametrize(
+    "trap", [*PASSED, *INVENTED, *REJECTED], ids=lambda trap: f"{trap.name} {trap.round}"
+)
+def test_traps(trap: Trap, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = submission(tmp_path / trap.submitter, trap)
+    trap.deed(root)
+    report = check([str(root)], Options(round=trap.round, jobs=1)).report
+    assert not (tmp_path / "executed").exists()
+    official, said = official_verdict(root, tmp_path, caplog, ruleset=f"{trap.round}.0")
+    assert trap.said in said
+    assert (tmp_path / "executed").exists() is (trap.deed is foreign)
+    assert report.verdict.official.value == official == trap.official
+    assert report.verdict.rules.value == trap.rules
+    assert written(root, report) == sorted(numbered(root, each) for each in trap.findings)
+
+
+@pytest.mark.parametrize("name", ["a second run_start", "run_stop before run_start", "an aborted run"])  # fmt: skip
+def test_official_scores_are_too_good(name: str, tmp_path: Path) -> None:
+    """The summarizer counts these runs like any other."""
+    (trap,) = (each for each in PASSED if each.name == name)
+    root = submission(tmp_path / "Graphcore", trap)
+    trap.deed(root)
+    (row,) = check([str(root)], Options(round="2.0", jobs=1)).report.result_sets
+    scored, *_ = result_summarizer._compute_strong_score_standalone(
+        "resnet", SYSTEM, False, str(root / SET), "training", "2.0.0"
+    )
+    assert row.official_minutes == pytest.approx(scored)
+    assert row.score_minutes is not None
+    assert scored < row.score_minutes
