@@ -46,6 +46,7 @@ LAYERS = [
     {"tables", "words", "summary"},
     {"render", "simulate"},
     {"build"},
+    {"archive"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

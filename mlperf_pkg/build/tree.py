@@ -30,11 +30,11 @@ def write_tree(target: Path, files: Sequence[TreeFile], *, force: bool) -> None:
     """
     refuse_to_replace(target, force=force)
     try:
-        with _new_folder(target) as folder:
+        with new_folder(target) as folder:
             entries = [_write(folder, file) for file in files]
             _write(folder, TreeFile(MANIFEST, manifest_text(entries).encode()))
-            _sync_folders(folder)
-            _put_in_place(folder, target)
+            sync_folders(folder)
+            put_in_place(folder, target)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error}") from error
 
@@ -57,7 +57,7 @@ def refuse_to_replace(target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path) -> Iterator[Path]:
     """An empty folder beside ``target`` that is gone at the end, unless renamed."""
     made = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
     folder = _beside(target, "new")
@@ -111,7 +111,8 @@ def _make_executable(stream: BinaryIO) -> None:
 # ---- folders ------------------------------------------------------------------------------
 
 
-def _sync_folders(folder: Path) -> None:
+def sync_folders(folder: Path) -> None:
+    """Put a folder and all below it on the disk."""
     for path, _, _ in os.walk(folder):
         _sync(Path(path))
 
@@ -126,7 +127,7 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _put_in_place(folder: Path, target: Path) -> None:
+def put_in_place(folder: Path, target: Path) -> None:
     """Rename; a tree that was there before is put aside first and removed last."""
     old = _beside(target, "old")
     try:

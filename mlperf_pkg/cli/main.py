@@ -11,6 +11,8 @@ COMMANDS = {
     "check": "mlperf_pkg.cli.check",
     "score": "mlperf_pkg.cli.score",
     "build": "mlperf_pkg.cli.build",
+    "pack": "mlperf_pkg.cli.pack",
+    "verify": "mlperf_pkg.cli.verify",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",
