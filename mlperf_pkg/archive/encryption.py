@@ -86,7 +86,9 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
             age.decrypt_file(str(source), str(target), _identities(identities))
         else:
             target.write_bytes(age.passphrase.decrypt(_whole(source), ask()))
-    except age.DecryptError as error:
+    except (age.DecryptError, OSError) as error:
+        if getattr(error, "errno", None):  # the library's own have none
+            raise
         raise UserError(f"{source}: cannot be decrypted: {_reason(source, error)}") from error
 
 

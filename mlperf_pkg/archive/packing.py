@@ -65,9 +65,11 @@ def pack(tree: Tree, target: Path, how: Encryption | None, *, force: bool) -> Pa
     """Pack a tree into ``target`` and its checksum file, with a manifest if it has none.
 
     Raises:
-        UserError: one of the files exists and there is no ``force``, something cannot be read or
-            written, or the tree changed meanwhile.
+        UserError: something in it cannot be packed or changed meanwhile, one of the files exists
+            and there is no ``force``, or something cannot be read or written.
     """
+    if tree.strange:
+        raise UserError(f"{tree.place / min(tree.strange)}: {tree.strange[min(tree.strange)]}")
     files = _with_manifest(tree)
     names = written_names(target, how.form if how else None)
     with together(target.parent, names, replace=force) as new:
