@@ -135,7 +135,7 @@ def _reason(source: Path, error: Exception) -> str:
 
 def _identities(path: Path) -> list[object]:
     age = _age()
-    text = path.read_text("utf-8")
+    text = path.read_text("utf-8", "replace")
     try:
         if "-----BEGIN" in text:
             return [age.ssh.Identity.from_buffer(text.encode())]

@@ -11,6 +11,7 @@ from mlperf_pkg.build.manifest import MANIFEST, Entry, read_manifest
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 
 _SOURCE = "mlperf-pkg"
+_LARGEST_MANIFEST = 64 << 20
 
 
 def finding(
@@ -52,6 +53,9 @@ def check_manifest(tree: Tree, *, required: bool = True) -> Iterator[Diagnostic]
     if own is None:
         if required:
             yield finding("PACK201", "nothing tells what the files were", MANIFEST)
+        return
+    if own.size > _LARGEST_MANIFEST:
+        yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
         return
     try:
         listed = read_manifest((tree.place / MANIFEST).read_bytes())

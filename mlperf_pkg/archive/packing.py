@@ -74,7 +74,7 @@ def pack(tree: Tree, target: Path, how: Encryption | None, *, force: bool) -> Pa
     names = written_names(target, how.form if how else None)
     with together(target.parent, names, replace=force) as new:
         archive = new / target.name
-        plain = new / "plain" if how else archive
+        plain = new / f"{target.name}.plain" if how else archive
         write_archive(plain, name_of(tree.place), tree.place, files)
         if how:
             encrypt(plain, archive, how)

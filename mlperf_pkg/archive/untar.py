@@ -24,7 +24,10 @@ _LONGEST_EXTENSION = 1 << 16
 _NUMBER = re.compile(rb" *([0-7]+)[ \0]*|[ \0]*")
 _RECORD = re.compile(rb"(\d{1,6}) ([^=\n]+)=")
 # What pax headers may say besides path and size, without effect on what is unpacked.
-_IDLE = re.compile(r"[amc]time|[ug](id|name)|comment|(hdr)?charset|SCHILY\..+|LIBARCHIVE\..+")
+_IDLE = re.compile(
+    r"[amc]time|[ug](id|name)|comment|(hdr)?charset"
+    r"|SCHILY\.((xattr|acl)\..+|dev|ino|nlink|fflags)|LIBARCHIVE\.(creationtime|xattr\..+)"
+)
 _KINDS = {
     tarfile.LNKTYPE: "a hard link",
     tarfile.SYMTYPE: "a symbolic link",

@@ -56,6 +56,8 @@ def verify_archive(
         UserError: it is no archive, cannot be read or decrypted, holds no log, or there is no
             place to unpack it.
     """
+    if not archive.is_file():
+        raise UserError(f"{archive}: no regular file")
     wrong = list(check_checksum(archive))
     encrypted = form_of(archive) is not None
     if encrypted and integrity_failed(wrong):
@@ -194,7 +196,7 @@ def _doubted(verdicts: Verdicts) -> Verdicts:
 def _unchecked(findings: Sequence[Diagnostic]) -> Report:
     return Report(
         tool=checker.tool(),
-        usage="",
+        usage="training",
         round=None,
         round_reason="the files were not checked",
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),

@@ -100,6 +100,8 @@ def _encryption(
             raise UserError("--passphrase-file is for --encrypt")
         return None
     if keys:
+        if passphrase_file:
+            raise UserError("--recipient and --passphrase-file: age takes one or the other")
         recipients(keys)
         return Encryption(form, recipients=keys)
     return Encryption(form, secret.passphrase(passphrase_file, new=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -192,6 +193,7 @@ def test_any_bit_of_any_file(tree: Path, name: str, position: float, bit: int) -
         (lambda tree: (tree / MANIFEST).unlink(), "PACK201"),
         (lambda tree: (tree / MANIFEST).write_bytes(b"\xff"), "PACK202"),
         (lambda tree: (tree / MANIFEST).write_bytes(b"[" * 10**5), "PACK202"),
+        (lambda tree: os.truncate(tree / MANIFEST, 65 << 20), "PACK202"),
         (lambda tree: (tree / MANIFEST).write_bytes(b'{"files": [3]}'), "PACK202"),
         (lambda tree: (tree / MANIFEST).write_bytes(b'{"files": [], "tool": {"a": NaN}}'), "PACK202"),
     ],

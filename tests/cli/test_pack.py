@@ -92,6 +92,10 @@ def test_empty_folders_are_told(tree: Path) -> None:
         (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is no recipient"),
         (["--passphrase-file", __file__], "--passphrase-file is for --encrypt"),
         (["--encrypt", "age"], "there is no terminal to ask on"),
+        (
+            ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
+            "age takes one or the other",
+        ),
         (["--encrypt", "zip"], "'zip' is not one of"),
     ],
 )
@@ -137,8 +141,7 @@ def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
     terminal, inner = pty.openpty()
-    ends = dict.fromkeys(("stdin", "stdout", "stderr"), inner)
-    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "openssl"], start_new_session=True, **ends)  # fmt: skip
+    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "openssl"], start_new_session=True, stdin=inner, stdout=inner, stderr=inner)  # fmt: skip
     shown = b""
     for prompt in (b"Passphrase: ", b"Repeat for confirmation: "):
         while prompt not in shown:
