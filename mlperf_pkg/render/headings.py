@@ -34,7 +34,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     """What a verdict (OFFICIAL or RULES) means, and of how much it does not speak."""
     verdict: Verdict = getattr(report.verdict, basis)
     if verdict is Verdict.NOT_CHECKED and any(map(_not_as_packed, report.findings)):
-        return "these are not the files that were packed"
+        return "not known to be the files that were packed"
     said = _SAYS[basis, verdict].format(reference=report.tool["reference"])
     rows = report.result_sets or report.runs
     open_ = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
