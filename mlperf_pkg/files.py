@@ -6,8 +6,8 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
@@ -46,14 +46,26 @@ def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: b
     Raises:
         UserError: one exists and is not to be replaced, or the folder cannot be written into.
     """
-    if taken := [name for name in files if (folder / name).exists()] if not replace else []:
+    with together(folder, list(files), replace=replace) as new:
+        for name, content in files.items():
+            _write(new / name, content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[Path]:
+    """A private folder to write files ``names`` in, which are moved to ``folder`` at the end.
+
+    Raises:
+        UserError: as ``write_together``.
+    """
+    if taken := [name for name in names if (folder / name).exists()] if not replace else []:
         raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
     new = folder / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
     try:
-        new.mkdir(parents=True)
-        for name, content in files.items():
-            _write(new / name, content.encode("utf-8") if isinstance(content, str) else content)
-        _place(new, folder, files, replace)
+        folder.mkdir(parents=True, exist_ok=True)
+        new.mkdir(mode=0o700)
+        yield new
+        _place(new, folder, names, replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     finally:

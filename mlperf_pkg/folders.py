@@ -24,7 +24,8 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
 
     Whatever goes wrong, an interruption included, leaves neither debris nor a change to what
     ``target`` was; what a killed process leaves, the next one removes. What is there already is
-    replaced, in one step where the system can do so, if ``replaces`` says so of it.
+    replaced, in one step where the system can do so, if ``replaces`` says so of it. Who removes the
+    new folder before the end takes it back.
 
     Raises:
         OSError: the folder cannot be written, or what is there is not to be replaced.
@@ -36,8 +37,9 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
             folder = scratch / target.name
             folder.mkdir()
             yield folder
-            _sync_all(folder)
-            _put_in_place(folder, target, replaces)
+            if folder.exists():
+                _sync_all(folder)
+                _put_in_place(folder, target, replaces)
     finally:
         for path in made:
             with suppress(OSError):  # not empty: the tree is there

@@ -48,6 +48,7 @@ LAYERS = [
     {"tables", "words", "summary", "template", "comparison"},
     {"render", "simulate", "machine"},
     {"build"},
+    {"archive"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -13,6 +13,8 @@ COMMANDS = {
     "select": "mlperf_pkg.cli.select",
     "init": "mlperf_pkg.cli.init",
     "build": "mlperf_pkg.cli.build",
+    "pack": "mlperf_pkg.cli.pack",
+    "verify": "mlperf_pkg.cli.verify",
     "diff": "mlperf_pkg.cli.diff",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Severity, Verdict
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
 from mlperf_pkg.render.findings import counts
 from mlperf_pkg.report import Report, ResultSetRow
 
@@ -33,6 +33,8 @@ def system_title(row: ResultSetRow, report: Report) -> str:
 def verdict_in_words(report: Report, basis: Basis) -> str:
     """What a verdict (OFFICIAL or RULES) means, and of how much it does not speak."""
     verdict: Verdict = getattr(report.verdict, basis)
+    if verdict is Verdict.NOT_CHECKED and any(map(_not_as_packed, report.findings)):
+        return "not known to be the files that were packed"
     said = _SAYS[basis, verdict].format(reference=report.tool["reference"])
     rows = report.result_sets or report.runs
     open_ = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
@@ -40,6 +42,10 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         return said
     noun = "result set" if report.result_sets else "log"
     return f"{said}; {open_} of {words.counted(len(rows), noun)} not checked"
+
+
+def _not_as_packed(finding: Diagnostic) -> bool:
+    return finding.code.startswith("PACK") and finding.severity is Severity.ERROR
 
 
 def counts_in_words(report: Report) -> str:

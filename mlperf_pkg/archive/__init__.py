@@ -1,0 +1,1 @@
+"""One file out of a submission tree and back: packing, encrypting, unpacking, verifying."""

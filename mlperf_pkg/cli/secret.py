@@ -1,0 +1,53 @@
+"""Passphrases: from a file, the environment or the terminal, never from the command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mlperf_pkg.errors import UserError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+VARIABLE = "MLPERF_PKG_PASSPHRASE"
+
+
+def option(purpose: str) -> Callable[[_Function], _Function]:
+    """``passphrase_file``."""
+    return click.option(
+        "--passphrase-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"{purpose} with the first line of FILE, else ${VARIABLE}, else ask.",
+    )
+
+
+def passphrase(file: Path | None, *, new: bool) -> str:
+    """The passphrase; a ``new`` one is asked for twice.
+
+    Raises:
+        UserError: it is empty, or there is nobody to ask.
+    """
+    if file is not None:
+        lines = file.read_bytes().decode("utf-8", "replace").splitlines()
+        return _not_empty(lines[0] if lines else "", str(file))
+    if VARIABLE in os.environ:
+        return _not_empty(os.environ[VARIABLE], f"${VARIABLE}")
+    if not sys.stdin.isatty():
+        raise UserError(
+            f"a passphrase is needed and there is no terminal to ask on: --passphrase-file FILE"
+            f" or ${VARIABLE}"
+        )
+    prompt = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
+    return _not_empty(str(prompt), "the passphrase")
+
+
+def _not_empty(text: str, where: str) -> str:
+    if not text:
+        raise UserError(f"{where}: an empty passphrase protects nothing")
+    return text

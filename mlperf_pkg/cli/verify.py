@@ -1,0 +1,76 @@
+"""``mlperf-pkg verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlperf_pkg import checker
+from mlperf_pkg.archive.verification import Secrets, verify_archive, verify_tree
+from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.signals import stop_cleanly
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.render import FORMATS
+from mlperf_pkg.report import Report
+
+
+@click.command(name="verify")
+@click.argument("packed", metavar="ARCHIVE|TREE", type=click.Path(exists=True, path_type=Path))
+@options.judged
+@click.option(
+    "--extract",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Unpack into the new folder DIR, if all is as packed.",
+)
+@secret.option("Decrypt")
+@click.option(
+    "-i",
+    "--identity",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Decrypt with the age or SSH identity in FILE.",
+)
+@options.written(FORMATS)
+def command(
+    *,
+    packed: Path,
+    how: checker.Options,
+    extract: Path | None,
+    passphrase_file: Path | None,
+    identity: Path | None,
+    format_: str,
+    target: Output,
+) -> int:
+    """Verify an archive or a tree: that nothing changed, and that it is valid.
+
+    An archive is compared with the checksum file beside it and unpacked into a
+    temporary folder; each file is compared with MANIFEST.json; then all of it
+    is checked as by 'mlperf-pkg check'. An encrypted archive is decrypted.
+
+    Exit status: 0 if no error was found, 1 if one was, 2 if it could not be
+    verified.
+
+    \b
+    Examples:
+      mlperf-pkg verify ACME.tar.gz
+      mlperf-pkg verify submissions/ACME
+      mlperf-pkg verify ACME.tar.gz --extract ACME-unpacked
+      mlperf-pkg verify ACME.tar.gz.age --identity key.txt
+    """
+    with stop_cleanly():
+        target.refuse_early([str(packed)])
+        secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
+        report = _verify(packed, how, secrets, extract)
+        target.write(FORMATS[format_](report, target.view()))
+        return int(any(finding.is_error for finding in report.findings))
+
+
+def _verify(packed: Path, asked: checker.Options, secrets: Secrets, extract: Path | None) -> Report:
+    if not packed.is_dir():
+        return verify_archive(packed, asked, secrets, extract)
+    if extract:
+        raise UserError("--extract is for an archive")
+    return verify_tree(packed, asked)[1]

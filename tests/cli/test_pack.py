@@ -1,0 +1,172 @@
+"""``mlperf-pkg pack``."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.archive.checksum import digest_of
+from mlperf_pkg.build.manifest import MANIFEST
+from mlperf_pkg.cli.secret import VARIABLE
+from tests.archive.archives import manifest_of
+from tests.cli.program import COMMAND, call, start
+from tests.trees import write_submission
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return write_submission(tmp_path / "ACME")
+
+
+def beside(tree: Path) -> list[str]:
+    return sorted(path.name for path in tree.parent.iterdir())
+
+
+def test_packs_beside_the_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    result = call("pack", ".")
+    archive = tree.with_name("ACME.tar.gz")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1] == f"sha256 {digest_of(archive)}"
+    assert f"packed {archive}: 7 files, " in result.stdout
+    assert beside(tree) == ["ACME", "ACME.tar.gz", "ACME.tar.gz.sha256"]
+    assert not (tree / MANIFEST).exists()
+
+
+def test_packs_again_only_by_force(tree: Path) -> None:
+    first = (call("pack", tree), tree.with_name("ACME.tar.gz").read_bytes())
+    again = call("pack", tree)
+    assert (first[0].exit_code, again.exit_code) == (0, 2)
+    assert "exists already; --force overwrites it" in again.stderr
+    assert call("pack", tree, "--force").exit_code == 0
+    assert tree.with_name("ACME.tar.gz").read_bytes() == first[1]
+
+
+def test_what_is_not_valid_is_packed_only_on_demand(tree: Path) -> None:
+    (tree / "results/bow-pod16/resnet/result_0.txt").unlink()
+    result = call("pack", tree)
+    assert result.exit_code == 1
+    assert "SET101" in result.stdout
+    assert (
+        result.stderr == "nothing was packed: mend this, or pack all the same with --keep-invalid\n"
+    )
+    assert beside(tree) == ["ACME"]
+    assert call("pack", tree, "--keep-invalid").exit_code == 0
+
+
+def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
+    (tree / MANIFEST).write_text(manifest_of({"gone": b""}))
+    result = call("pack", tree, "--keep-invalid")
+    assert result.exit_code == 1
+    assert "gone: error PACK203" in result.stdout
+    assert "nothing was packed: the tree is not what its manifest says" in result.stderr
+    assert beside(tree) == ["ACME"]
+
+
+def test_a_link_is_never_packed(tree: Path) -> None:
+    (tree / "link").symlink_to("systems")
+    result = call("pack", tree, "--keep-invalid")
+    assert result.exit_code == 1
+    assert "link: error PACK206: a link" in result.stdout
+
+
+def test_empty_folders_are_told(tree: Path) -> None:
+    (tree / "documents").mkdir()
+    assert call("pack", tree).stderr == "note: documents is empty and not packed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "{tree}/x.tar.gz"], "is within what is read"),
+        (["-o", "{tree}/../none/x.tar.gz"], "there is no folder"),
+        (["-o", "{tree}/../a\nb"], "no name that a checksum file can tell"),
+        (["--recipient", "age1x"], "--recipient is for --encrypt age"),
+        (["--encrypt", "openssl", "--recipient", "age1x"], "--recipient is for --encrypt age"),
+        (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is no recipient"),
+        (["--passphrase-file", __file__], "--passphrase-file is for --encrypt"),
+        (["--encrypt", "age"], "there is no terminal to ask on"),
+        (
+            ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
+            "age takes one or the other",
+        ),
+        (["--encrypt", "zip"], "'zip' is not one of"),
+    ],
+)
+def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
+    result = call("pack", tree, *(each.format(tree=tree) for each in arguments))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert beside(tree) == ["ACME"]
+
+
+@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "no MLPerf log here")])  # fmt: skip
+def test_no_submission(tree: Path, path: str, message: str) -> None:
+    result = call("pack", tree.parent / path)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+# ---- passphrases --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\nsecond line\n"])
+def test_an_empty_passphrase(tree: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "secret").write_text(text)
+    result = call("pack", tree, "--encrypt", "openssl", "--passphrase-file", tmp_path / "secret")
+    assert result.exit_code == 2
+    assert "an empty passphrase protects nothing" in result.stderr
+
+
+def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").write_text("correct horse\nmore\n")
+    monkeypatch.setenv(VARIABLE, "something else")
+    packed = call("pack", tree, "--encrypt", "openssl", "--passphrase-file", tmp_path / "secret")
+    assert packed.exit_code == 0
+    assert packed.stdout.splitlines()[2] == (
+        "decrypt with: openssl enc -d -aes-256-cbc -md sha256 -pbkdf2 -iter 600000"
+        " -in ACME.tar.gz.enc -out ACME.tar.gz"
+    )
+    archive = tree.with_name("ACME.tar.gz.enc")
+    assert call("verify", archive).exit_code == 2
+    monkeypatch.setenv(VARIABLE, "correct horse")
+    assert call("verify", archive).exit_code == 0
+
+
+def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
+    terminal, inner = pty.openpty()
+    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "openssl"], start_new_session=True, stdin=inner, stdout=inner, stderr=inner)  # fmt: skip
+    shown = b""
+    for prompt in (b"Passphrase: ", b"Repeat for confirmation: "):
+        while prompt not in shown:
+            shown += os.read(terminal, 1024)
+        os.write(terminal, b"secret\n")
+    assert process.wait() == 0
+    shown += os.read(terminal, 4096)
+    os.close(inner)
+    os.close(terminal)
+    assert b"decrypt with: openssl" in shown
+    assert b"secret" not in shown
+    assert tree.with_name("ACME.tar.gz.enc").exists()
+
+
+# ---- the end ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_killed_half_way_it_leaves_nothing(tree: Path, how: signal.Signals) -> None:
+    with (tree / "large").open("wb") as stream:
+        stream.truncate(1 << 30)
+    process = start("pack", tree, "--keep-invalid")
+    while process.poll() is None and len(beside(tree)) == 1:
+        time.sleep(0.01)
+    process.send_signal(how)
+    process.communicate()
+    assert process.returncode == 130
+    assert beside(tree) == ["ACME"]

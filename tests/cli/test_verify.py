@@ -1,0 +1,97 @@
+"""``mlperf-pkg verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.archive.archives import lay, with_manifest
+from tests.cli.program import call
+from tests.trees import write_submission
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = write_submission(tmp_path_factory.mktemp("packed") / "training_results_v2.1" / "ACME")
+    assert call("pack", tree).exit_code == 0
+    return tree.with_name("ACME.tar.gz")
+
+
+def test_a_good_archive(archive: Path) -> None:
+    result = call("verify", archive)
+    assert result.exit_code == 0
+    assert "official: pass" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("round 2.1: ")
+    assert result.stderr == ""
+
+
+def test_as_json(archive: Path) -> None:
+    report = json.loads(call("verify", archive, "--format", "json").stdout)
+    assert report["verdict"] == {"official": "pass", "rules": "pass"}
+    assert {row["path"] for row in report["result_sets"]} == {"results/bow-pod16/resnet"}
+
+
+def test_the_round(archive: Path) -> None:
+    assert (
+        call("verify", archive, "--round", "2.0").stdout.splitlines()[-1] == "round 2.0: as given"
+    )
+
+
+def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes(archive.read_bytes()[:-9])
+    result = call("verify", cut, "--extract", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == (
+        "cut.tar.gz: error PACK102: it is cut off: the compressed data does not end [rules]"
+    )
+    assert "official: not checked - not known to be the files that were packed" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["cut.tar.gz"]
+
+
+def test_extract(archive: Path, tmp_path: Path) -> None:
+    assert call("verify", archive, "--extract", tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out/ACME/MANIFEST.json").exists()
+    assert call("verify", tmp_path / "out/ACME").exit_code == 0
+    again = call("verify", archive, "--extract", tmp_path / "out")
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+
+
+def test_a_tree(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "ACME")
+    result = call("verify", tree)
+    assert result.exit_code == 1
+    assert "MANIFEST.json: error PACK201: nothing tells what the files were" in result.stdout
+
+
+def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", with_manifest({"result_0.txt": b""}))
+    (tree / "x\x1b[31m").touch()
+    result = call("verify", tree)
+    assert "x\\x1b[31m: error PACK205" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument 'ARCHIVE|TREE'"),
+        (["none.tar.gz"], "does not exist"),
+        ([__file__], "no .tar.gz archive"),
+        ([str(Path(__file__).parent), "--extract", "x"], "--extract is for an archive"),
+        ([str(Path(__file__).parents[1] / "archive")], "no MLPerf log here"),
+    ],
+)
+def test_refusals(arguments: list[str], message: str) -> None:
+    result = call("verify", *arguments)
+    assert result.exit_code == (1 if "MLPerf" in message else 2)
+    assert message in result.stderr or "PACK201" in result.stdout
+
+
+def test_no_terminal_to_ask_on(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"Salted__" + bytes(24))
+    result = call("verify", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "--passphrase-file FILE or $MLPERF_PKG_PASSPHRASE" in result.stderr
