@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
@@ -24,53 +23,66 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
     Raises:
         UserError: the file exists and is not to be replaced, or it cannot be written.
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.parent / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
-    try:
-        _write(temporary, data)
-        (os.replace if replace else _rename_anew)(temporary, path)
-    except FileExistsError as error:
-        raise UserError(f"{path}: exists already and is not overwritten") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    write_several({path: content}, replace=replace)
 
 
-def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
-    """Write several files into a folder, which is made if there is none: all of them or none.
+def write_several(files: Mapping[Path, str | bytes], *, replace: bool) -> None:
+    """Write files of any folders: all of them or none.
 
     Of each of them the same holds as of ``write_whole``; none has its name before all are written.
 
     Raises:
-        UserError: one exists and is not to be replaced, or the folder cannot be written into.
+        UserError: one exists and is not to be replaced, or one cannot be written.
     """
-    if taken := [name for name in files if (folder / name).exists()] if not replace else []:
-        raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
-    new = folder / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
-    try:
-        new.mkdir(parents=True)
-        for name, content in files.items():
-            _write(new / name, content.encode("utf-8") if isinstance(content, str) else content)
-        _place(new, folder, files, replace)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-
-
-def _place(new: Path, folder: Path, names: Iterable[str], replace: bool) -> None:
-    """Give files their names; where one cannot have it, those made anew go again."""
+    mark = secrets.token_hex(8)
+    temporary = {
+        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(files)
+    }
     placed: list[Path] = []
     try:
-        for name in names:
-            (os.replace if replace else _rename_anew)(new / name, folder / name)
-            placed.append(folder / name)
-    except OSError:
+        for path, content in files.items():
+            with _told(path):
+                _write(temporary[path], _data(content))
+        for path in files:
+            with _told(path):
+                (os.replace if replace else _rename_anew)(temporary[path], path)
+            placed.append(path)
+    except UserError:
         for path in () if replace else placed:
             path.unlink()
         raise
+    finally:
+        for each in temporary.values():
+            with suppress(OSError):
+                each.unlink()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Failures of the system as messages that name the file."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise UserError(f"{path}: exists already and is not overwritten") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
+    """As ``write_several``, into a folder, which is made if there is none.
+
+    Raises:
+        UserError: one exists and is not to be replaced, or the folder cannot be written into.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+    write_several({folder / name: content for name, content in files.items()}, replace=replace)
+
+
+def _data(content: str | bytes) -> bytes:
+    return content.encode("utf-8") if isinstance(content, str) else content
 
 
 def _write(path: Path, data: bytes) -> None:

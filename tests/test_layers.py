@@ -23,6 +23,7 @@ LAYERS = [
         "files",
         "escape",
         "filetree",
+        "nearest",
         "params",
     },
     {
