@@ -10,6 +10,7 @@ import click
 
 from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
 from mlperf_pkg.files import write_whole
@@ -30,7 +31,7 @@ _LAYOUTS = {
 @click.option("--submitter", required=True, metavar="ORG", help="The submitting organisation.")
 @click.option(
     "--usage",
-    type=click.Choice(usages()),
+    type=Choice(usages()),
     default="training",
     show_default=True,
     help="MLPerf Training or HPC.",
@@ -38,7 +39,7 @@ _LAYOUTS = {
 @options.round_option("The round, such as 2.0; by default the newest with the benchmark.")
 @click.option(
     "--division",
-    type=click.Choice(DIVISIONS),
+    type=Choice(DIVISIONS),
     default="closed",
     show_default=True,
     help="The division.",
@@ -59,10 +60,10 @@ _LAYOUTS = {
     help="Accelerators; by default those of the system, if it is a known one.",
 )
 @click.option("--optimizer", metavar="NAME", help="The optimizer, where a benchmark has several.")
-@click.option("--failure", type=click.Choice(list(FAILURES)), help="How the last run fails.")
+@click.option("--failure", type=Choice(list(FAILURES)), help="How the last run fails.")
 @click.option(
     "--layout",
-    type=click.Choice(list(_LAYOUTS)),
+    type=Choice(list(_LAYOUTS)),
     default="flat",
     show_default=True,
     help="Loose logs, or folders as in results/.",

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from mlperf_pkg.codes import CODES
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.escape import visible
 from mlperf_pkg.render import ci, headings
 from mlperf_pkg.render.findings import Folded
-from mlperf_pkg.render.rules import code_text
 from mlperf_pkg.render.view import View
 from mlperf_pkg.report import Report, as_json
 from mlperf_pkg.rulebook import describe
@@ -68,6 +66,9 @@ def _properties(report: Report) -> dict[str, Any]:
 
 def _rule(code: str) -> dict[str, Any]:
     """What a code means; of a code that is nobody's, only its name."""
+    from mlperf_pkg.codes import CODES  # noqa: PLC0415 - reads every explanation
+    from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
+
     if code in CODES:
         title, text = CODES[code].title, CODES[code].explanation
     elif code in describe.rulebook_codes():
