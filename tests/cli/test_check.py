@@ -114,6 +114,7 @@ def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
         ("logs/report.txt", "is within what is read"),
         ("logs/result_0.txt", "is within what is read"),
         ("none/report.txt", "there is no folder"),
+        (".", "is a folder"),
     ],
 )
 def test_output_refused(folder: Path, tmp_path: Path, file: str, message: str) -> None:
