@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,31 +24,30 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
     Raises:
         UserError: the file exists and is not to be replaced, or it cannot be written.
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.parent / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
-    try:
-        _write(temporary, data)
-        (os.replace if replace else _rename_anew)(temporary, path)
-    except FileExistsError as error:
-        raise UserError(f"{path}: exists already and is not overwritten") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    write_several({path: content}, replace=replace)
 
 
-def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
-    """Write several files into a folder, which is made if there is none: all of them or none.
+def write_several(files: Mapping[Path, str | bytes], *, replace: bool) -> None:
+    """Write files of any folders: all of them or none.
 
     Of each of them the same holds as of ``write_whole``; none has its name before all are written.
 
     Raises:
-        UserError: one exists and is not to be replaced, or the folder cannot be written into.
+        UserError: one exists and is not to be replaced, or one cannot be written.
     """
-    with together(folder, list(files), replace=replace) as new:
-        for name, content in files.items():
-            _write(new / name, content.encode("utf-8") if isinstance(content, str) else content)
+    mark = secrets.token_hex(8)
+    temporary = {
+        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(files)
+    }
+    try:
+        for path, content in files.items():
+            with _told(path):
+                _write(temporary[path], _data(content))
+        _place(temporary, replace)
+    finally:
+        for each in temporary.values():
+            with suppress(OSError):
+                each.unlink()
 
 
 @contextmanager
@@ -65,24 +64,53 @@ def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[P
         folder.mkdir(parents=True, exist_ok=True)
         new.mkdir(mode=0o700)
         yield new
-        _place(new, folder, names, replace)
+        _place({folder / name: new / name for name in names}, replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _place(new: Path, folder: Path, names: Iterable[str], replace: bool) -> None:
+def _place(temporary: Mapping[Path, Path], replace: bool) -> None:
     """Give files their names; where one cannot have it, those made anew go again."""
     placed: list[Path] = []
     try:
-        for name in names:
-            (os.replace if replace else _rename_anew)(new / name, folder / name)
-            placed.append(folder / name)
-    except OSError:
+        for path, written in temporary.items():
+            with _told(path):
+                (os.replace if replace else _rename_anew)(written, path)
+            placed.append(path)
+    except UserError:
         for path in () if replace else placed:
             path.unlink()
         raise
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Failures of the system as messages that name the file."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise UserError(f"{path}: exists already and is not overwritten") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
+    """As ``write_several``, into a folder, which is made if there is none.
+
+    Raises:
+        UserError: one exists and is not to be replaced, or the folder cannot be written into.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+    write_several({folder / name: content for name, content in files.items()}, replace=replace)
+
+
+def _data(content: str | bytes) -> bytes:
+    return content.encode("utf-8") if isinstance(content, str) else content
 
 
 def _write(path: Path, data: bytes) -> None:

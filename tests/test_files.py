@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.files import write_together, write_whole
+from mlperf_pkg.files import write_several, write_together, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -119,6 +119,26 @@ def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None
 def test_files_written_together_all_or_none(tmp_path: Path) -> None:
     """A link to nowhere is seen only when the name is to be taken."""
     (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="cannot be written into: File exists"):
+    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
         write_together(tmp_path, FILES, replace=False)
     assert names(tmp_path) == ["b"]
+
+
+def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    files = {tmp_path / "one" / "a": "first", tmp_path / "b": "second"}
+    write_several(files, replace=False)
+    assert [path.read_text() for path in files] == ["first", "second"]
+    assert (names(tmp_path), names(tmp_path / "one")) == (["b", "one"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("none/b", "none/b: cannot be written: No such"), ("taken", "taken: exists already")],
+)
+def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, message: str) -> None:
+    (tmp_path / "taken").write_text("old")
+    with pytest.raises(UserError, match=message):
+        write_several({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
+    assert names(tmp_path) == ["taken"]
+    assert (tmp_path / "taken").read_text() == "old"

@@ -24,6 +24,7 @@ LAYERS = [
         "folders",
         "escape",
         "filetree",
+        "nearest",
         "params",
     },
     {

@@ -15,6 +15,7 @@ from mlperf_pkg.build.prepare import Order, Prepared, prepare
 from mlperf_pkg.build.tree import write_tree
 from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.escape import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -29,7 +30,7 @@ _MEND = (
 
 @click.command(name="build")
 @click.argument("workspace", default=".", type=_FOLDER)
-@click.option("--division", type=click.Choice(DIVISIONS), help="Only this division; else all.")
+@click.option("--division", type=Choice(DIVISIONS), help="Only this division; else all.")
 @click.option("--logs", type=_FOLDER, help="The raw logs; by default logs/, else WORKSPACE.")
 @click.option("--systems", type=_FOLDER, help="The system descriptions; by default systems/.")
 @click.option("-o", "--output", type=_FOLDER, help="By default submissions/.")

@@ -6,22 +6,21 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render import FORMATS
 
 
 @click.command(name="check")
 @options.checked
 @options.chosen
-@options.written(FORMATS)
+@options.written(FORMATS, several=True)
 def command(
     *,
     paths: tuple[str, ...],
     how: checker.Options,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
-    format_: str,
-    target: Output,
+    target: Outputs,
 ) -> int:
     """Check logs, result sets, submissions or whole rounds.
 
@@ -36,10 +35,11 @@ def command(
     Examples:
       mlperf-pkg check logs/
       mlperf-pkg check training_results_v2.0/ACME
-      mlperf-pkg check logs/ --round 2.0 --format json -o report.json
+      mlperf-pkg check logs/ --round 2.0 -o report.json
+      mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
       mlperf-pkg check submissions/ --ignore CODE,REPO102
     """
     target.refuse_early(paths)
     report = checker.check(paths, how).report.only(select, ignore)
-    target.write(FORMATS[format_](report, target.view()))
+    target.write(FORMATS, report, paths)
     return int(any(finding.is_error for finding in report.findings))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import IO, Any
 
@@ -13,6 +12,7 @@ import click
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
+from mlperf_pkg.nearest import did_you_mean
 
 FAILED = 2  # the exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
@@ -30,7 +30,20 @@ class Failure(click.ClickException):
         click.echo(f"mlperf-pkg: error: {lines}", file=file, err=True)
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that tells a mistyped name the nearest one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As ``click.Group``, but with a suggestion."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            ctx.fail(f"no such command {name!r}{did_you_mean(name, known)}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """A group whose commands are the ``command`` of one module each."""
 
     def __init__(self, *args: Any, modules: Mapping[str, str], **more: Any) -> None:
@@ -48,16 +61,6 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(self._modules[cmd_name]).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As ``click.Group``, but a mistyped name is told the nearest one."""
-        name = args[0]
-        if name not in self._modules and not name.startswith("-"):
-            close = get_close_matches(name, self._modules, n=1)
-            ctx.fail(f"no such command {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
-        return super().resolve_command(ctx, args)
 
 
 class Program(LazyGroup):

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from mlperf_pkg.checker import Options
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.destinations import destinations
+from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -41,7 +43,7 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
     return _together(
         with_options,
         round_option(_ROUND),
-        click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
+        click.option("--usage", type=Choice(["training", "hpc"]), help="The rules to apply."),
         jobs_option,
         click.option(
             "--config",
@@ -86,20 +88,30 @@ def _prefixes(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def written(
-    formats: Iterable[str],
+    formats: Iterable[str], *, several: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``format_`` and ``target`` (``Output``): how the result is written, and where."""
+    """How the result is written, and where: ``format_`` and ``target`` (``Output``).
+
+    With ``several`` it is ``target`` alone (``Outputs``), as each output has a format of its own.
+    """
+    known = tuple(formats)
+    more = "; repeatable" if several else ""
     return lambda function: _together(
-        _with_target(function),
+        _with_target(function, known, several),
         click.option(
             "--format",
             "format_",
-            type=click.Choice(list(formats)),
-            default="text",
-            show_default=True,
-            help="How the result is written.",
+            type=Choice(known),
+            help="How the result is written; by default as FILE is named, else text.",
         ),
-        output_options,
+        click.option(
+            "-o",
+            "--output",
+            multiple=True,
+            metavar="[FORMAT:]FILE",
+            help=f"Write there, not to standard output (which is -){more}.",
+        ),
+        _force_option,
         verbose_option,
     )
 
@@ -114,16 +126,30 @@ def output_options(function: _Function) -> _Function:
             type=click.Path(dir_okay=False, path_type=Path),
             help="Write to a file instead of standard output.",
         ),
-        click.option("--force", is_flag=True, help="Overwrite files that exist."),
+        _force_option,
     )
 
 
-def _with_target(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_target(
+    function: Callable[..., Any], formats: tuple[str, ...], several: bool
+) -> Callable[..., Any]:
     @wraps(function)
-    def with_target(output: Path | None, force: bool, verbose: bool, **more: Any) -> Any:
-        return function(target=Output(output, force, verbose), **more)
+    def with_target(
+        format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **more: Any
+    ) -> Any:
+        named = destinations(output, format_, formats)
+        listed = tuple((name, Output(file, force, verbose)) for name, file in named)
+        if several:
+            return function(target=Outputs(listed, force), **more)
+        if len(listed) > 1:
+            raise click.UsageError("this command writes one file: give -o once")
+        return function(format_=listed[0][0], target=listed[0][1], **more)
 
     return with_target
+
+
+def _force_option(function: _Function) -> _Function:
+    return click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
 
 
 def jobs_option(function: _Function) -> _Function:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.files import write_whole
-from mlperf_pkg.render import View
+from mlperf_pkg.files import write_several, write_whole
+from mlperf_pkg.render import Checkout, View
+
+_Result = TypeVar("_Result")
 
 WIDTH_OF_FILES = 80
 
@@ -45,6 +48,8 @@ class Output:
         if self.file is None:
             return
         refuse_within(self.file, inputs)
+        if self.file.is_dir():
+            raise UserError(f"{self.file}: is a folder")
         if not self.file.parent.is_dir():
             raise UserError(f"{self.file}: there is no folder {self.file.parent}")
         if self.file.exists() and not self.force:
@@ -71,3 +76,58 @@ class Output:
         # What the encoding of a pipe or terminal lacks is spelt out.
         encoding = sys.stdout.encoding or "utf-8"
         click.echo(content.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """One result for several places, for each in a format: ``("json", Output(...))``."""
+
+    listed: tuple[tuple[str, Output], ...]
+    force: bool = False
+
+    def refuse_early(self, inputs: Sequence[str]) -> None:
+        """As each ``Output``.
+
+        Raises:
+            UserError: one of them cannot be written.
+        """
+        for _, target in self.listed:
+            target.refuse_early(inputs)
+
+    def write(
+        self,
+        formats: Mapping[str, Callable[[_Result, View], str]],
+        result: _Result,
+        inputs: Sequence[str],
+    ) -> None:
+        """Write what ``formats`` make of the result of ``inputs``: all files or none.
+
+        Raises:
+            UserError: a file cannot be written.
+            BrokenPipeError: nobody reads standard output any longer.
+        """
+        where = checkout(inputs)
+        made = [
+            (target, formats[name](result, replace(target.view(), checkout=where)))
+            for name, target in self.listed
+        ]
+        files = {target.file: content for target, content in made if target.file}
+        write_several(files, replace=self.force)
+        for target, content in made:
+            if target.file is None:
+                target.write(content)
+
+
+def checkout(inputs: Sequence[str]) -> Checkout:
+    """Where the paths of a report of ``inputs`` lie in the repository around this folder.
+
+    Without a repository they are told from this folder. The paths of one input start from it, or
+    from the folder it lies in, those of several from here.
+    """
+    here = Path.cwd()
+    root = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    base = here
+    if len(inputs) == 1:
+        base = here / inputs[0]
+        base = base if base.is_dir() else base.parent
+    return Checkout(root.as_posix(), here.as_posix(), base.as_posix())

@@ -12,6 +12,7 @@ from mlperf_pkg.archive.encryption import command as decrypting
 from mlperf_pkg.archive.packing import Packed, default_target, pack, written_names
 from mlperf_pkg.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.output import Output, refuse_within
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.errors import UserError
@@ -29,7 +30,7 @@ from mlperf_pkg.report import Report
     help="By default TREE.tar.gz, beside TREE.",
 )
 @options.judged
-@click.option("--encrypt", type=click.Choice([form.value for form in Form]), help="In which form.")
+@click.option("--encrypt", type=Choice([form.value for form in Form]), help="In which form.")
 @click.option(
     "--recipient", multiple=True, metavar="KEY", help="age1... or ssh-..., for age; repeatable."
 )

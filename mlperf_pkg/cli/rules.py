@@ -9,8 +9,11 @@ from typing import Any
 
 import click
 
+from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.group import Group
 from mlperf_pkg.codes import known_code
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.rulebook import verify as verification
 from mlperf_pkg.rulebook.compare import compare
@@ -33,7 +36,7 @@ def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | No
 _format = click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json"]),
+    type=Choice(["text", "json"]),
     default="text",
     show_default=True,
     help="How the result is written.",
@@ -42,20 +45,20 @@ _benchmark = click.option("--benchmark", metavar="NAME", help="Only this benchma
 
 
 def _usage(default: str | None, text: str) -> _Decorator:
-    choice = click.Choice(["training", "hpc"])
+    choice = Choice(["training", "hpc"])
     return click.option(
         "--usage", type=choice, default=default, show_default=bool(default), help=text
     )
 
 
 def _division(default: str | None, text: str) -> _Decorator:
-    choice = click.Choice(DIVISIONS)
+    choice = Choice(DIVISIONS)
     return click.option(
         "--division", type=choice, default=default, show_default=bool(default), help=text
     )
 
 
-@click.group(name="rules")
+@click.group(name="rules", cls=Group)
 def command() -> None:
     """Show what the rules ask, where they changed, and that they are current.
 
@@ -111,12 +114,14 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
     known = [load_round(each, n) for each in several for n in rounds(each)]
     found = [each for each in known if name in (None, each.name)]
     if not found:
-        names = ", ".join(dict.fromkeys(each.name for each in known))
-        raise UserError(f"the rulebook has no round {name!r}: it has {names}")
+        names = list(dict.fromkeys(each.name for each in known))
+        meant = did_you_mean(name or "", names)
+        raise UserError(f"the rulebook has no round {name!r}: it has {', '.join(names)}{meant}")
     having = [each for each in found if benchmark in each.benchmarks or not benchmark]
     if not having:
-        names = ", ".join(sorted({name for each in found for name in each.benchmarks}))
-        raise UserError(f"no benchmark {benchmark!r} there: there are {names}")
+        names = sorted({name for each in found for name in each.benchmarks})
+        meant = did_you_mean(benchmark or "", names)
+        raise UserError(f"no benchmark {benchmark!r} there: there are {', '.join(names)}{meant}")
     return having
 
 

@@ -9,13 +9,13 @@ import click
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.official_tables import OfficialTables
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render.score import SCORE_FORMATS, scores
 
 
 @click.command(name="score")
 @options.checked
-@options.written(SCORE_FORMATS)
+@options.written(SCORE_FORMATS, several=True)
 @click.option(
     "--tables",
     type=click.Path(file_okay=False, path_type=Path),
@@ -26,8 +26,7 @@ def command(
     *,
     paths: tuple[str, ...],
     how: checker.Options,
-    format_: str,
-    target: Output,
+    target: Outputs,
     tables: Path | None,
 ) -> int:
     """Show times to train and how scores come about.
@@ -57,5 +56,5 @@ def command(
     if official:
         official.write(checked)
     given = scores(checked)
-    target.write(SCORE_FORMATS[format_](given, target.view()))
+    target.write(SCORE_FORMATS, given, paths)
     return int(all(each.row.score_minutes is None for each in given.sets))

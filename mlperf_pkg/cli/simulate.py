@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
 from mlperf_pkg.rulebook.load import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
@@ -27,7 +28,7 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
 @click.option("--submitter", metavar="ORG", help="The submitting organisation.")
 @click.option(
     "--usage",
-    type=click.Choice(usages()),
+    type=Choice(usages()),
     default="training",
     show_default=True,
     help="MLPerf Training or HPC.",
@@ -35,7 +36,7 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
 @options.round_option("The round, such as 2.0; by default the newest with the benchmark.")
 @click.option(
     "--division",
-    type=click.Choice(DIVISIONS),
+    type=Choice(DIVISIONS),
     help="The division; by default closed, in a whole round both.",
 )
 @click.option(
@@ -56,7 +57,7 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
     "--failure",
     "failures",
     multiple=True,
-    type=click.Choice(list(FAILURES)),
+    type=Choice(list(FAILURES)),
     help="How the last run fails; of a whole round, that of every tenth set. Repeat for several.",
 )
 @click.option(
@@ -68,7 +69,7 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
 )
 @click.option(
     "--layout",
-    type=click.Choice(list(LAYOUTS)),
+    type=Choice(list(LAYOUTS)),
     default="flat",
     show_default=True,
     help="Loose logs, or folders as in results/.",

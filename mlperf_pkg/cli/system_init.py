@@ -9,6 +9,7 @@ import click
 
 from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.escape import visible
 from mlperf_pkg.machine import Wanted, describe, this_machine
@@ -21,7 +22,7 @@ _USAGE = "training"
 @click.command(name="init")
 @options.round_option("The round, such as 2.0; by default the newest of the rulebook.")
 @click.option("--submitter", metavar="ORG", help="The submitting organisation.")
-@click.option("--division", type=click.Choice(DIVISIONS), help="The division.")
+@click.option("--division", type=Choice(DIVISIONS), help="The division.")
 @click.option("--status", metavar="TEXT", help="The availability, such as onprem or cloud.")
 @click.option("--name", metavar="TEXT", help="The system's name in the results table.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="How many such nodes.")

@@ -9,7 +9,7 @@ import click
 from mlperf_pkg import checker
 from mlperf_pkg.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
@@ -33,7 +33,7 @@ from mlperf_pkg.report import Report
     metavar="FILE",
     help="Decrypt with the age or SSH identity in FILE.",
 )
-@options.written(FORMATS)
+@options.written(FORMATS, several=True)
 def command(
     *,
     packed: Path,
@@ -41,8 +41,7 @@ def command(
     extract: Path | None,
     passphrase_file: Path | None,
     identity: Path | None,
-    format_: str,
-    target: Output,
+    target: Outputs,
 ) -> int:
     """Verify an archive or a tree: that nothing changed, and that it is valid.
 
@@ -64,7 +63,7 @@ def command(
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, how, secrets, extract)
-        target.write(FORMATS[format_](report, target.view()))
+        target.write(FORMATS, report, [str(packed)])
         return int(any(finding.is_error for finding in report.findings))
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mlperf_pkg.render import data
+from mlperf_pkg.render.github import github
+from mlperf_pkg.render.gitlab import gitlab
+from mlperf_pkg.render.junit import junit
 from mlperf_pkg.render.markdown import markdown
+from mlperf_pkg.render.sarif import sarif
 from mlperf_pkg.render.text import text
-from mlperf_pkg.render.view import View
+from mlperf_pkg.render.view import Checkout, View
 from mlperf_pkg.report import Report
 
 FORMATS: Mapping[str, Callable[[Report, View], str]] = {
@@ -15,6 +19,10 @@ FORMATS: Mapping[str, Callable[[Report, View], str]] = {
     "json": data.json,
     "markdown": markdown,
     "csv": data.csv,
+    "sarif": sarif,
+    "junit": junit,
+    "github": github,
+    "gitlab": gitlab,
 }
 
-__all__ = ["FORMATS", "View"]
+__all__ = ["FORMATS", "Checkout", "View"]

@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import posixpath
+from dataclasses import dataclass, field
+
+from mlperf_pkg.diagnostics import Diagnostic
+
+WAIVERS = "WAIVE"  # findings about the configuration, which lies where the command is run
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Where reports lie in a repository, for programs that show findings beside its files.
+
+    The paths of a report start from ``base``, that of its configuration from ``here``; what they
+    become starts from ``root``. All three are absolute.
+    """
+
+    root: str = "/"
+    here: str = "/"
+    base: str = "/"
+
+    def path(self, label: str) -> str:
+        """A path of the report, from the root of the repository."""
+        return posixpath.relpath(posixpath.join(self.base, label), self.root)
+
+    def place(self, finding: Diagnostic) -> str:
+        """The path of a finding, from the root of the repository."""
+        base = self.here if finding.code.startswith(WAIVERS) else self.base
+        return posixpath.relpath(posixpath.join(base, finding.path), self.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +39,4 @@ class View:
     width: int = 80
     color: bool = False
     verbose: bool = False
+    checkout: Checkout = field(default_factory=Checkout)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.rulebook.describe import (
     Layer,
     benchmark_layers,
@@ -93,7 +94,7 @@ def _require(benchmark: str | None, before: Round, after: Round) -> None:
     if benchmark and benchmark not in names:
         raise UserError(
             f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
-            f" there are {', '.join(names)}"
+            f" there are {', '.join(names)}{did_you_mean(benchmark, names)}"
         )
 
 

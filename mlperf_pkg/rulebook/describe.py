@@ -9,6 +9,7 @@ from typing import Any
 
 from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
@@ -139,7 +140,8 @@ def loaded(round_: Round, name: str) -> Benchmark:
     found = load_benchmark(round_.usage, round_.name, name)
     if found is None:
         known = ", ".join(round_.benchmarks)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {known}")
+        meant = did_you_mean(name, round_.benchmarks)
+        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {known}{meant}")
     return found
 
 

@@ -19,6 +19,7 @@ import yaml
 from mlperf_pkg.braces import expand_braces
 from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.resources import data_folder
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
@@ -122,8 +123,11 @@ def load_round(usage: str, name: str) -> Round:
         RulebookError: a file of it is wrong.
     """
     if usage not in usages() or name not in rounds(usage):
-        known = ", ".join(rounds(usage)) if usage in usages() else ", ".join(usages())
-        raise UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {known}")
+        known = rounds(usage) if usage in usages() else usages()
+        meant = did_you_mean(name if usage in usages() else usage, known)
+        raise UserError(
+            f"the rulebook has no round {name!r} for {usage!r}: it has {', '.join(known)}{meant}"
+        )
     document = _inherited(usage, name, "round")
     _refuse_unknown(document, _ROUND_FIELDS | set(SECTIONS), f"{usage}/{name}/round")
     benchmarks = tuple(document["benchmarks"])

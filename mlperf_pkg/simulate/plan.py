@@ -8,6 +8,7 @@ from itertools import product
 from math import inf
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.table import rule_table
@@ -140,7 +141,8 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
 def look_up(kind: str, name: str, known: Collection[str]) -> None:
     """Raise UserError where ``name`` is not among the ``known`` ones."""
     if name not in known:
-        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(known)})")
+        meant = did_you_mean(name, known)
+        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(known)}){meant}")
 
 
 def require_positive(name: str, number: float | None) -> None:

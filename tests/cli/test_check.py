@@ -6,8 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner, Result
 
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
 from mlperf_pkg.render import FORMATS
 from tests.cli.program import call
 from tests.trees import simulated, write_set, write_submission
@@ -110,6 +114,7 @@ def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
         ("logs/report.txt", "is within what is read"),
         ("logs/result_0.txt", "is within what is read"),
         ("none/report.txt", "there is no folder"),
+        (".", "is a folder"),
     ],
 )
 def test_output_refused(folder: Path, tmp_path: Path, file: str, message: str) -> None:
@@ -196,3 +201,63 @@ def test_an_unknown_prefix_is_refused(folder: Path) -> None:
     result = call("check", folder, "--select", "SEET")
     assert result.exit_code == 2
     assert "no code begins with 'SEET': did you mean" in result.stderr
+
+
+# ---- formats and several outputs ----------------------------------------------------------
+
+
+def test_several_outputs_of_one_check(folder: Path, tmp_path: Path) -> None:
+    spoil(folder)
+    asked = {"report.json": "", "report.sarif": "", "report.xml": "", "x": "github:"}
+    asked["quality.json"] = "gitlab:"
+    given = [f"{prefix}{tmp_path / name}" for name, prefix in asked.items()]
+    result = call("check", folder, "-o", "-", *(part for each in given for part in ("-o", each)))
+    assert (result.exit_code, result.stdout) == (1, call("check", folder).stdout)
+    files = {"report.json": "json", "report.sarif": "sarif", "report.xml": "junit"}
+    files |= {"quality.json": "gitlab", "x": "github"}
+    for name, format_ in files.items():
+        alone = call("check", folder, "--format", format_).stdout
+        assert (tmp_path / name).read_text("utf-8") == alone
+
+
+def test_one_output_refused_refuses_all(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text("old")
+    before = sorted(tmp_path.rglob("*"))
+    result = call("check", folder, "-o", tmp_path / "a.json", "-o", tmp_path / "b.json", "-o", "-")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "b.json: exists already; --force overwrites it" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "b.json").read_text() == "old"
+
+
+@pytest.mark.parametrize("format_", ["sarif", "junit", "github", "gitlab"])
+def test_paths_lead_to_the_files(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    spoil(folder)
+    monkeypatch.chdir(tmp_path)
+    for paths in (("logs",), ("logs/result_1.txt",), ("logs/result_1.txt", "logs/result_2.txt")):
+        told = call("check", *paths, "--format", format_).stdout
+        assert re.search(r"[=\" ]logs/result_1\.txt\b", told)
+
+
+@pytest.mark.parametrize("format_", ["sarif", "junit", "github", "gitlab"])
+def test_the_same_bytes_again(folder: Path, format_: str) -> None:
+    spoil(folder)
+    first, again = (call("check", folder, "--format", format_).stdout for _ in range(2))
+    assert first == again
+
+
+def test_a_command_of_one_file(tmp_path: Path) -> None:
+    @click.command()
+    @options.written(FORMATS)
+    def single(*, format_: str, target: Output) -> None:
+        target.write(format_)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(single, arguments)
+
+    assert run().stdout == "text"
+    assert run("-o", str(tmp_path / "a.xml")).exit_code == 0
+    assert (tmp_path / "a.xml").read_text() == "junit"
+    assert "give -o once" in run("-o", "a", "-o", "b").stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, checkout
 from mlperf_pkg.render import View
 
 
@@ -60,3 +60,28 @@ def test_what_an_encoding_lacks_is_spelt_out(
     Output().write("größer 日")
     stream.seek(0)
     assert stream.read() == written
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        (["logs"], "sub/logs/a.log"),
+        (["logs/a.log"], "sub/logs/a.log"),
+        (["logs/"], "sub/logs/a.log"),
+        (["../sub/logs"], "sub/logs/a.log"),
+        (["{here}/logs"], "sub/logs/a.log"),
+        ([".", "logs"], "sub/a.log"),
+    ],
+)
+@pytest.mark.parametrize("repository", [True, False])
+def test_paths_start_from_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: list[str], path: str, repository: bool
+) -> None:
+    here = tmp_path / "sub"
+    (here / "logs").mkdir(parents=True)
+    (here / "logs" / "a.log").touch()
+    if repository:
+        (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(here)
+    found = checkout([each.format(here=here) for each in inputs]).path("a.log")
+    assert found == (path if repository else path.removeprefix("sub/"))

@@ -1,0 +1,44 @@
+"""A report for the code quality widget of GitLab."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.escape import visible
+from mlperf_pkg.render import ci
+from mlperf_pkg.render.findings import Folded
+from mlperf_pkg.render.view import View
+from mlperf_pkg.report import Report
+
+_ERRORS = {Basis.BOTH: "blocker", Basis.OFFICIAL: "critical", Basis.RULES: "major"}
+_OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+def gitlab(report: Report, view: View) -> str:
+    """An array of all findings, with notes and what is waived."""
+    marks = ci.fingerprints(report.findings, view)
+    found = zip(report.findings, marks, strict=True)
+    return json.dumps([_issue(each, mark, view) for each, mark in found], indent=2) + "\n"
+
+
+def _issue(finding: Diagnostic, mark: str, view: View) -> dict[str, Any]:
+    return {
+        "description": ci.said(Folded(finding)).replace("\n", "; "),
+        "check_name": finding.code,
+        "fingerprint": mark,
+        "severity": _severity(finding),
+        "location": {
+            "path": visible(view.checkout.place(finding)),
+            "lines": {"begin": finding.line or 1},
+        },
+    }
+
+
+def _severity(finding: Diagnostic) -> str:
+    if finding.waiver:
+        return "info"
+    if finding.is_error:
+        return _ERRORS.get(finding.basis, _OTHERS[Severity.ERROR])
+    return _OTHERS[finding.severity]

@@ -1,0 +1,134 @@
+"""A report as SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.escape import visible
+from mlperf_pkg.render import ci, headings
+from mlperf_pkg.render.findings import Folded
+from mlperf_pkg.render.view import View
+from mlperf_pkg.report import Report, as_json
+from mlperf_pkg.rulebook import describe
+
+VERSION = "2.1.0"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+MARK = "mlperfPkgFinding/v1"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
+_ROOT = "%SRCROOT%"  # by convention: where the repository lies
+
+
+def sarif(report: Report, view: View) -> str:
+    """One run with all findings, with notes; what is waived is suppressed."""
+    codes = sorted({finding.code for finding in report.findings})
+    index = {code: number for number, code in enumerate(codes)}
+    marks = ci.fingerprints(report.findings, view)
+    found = zip(report.findings, marks, strict=True)
+    run = {
+        "tool": {"driver": _driver(report, codes)},
+        "invocations": [_invocation(report)],
+        "properties": _properties(report),
+        "results": [_result(each, index[each.code], mark, view) for each, mark in found],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
+
+
+def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
+    return {
+        "name": "mlperf-pkg",
+        "version": report.tool["version"],
+        "rules": [_rule(code) for code in codes],
+        "properties": dict(report.tool),
+    }
+
+
+def _invocation(report: Report) -> dict[str, Any]:
+    status = int(any(finding.is_error for finding in report.findings))
+    said = headings.counts_in_words(report)
+    return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": said}
+
+
+def _properties(report: Report) -> dict[str, Any]:
+    names = ("usage", "round", "round_reason", "verdict", "hidden")
+    return {name: as_json(getattr(report, name)) for name in names}
+
+
+# ---- rules --------------------------------------------------------------------------------
+
+
+def _rule(code: str) -> dict[str, Any]:
+    """What a code means; of a code that is nobody's, only its name."""
+    from mlperf_pkg.codes import CODES  # noqa: PLC0415 - reads every explanation
+    from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
+
+    if code in CODES:
+        title, text = CODES[code].title, CODES[code].explanation
+    elif code in describe.rulebook_codes():
+        title, text = _of_rulebook(code)
+    else:
+        return {"id": visible(code)}
+    return {
+        "id": code,
+        "shortDescription": _message(title),
+        "fullDescription": _message(text),
+        "help": _message(code_text(code)),
+    }
+
+
+def _of_rulebook(code: str) -> tuple[str, str]:
+    """What a rule of the rulebook asks for in the newest round that has it, and everywhere."""
+    spans = [span for each in describe.histories(code) for span in each.spans]
+    keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
+    asked = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
+    return f"{keys}: {describe.asked(spans[-1].rule)}", f"{keys}: {'; '.join(asked)}"
+
+
+# ---- results ------------------------------------------------------------------------------
+
+
+def _result(finding: Diagnostic, rule: int, mark: str, view: View) -> dict[str, Any]:
+    region = {"region": {"startLine": finding.line}} if finding.line else {}
+    artifact = {"uri": _uri(view.checkout.place(finding)), "uriBaseId": _ROOT}
+    return {
+        "ruleId": visible(finding.code),
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": _message(ci.said(Folded(finding))),
+        "locations": [{"physicalLocation": {"artifactLocation": artifact, **region}}],
+        "partialFingerprints": {MARK: mark},
+        **_suppressions(finding),
+        "properties": _more(finding),
+    }
+
+
+def _suppressions(finding: Diagnostic) -> Mapping[str, Any]:
+    if not finding.waiver:
+        return {}
+    waiver = finding.waiver
+    why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
+    return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
+
+
+def _more(finding: Diagnostic) -> dict[str, Any]:
+    """Whose rule it is, which verdicts it fails, and what else a finding says."""
+    fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
+    rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}
+    return {"basis": finding.basis.value, "fails": fails, **as_json(rest)}
+
+
+def _message(text: str) -> dict[str, str]:
+    """Plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
+    lines = map(visible, text.rstrip("\n").split("\n"))
+    return {"text": re.sub(r"[{}]|\]\(", lambda m: _MARKUP[m[0]], "\n".join(lines))}
+
+
+def _uri(path: str) -> str:
+    return quote(path, errors="surrogateescape")

@@ -1,0 +1,49 @@
+"""What formats for CI share."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.render import Checkout, View
+from mlperf_pkg.render.ci import fingerprints
+from tests.reports import finding
+
+
+def marks(*several: Diagnostic, base: str = "/repo") -> list[str]:
+    return fingerprints(several, View(checkout=Checkout("/repo", "/repo", base)))
+
+
+def test_a_mark_stays_when_lines_move() -> None:
+    before = marks(finding(line=3, message="twice, first in line 1"), finding(line=9))
+    after = marks(finding(line=5, message="twice, first in line 2"), finding(line=11))
+    assert before == after
+
+
+def test_a_mark_stays_wherever_the_check_starts() -> None:
+    assert marks(finding("logs/a.log")) == marks(finding("a.log"), base="/repo/logs")
+
+
+@pytest.mark.parametrize(
+    "other", [finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()]
+)
+def test_findings_are_told_apart(other: Diagnostic) -> None:
+    assert len(set(marks(finding(), other))) == 2
+
+
+@pytest.mark.parametrize(
+    ("checkout", "path"),
+    [
+        (Checkout(), "a.log"),
+        (Checkout("/repo", "/repo/sub", "/repo/sub/logs"), "sub/logs/a.log"),
+        (Checkout("/repo", "/repo", "/elsewhere"), "../elsewhere/a.log"),
+    ],
+)
+def test_paths_start_from_the_repository(checkout: Checkout, path: str) -> None:
+    assert checkout.path("a.log") == checkout.place(finding("a.log")) == path
+
+
+def test_a_finding_about_the_configuration_is_here() -> None:
+    checkout = Checkout("/repo", "/repo/sub", "/repo/sub/logs")
+    found = finding("mlperf-pkg.yaml", code="WAIVE101")
+    assert checkout.place(found) == "sub/mlperf-pkg.yaml"

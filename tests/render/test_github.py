@@ -1,0 +1,128 @@
+"""Workflow commands, read as the runner of GitHub Actions reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from mlperf_pkg.diagnostics import Basis, Severity, Waiver
+from mlperf_pkg.escape import visible
+from mlperf_pkg.render import FORMATS, Checkout, View
+from mlperf_pkg.report import Report
+from tests.render import hostile
+from tests.reports import FAIL, finding, report, run
+
+
+@dataclass(frozen=True)
+class Annotation:
+    kind: str
+    properties: dict[str, str]
+    message: str
+
+
+def parse(line: str) -> Annotation:
+    """As documented: ``::name key=value,key=value::message``, unescaped after it was split."""
+    start, command, message = line.split("::", 2)
+    kind, _, rest = command.partition(" ")
+    assert (start, kind in {"error", "warning", "notice"}) == ("", True)
+    pairs = [pair.split("=", 1) for pair in rest.split(",") if pair]
+    properties = {name: unescape(value, {"%3A": ":", "%2C": ","}) for name, value in pairs}
+    return Annotation(kind, properties, unescape(message, {}))
+
+
+def unescape(text: str, more: dict[str, str]) -> str:
+    for escape, character in {"%0D": "\r", "%0A": "\n", **more, "%25": "%"}.items():
+        text = text.replace(escape, character)
+    return text
+
+
+def annotated(given: Report, *, verbose: bool = False, base: str = "/repo") -> list[Annotation]:
+    view = View(verbose=verbose, checkout=Checkout("/repo", "/repo", base))
+    shown = FORMATS["github"](given, view)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    return [parse(line) for line in shown.split("\n")[:-1]]
+
+
+def only(**changes: Any) -> Annotation:
+    _, found = annotated(report(findings=[finding(**changes)]), base="/repo/logs", verbose=True)
+    return found
+
+
+def test_an_annotation() -> None:
+    found = only(path="a, b:c.log", line=7, basis=Basis.OFFICIAL, hint="100 % sure")
+    assert found == Annotation(
+        "error",
+        {"file": "logs/a, b:c.log", "line": "7", "title": "X1"},
+        "wrong [official]\nhint: 100 % sure",
+    )
+
+
+def test_the_verdicts_come_first() -> None:
+    first, _ = annotated(report(verdict=FAIL, findings=[finding()]))
+    assert first == Annotation(
+        "notice",
+        {"title": "MLPerf check"},
+        "official: FAIL - mlperf-logging 9.9.9 rejects this\n"
+        "rules: pass - nothing against the written rules\n"
+        "1 error, 0 warnings, 0 notes\n"
+        "round 2.0: as given",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "title"),
+    [
+        ({}, "error", "X1"),
+        ({"severity": Severity.WARNING}, "warning", "X1"),
+        ({"severity": Severity.NOTE}, "notice", "X1"),
+        ({"waiver": Waiver("agreed", "Jane", "2026-12-31")}, "notice", "waived X1"),
+    ],
+)
+def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
+    found = only(**changes)
+    assert (found.kind, found.properties["title"]) == (kind, title)
+
+
+def test_the_most_important_come_first() -> None:
+    listed = [
+        finding("a", severity=Severity.WARNING),
+        finding("b", basis=Basis.RULES),
+        finding("c", basis=Basis.OFFICIAL),
+        finding("d"),
+        finding("0", waiver=Waiver("agreed", "Jane", "2026-12-31")),
+    ]
+    found = annotated(report(findings=listed))[1:]
+    assert [each.properties["file"] for each in found] == ["d", "c", "b", "a", "0"]
+
+
+def test_the_same_of_many_logs_is_one_annotation() -> None:
+    logs = [f"logs/{number}.log" for number in range(20)]
+    given = report(runs=tuple(run(path=log) for log in logs), findings=[finding(p) for p in logs])
+    (_, found) = annotated(given)
+    assert found.message == "wrong (in all 20 logs: 0.log ... 19.log)"
+
+
+def test_what_github_leaves_out_is_said() -> None:
+    listed = [finding(f"{number}/a", message=str(number)) for number in range(11)]
+    first, *others = annotated(report(findings=listed))
+    assert len(others) == 11
+    assert "\nGitHub shows 10 of 11 errors: the log of the step has all" in first.message
+    assert "GitHub shows" not in annotated(report(findings=listed[:10]))[0].message
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+    first, *others = annotated(hostile.hostile(text, file))
+    assert first.properties == {"title": "MLPerf check"}
+    assert {each.properties["file"] for each in others} == {
+        visible(path) for path in (file, f"{file}/a", "other")
+    }
+    assert all(visible(text) in each.message for each in others)
+
+
+def test_a_hostile_report() -> None:
+    assert len(annotated(hostile.hostile())) == 4

@@ -1,0 +1,77 @@
+"""GitLab's code quality report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from mlperf_pkg.diagnostics import Basis, Severity, Waiver
+from mlperf_pkg.render import FORMATS, Checkout, View
+from mlperf_pkg.report import Report
+from tests.render import hostile
+from tests.reports import finding, report
+
+SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+
+
+def issues(given: Report) -> Any:
+    view = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
+    read = json.loads(FORMATS["gitlab"](given, view))
+    assert not [
+        f"{error.json_path}: {error.message}"
+        for error in Draft202012Validator(SCHEMA).iter_errors(read)
+    ]
+    return read
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_an_issue() -> None:
+    (found,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="mend")]))
+    assert len(found.pop("fingerprint")) == 32
+    assert found == {
+        "description": "wrong [rules]; hint: mend",
+        "check_name": "X1",
+        "severity": "major",
+        "location": {"path": "logs/a b.log", "lines": {"begin": 7}},
+    }
+
+
+def test_nothing_found() -> None:
+    assert issues(report()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"basis": Basis.BOTH}, "blocker"),
+        ({"basis": Basis.OFFICIAL}, "critical"),
+        ({"basis": Basis.RULES}, "major"),
+        ({"severity": Severity.WARNING}, "minor"),
+        ({"severity": Severity.NOTE}, "info"),
+        ({"waiver": WAIVER}, "info"),
+    ],
+)
+def test_severities(changes: dict[str, Any], severity: str) -> None:
+    assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
+
+
+def test_a_waiver_is_told() -> None:
+    (found,) = issues(report(findings=[finding(waiver=WAIVER)]))
+    assert found["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+    for each in issues(hostile.hostile(text, file)):
+        assert each["description"].isprintable()
+        assert each["location"]["path"].isprintable()

@@ -1,0 +1,146 @@
+"""JUnit XML, read by a maintained reader of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from mlperf_pkg import checker
+from mlperf_pkg.diagnostics import Basis, Severity, Verdict, Verdicts, Waiver
+from mlperf_pkg.escape import visible
+from mlperf_pkg.render import FORMATS, Checkout, View
+from mlperf_pkg.report import Report
+from tests.render import hostile
+from tests.reports import FAIL, NOT_CHECKED, finding, report, result_set, run, system
+from tests.trees import simulated, write_set, write_submission
+
+LOG = "results/dgx/bert/result_0.txt"
+
+
+def suites(given: Report, base: str = "/repo") -> list[TestSuite]:
+    xml = FORMATS["junit"](given, View(checkout=Checkout("/repo", "/repo", base)))
+    read = JUnitXml.fromstring(xml.encode("utf-8"))
+    found = list(read)
+    cases = [case for suite in found for case in suite]
+    assert read.tests == len(cases) == sum(suite.tests for suite in found)
+    assert read.failures == sum(bool(failures(case)) for case in cases)
+    assert read.failures == sum(suite.failures for suite in found)
+    assert sum(suite.skipped for suite in found) == sum(map(skipped, cases))
+    return found
+
+
+def failures(case: TestCase) -> list[Failure]:
+    return [each for each in case.result if isinstance(each, Failure)]
+
+
+def skipped(case: TestCase) -> bool:
+    return any(isinstance(each, Skipped) for each in case.result)
+
+
+def whole(**changes: Any) -> Report:
+    known: dict[str, Any] = {
+        "systems": (system(),),
+        "result_sets": (result_set(),),
+        "runs": (run(), run(path="stray.log", benchmark="")),
+    }
+    return report(**{**known, **changes})
+
+
+def test_what_becomes_a_test() -> None:
+    found = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
+    assert {suite.name: [case.name for case in suite] for suite in found} == {
+        "dgx (closed): bert": ["ACME/results/dgx/bert: bert", f"ACME/{LOG}"],
+        "logs of no result set": ["ACME/stray.log"],
+        "systems": ["ACME/systems/dgx.json"],
+        "tree": ["ACME/benchmarks/x"],
+    }
+
+
+def one(**changes: Any) -> TestCase:
+    """The test of the run, about which there is a finding."""
+    verdict = changes.pop("verdict", FAIL)
+    found = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
+    return next(case for suite in suites(found) for case in suite if case.name == LOG)
+
+
+def test_an_error_fails() -> None:
+    case = one(line=3, hint="mend")
+    (failure,) = failures(case)
+    assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
+    assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: mend"
+    assert case.system_out == "official: FAIL\nrules: pass"
+
+
+@pytest.mark.parametrize(("basis", "type_"), [(Basis.OFFICIAL, "official"), (Basis.RULES, "rules")])
+def test_whose_rule_fails_it(basis: Basis, type_: str) -> None:
+    assert failures(one(basis=basis))[0].type == type_
+
+
+def test_the_worst_of_several_errors_is_the_message() -> None:
+    listed = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
+    case = next(iter(suites(report(runs=(run(),), findings=listed))[0]))
+    (failure,) = failures(case)
+    assert failure.message == "B1: wrong (and 1 error more)"
+    assert failure.text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"severity": Severity.WARNING}, "warning X1: wrong"),
+        ({"severity": Severity.NOTE}, "note X1: wrong"),
+        (
+            {"waiver": Waiver("agreed", "Jane", "2026-12-31")},
+            "waived error X1: wrong\n  waived by Jane until 2026-12-31: agreed",
+        ),
+    ],
+)
+def test_the_rest_is_told(changes: dict[str, Any], told: str) -> None:
+    case = one(**changes)
+    assert not case.result
+    assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {told}"
+
+
+def test_what_was_not_checked_is_skipped() -> None:
+    assert skipped(one(verdict=NOT_CHECKED, severity=Severity.WARNING))
+    assert not skipped(one(verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)))
+    assert not skipped(one(verdict=NOT_CHECKED))
+
+
+def test_both_verdicts_are_properties() -> None:
+    (suite, *_) = suites(whole(verdict=FAIL))
+    properties = {each.name: each.value for each in suite.properties()}  # type: ignore[no-untyped-call]
+    assert properties["verdict.official"] == "fail"
+    assert properties["verdict.rules"] == "pass"
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+    found = suites(hostile.hostile(text, file))
+    names = [case.name for suite in found for case in suite]
+    assert len(names) == 5
+    assert visible(f"b{file}") in names
+
+
+def test_a_hostile_report() -> None:
+    assert sum(suite.failures for suite in suites(hostile.hostile())) == 1
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    write_submission(tmp_path, "resnet", "bert")
+    checked = checker.check([str(tmp_path)], checker.Options()).report
+    names = [suite.name for suite in suites(checked)]
+    assert names[:2] == ["bow-pod16 (closed): bert", "bow-pod16 (closed): resnet"]
+    sizes = [suite.tests for suite in suites(checked)]
+    assert sizes[:2] == [11, 6]
+
+
+def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
+    write_set(tmp_path, (*simulated()[:3], *simulated("bert")[:2]))
+    checked = checker.check([str(tmp_path)], checker.Options()).report
+    assert sorted(suite.tests for suite in suites(checked)) == [3, 4]

@@ -1,0 +1,152 @@
+"""SARIF: what the specification asks, and what code scanning makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from mlperf_pkg import checker
+from mlperf_pkg.diagnostics import Basis, Severity, Waiver
+from mlperf_pkg.render import FORMATS, Checkout, View
+from mlperf_pkg.report import Report
+from tests.render import hostile
+from tests.reports import FAIL, finding, report
+from tests.trees import write_submission
+
+SCHEMA = json.loads((Path(__file__).parent / "schemas/sarif.schema.json").read_text("utf-8"))
+IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
+
+
+def run_of(given: Report, view: View = IN_LOGS) -> Any:
+    """The only run of a valid SARIF file."""
+    shown = FORMATS["sarif"](given, view)
+    assert shown.isascii()
+    read = json.loads(shown)
+    assert not [
+        f"{error.json_path}: {error.message}"
+        for error in Draft202012Validator(SCHEMA).iter_errors(read)
+    ]
+    return read["runs"][0]
+
+
+def only(**changes: Any) -> Any:
+    path, line = changes.pop("path", "a.log"), changes.pop("line", None)
+    return run_of(report(findings=[finding(path, line, **changes)]))["results"][0]
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_a_result() -> None:
+    found = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="mend", source="s")
+    mark = found.pop("partialFingerprints")["mlperfPkgFinding/v1"]
+    assert len(mark) == 32
+    assert found == {
+        "ruleId": "X1",
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": "wrong [rules]\nhint: mend"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": "logs/a.log", "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": 3},
+                }
+            }
+        ],
+        "properties": {
+            "basis": "rules",
+            "fails": {"official": False, "rules": True},
+            "found": 1.5,
+            "expected": "2",
+            "hint": "mend",
+            "source": "s",
+        },
+    }
+
+
+@pytest.mark.parametrize("severity", Severity)
+def test_levels(severity: Severity) -> None:
+    assert only(severity=severity)["level"] == severity.value
+
+
+def test_what_is_waived_is_suppressed() -> None:
+    found = only(waiver=Waiver("agreed", "Jane", "2026-12-31"))
+    assert found["suppressions"] == [
+        {
+            "kind": "external",
+            "status": "accepted",
+            "justification": "agreed (approved by Jane until 2026-12-31)",
+        }
+    ]
+    assert found["properties"]["fails"] == {"official": True, "rules": False}
+
+
+def test_rules_explain_themselves() -> None:
+    found = [finding(code=code) for code in ("SET101", "BERT111", "BERT111")]
+    run = run_of(report(findings=found))
+    bert, set_ = run["tool"]["driver"]["rules"]
+    assert [each["ruleIndex"] for each in run["results"]] == [0, 0, 1]
+    assert (bert["id"], set_["id"]) == ("BERT111", "SET101")
+    for rule in (bert, set_):
+        for part in ("shortDescription", "fullDescription", "help"):
+            assert len(rule[part]["text"]) > 10
+        assert "source " in rule["help"]["text"]
+    assert bert["shortDescription"]["text"].startswith("eval_accuracy: at least once")
+
+
+def test_the_run() -> None:
+    run = run_of(report(verdict=FAIL, findings=[finding()]))
+    assert run["invocations"] == [
+        {
+            "executionSuccessful": True,
+            "exitCode": 1,
+            "exitCodeDescription": "1 error, 0 warnings, 0 notes",
+        }
+    ]
+    assert run["properties"]["verdict"] == {"official": "fail", "rules": "pass"}
+    assert run["tool"]["driver"]["properties"]["reference"] == "mlperf-logging 9.9.9"
+    assert run_of(report())["invocations"][0]["exitCode"] == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("{0} and }", "{{0}} and }}"),
+        ("[a](http://x)", "[a\\](http://x)"),
+        ("[1, 2]", "[1, 2]"),
+        ("a\n\x1b", "a\\n\\x1b"),
+    ],
+)
+def test_messages_are_plain_text(message: str, text: str) -> None:
+    assert only(message=message)["message"]["text"] == text
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+    run = run_of(hostile.hostile(text, file), View())
+    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    paths = {os.fsdecode(unquote_to_bytes(each["artifactLocation"]["uri"])) for each in places}
+    assert paths == {file, f"{file}/a", "other"}
+
+
+def test_a_hostile_report() -> None:
+    assert len(run_of(hostile.hostile())["results"]) == 3
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    write_submission(tmp_path, "resnet", "bert")
+    (tmp_path / "results/bow-pod16/bert/result_9.txt").unlink()
+    checked = checker.check([str(tmp_path)], checker.Options()).report
+    run = run_of(checked)
+    assert len(run["results"]) == len(checked.findings) > 0
+    assert all("help" in rule for rule in run["tool"]["driver"]["rules"])
