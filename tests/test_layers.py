@@ -26,6 +26,7 @@ LAYERS = [
         "params",
     },
     {
+        "record",
         "mllog",
         "trace",
         "clock",

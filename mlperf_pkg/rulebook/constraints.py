@@ -24,7 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 
 @dataclass(slots=True)
 class Logged:
-    """What one key has logged so far: how often, its first and last value, where.
+    """What one key has logged so far: how often, its first and last value, as which records.
 
     ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time;
     ``metadata`` is that of the last record.
@@ -34,8 +34,8 @@ class Logged:
     first: Any
     last: Any
     same: bool
-    first_line: int
-    last_line: int
+    first_number: int
+    last_number: int
     earliest_ms: float
     metadata: Any = None
 
