@@ -38,11 +38,13 @@ __all__ = [
     "first_values",
     "lines_with",
     "printable",
+    "records_with",
     "shown",
 ]
 
 TOKEN = b":::MLLOG "
 CHUNK_BYTES = 1 << 20
+HEAD_BYTES = 1 << 16  # where most logs tell all that they are asked before they are read
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
 SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
@@ -84,11 +86,11 @@ class _Lines:
         return self.at(len(self._chunk))
 
     def _walk(self, text: bytes) -> Iterator[int]:
-        line, offset = self._first, 0
-        for match in _LINE.finditer(text):
-            line += self._chunk.count(b"\n", offset, match.start())
-            offset = match.start()
+        line, counted, offset = self._first, 0, text.find(TOKEN)
+        while offset >= 0:
+            line += self._chunk.count(b"\n", counted, offset)
             yield line
+            counted, offset = offset, text.find(TOKEN, _end_of_line(text, offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class LogReader:
     def batches(self) -> Iterator[Batch]:
         """Walk the log once, by blocks of whole lines."""
         first = 0
-        for chunk in _chunks(self.stream, self._too_long):
+        for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
             # CR ends a line too; putting LF in its place keeps every offset as it is.
             text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
             self._lines.enter(chunk, text)
@@ -279,10 +281,10 @@ class LogReader:
         )
 
 
-def _chunks(stream: BinaryIO, too_long: Callable[[], None]) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterator[bytes]:
     """Blocks of whole lines; of a line that is too long, only its end."""
     rest, skipping = b"", False
-    while block := stream.read(CHUNK_BYTES):
+    while block := stream.read(size):
         cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if cut:
             start = _end_of_line(block, 0) if skipping else 0
@@ -321,15 +323,21 @@ def _occurrences(word: bytes, text: bytes) -> Iterator[int]:
         offset = text.find(word, offset + len(word))
 
 
+def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterator[Record]:
+    """The records on lines that hold one of ``words``, each read only when asked for."""
+    for chunk in _chunks(stream, HEAD_BYTES, lambda: None):
+        for raw in lines_with(words, chunk.replace(b"\r", b"\n")):
+            if record := decode(raw):
+                yield record
+
+
 def first_values(stream: BinaryIO, keys: Sequence[str]) -> dict[str, Any]:
     """The first value that a log gives each of some keys, reading no further than needed."""
     found: dict[str, Any] = {}
     words = [*(key.encode() for key in keys), b"\\"]  # a key may be spelt with escapes
-    for chunk in _chunks(stream, lambda: None):
-        for raw in lines_with(words, chunk.replace(b"\r", b"\n")):
-            record = decode(raw)
-            if record and isinstance(record.key, str) and record.key in keys:
-                found.setdefault(record.key, record.value)
-                if len(found) == len(keys):
-                    return found
+    for record in records_with(stream, words):
+        if isinstance(record.key, str) and record.key in keys:
+            found.setdefault(record.key, record.value)
+            if len(found) == len(keys):
+                break
     return found

@@ -11,7 +11,16 @@ from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
-from mlperf_pkg.mllog import Batch, LogReader, Record, decode, first_values, lines_with, shown
+from mlperf_pkg.mllog import (
+    Batch,
+    LogReader,
+    Record,
+    decode,
+    first_values,
+    lines_with,
+    records_with,
+    shown,
+)
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
@@ -179,7 +188,7 @@ def _identify(log: LogFile) -> _Identity:
 def _round(log: LogFile, benchmark: str) -> tuple[str, str]:
     """The round of a run by its first time other than 0."""
     with log.open() as stream:
-        times = (record.time_ms for record in LogReader(stream, log.path, lambda _: None) if record)
+        times = (record.time_ms for record in records_with(stream))
         return round_of_run(log.usage, next(filter(None, times), 0.0), benchmark)
 
 
