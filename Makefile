@@ -6,13 +6,14 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 
-.PHONY: help demo test parity lint types format bench wheel clean
+.PHONY: help demo test parity lint types format rules bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
+	@echo "make rules   compile the rulebook, after an edit of rules/"
 	@echo "make bench   ratios of speed against the official checker"
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
@@ -36,6 +37,9 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --config .ci/ruff.toml --fix .
 	$(BIN)/ruff format --config .ci/ruff.toml .
+
+rules: $(READY)
+	$(BIN)/python -m mlperf_pkg.rulebook.strictyaml
 
 demo: $(READY)
 	rm -rf $(DEMO)

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
 from mlperf_pkg.resources import data_folder
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator, ValidationError
 
 _CHECKER = "mlperf_logging system_desc_checker"
 _METADATA = "submission_rules, <system_desc_id>.json metadata"
@@ -50,6 +47,12 @@ _PROBLEMS = {  # kind of a JSON problem: code, severity, basis
 
 _COUNTS = ("number_of_nodes", "host_processors_per_node", "accelerators_per_node")
 _LARGEST_COUNT = 10**9
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "object": (dict,),
+    "array": (list,),
+}
 _SHOWN = 80  # characters of a value in a message
 _STRICT_FROM = 4  # the first major round whose availabilities the official checker looks at
 
@@ -157,20 +160,11 @@ def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
 
 def _fields(subject: _Subject) -> Iterator[Diagnostic]:
     """Fields that are there, of the right type, and a division that the checkers know."""
-    errors = list(_validator("system").iter_errors(subject.contents))
-    missing = dict.fromkeys(
-        field
-        for error in errors
-        if error.validator == "required"
-        for field in error.validator_value
-        if field not in subject.contents
-    )
+    schema = _schema("system")
+    missing = (field for field in schema["required"] if field not in subject.contents)
     yield from (_missing(subject, field) for field in missing)
-    for error in errors:
-        if error.validator == "enum":
-            yield _division(subject, error)
-        elif error.validator == "type":
-            yield _type(subject, error)
+    for wrong in wrong_fields(subject.contents):
+        yield _division(subject, wrong) if wrong.keyword == "enum" else _type(subject, wrong)
 
 
 def _missing(subject: _Subject, field: str) -> Diagnostic:
@@ -187,9 +181,9 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
     )
 
 
-def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
+def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
     """The official checkers take any other division for Open: no seed and no RCP check."""
-    found, options = error.instance, _schema("system")["properties"]["division"]["enum"]
+    found, options = wrong.found, wrong.needed
     similar = get_close_matches(found.strip().lower(), options, n=1) if _is_text(found) else []
     return _finding(
         "SYS201",
@@ -203,10 +197,10 @@ def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
     )
 
 
-def _type(subject: _Subject, error: ValidationError) -> Diagnostic:
-    field, found = str(error.path[0]), error.instance
+def _type(subject: _Subject, wrong: Wrong) -> Diagnostic:
+    field, found = wrong.field, wrong.found
     # The schema admits nothing but a text where the official checker would raise a TypeError.
-    fatal = error.validator_value == "string"
+    fatal = wrong.needed == "string"
     return _finding(
         "SYS102" if fatal else "SYS303",
         subject.path,
@@ -215,7 +209,7 @@ def _type(subject: _Subject, error: ValidationError) -> Diagnostic:
         severity=Severity.ERROR if fatal else Severity.WARNING,
         basis=Basis.OFFICIAL if fatal else Basis.ADVICE,
         found=found,
-        expected=error.validator_value,
+        expected=wrong.needed,
         hint="write it in double quotes" if fatal else None,
     )
 
@@ -226,9 +220,9 @@ def _availability(subject: _Subject) -> Iterator[Diagnostic]:
         return
     status = subject.contents["status"]
     usual = status.strip().lower() if _is_text(status) else status
-    known = _validator("availability_0.7").is_valid({"status": usual})
+    known = usual in _schema("availability_0.7")["properties"]["status"]["enum"]
     if subject.usage == "training" and int(subject.round.split(".")[0]) >= _STRICT_FROM:
-        if not _validator("availability_4.0").is_valid({"status": status}):
+        if status not in _schema("availability_4.0")["properties"]["status"]["enum"]:
             yield _strict_availability(subject, usual, known)
     elif not known and _answered(status):
         yield _finding(
@@ -316,11 +310,35 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
-@lru_cache
-def _validator(name: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+class Wrong(NamedTuple):
+    """A field that is not as the schema has it: by which keyword, what was found and needed."""
 
-    return Draft202012Validator(_schema(name))
+    keyword: str
+    field: str
+    found: Any
+    needed: Any
+
+
+def wrong_fields(contents: Mapping[str, Any]) -> Iterator[Wrong]:
+    """The fields of a wrong type or value, by the keywords that the schema uses of JSON Schema.
+
+    The library ``jsonschema`` finds the same, but takes longer to import than a check to run.
+    """
+    schema = _schema("system")
+    for field in schema["properties"].keys() & contents.keys():
+        asked, found = schema["properties"][field], contents[field]
+        if "$ref" in asked:
+            asked = schema["$defs"][asked["$ref"].rpartition("/")[2]]
+        if "enum" in asked and found not in asked["enum"]:
+            yield Wrong("enum", field, found, asked["enum"])
+        kinds = asked.get("type", ())
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if kinds and not any(_is_a(kind, found) for kind in kinds):
+            yield Wrong("type", field, found, asked["type"])
+
+
+def _is_a(kind: str, value: Any) -> bool:
+    return isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
 
 
 def _is_text(value: Any) -> TypeGuard[str]:

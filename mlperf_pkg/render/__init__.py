@@ -6,12 +6,18 @@ from collections.abc import Callable, Mapping
 
 from mlperf_pkg.render import data
 from mlperf_pkg.render.markdown import markdown
-from mlperf_pkg.render.text import text
 from mlperf_pkg.render.view import View
 from mlperf_pkg.report import Report
 
+
+def _text(report: Report, view: View) -> str:
+    from mlperf_pkg.render.text import text  # noqa: PLC0415 - it needs rich, which is slow to import
+
+    return text(report, view)
+
+
 FORMATS: Mapping[str, Callable[[Report, View], str]] = {
-    "text": text,
+    "text": _text,
     "json": data.json,
     "markdown": markdown,
     "csv": data.csv,
