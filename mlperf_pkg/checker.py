@@ -22,6 +22,7 @@ from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdic
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
+from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
@@ -313,9 +314,7 @@ def _reason(judged: Sequence[_Judged], runs: Sequence[Run], rounds: Sequence[str
 
 def tool() -> dict[str, str]:
     """What made a report: our version, the rulebook's, and the official checker's beside us."""
-    from importlib.metadata import version  # noqa: PLC0415 - slow to import
-
-    reference = f"mlperf-logging {version('mlperf-logging')}"
+    reference = f"mlperf-logging {installed_version('mlperf-logging')}"
     return {"version": __version__, "rulebook": __version__, "reference": reference}
 
 
