@@ -14,7 +14,7 @@ help:
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
 	@echo "make rules   compile the rulebook, after an edit of rules/"
-	@echo "make bench   ratios of speed against the official checker"
+	@echo "make bench   ratios of speed against the official checker and the floor"
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
@@ -54,7 +54,7 @@ demo: $(READY)
 	$(TOOL) build $(DEMO) --division open --output submissions/open --force
 
 bench: $(READY)
-	$(BIN)/python bench/official.py
+	$(BIN)/python bench/run.py
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel

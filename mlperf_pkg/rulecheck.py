@@ -13,7 +13,7 @@ from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged, formula_values, holds, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import Check, CompiledRule, KeyRules, RuleTable
+from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 
 _SHOWN_NAMES = 3
 # What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
@@ -61,15 +61,16 @@ class RuleChecker:
 
     def taker(self, key: str) -> Taker:
         """What takes the next record of a key, and its number."""
-        rules = self._table.keys.get(key, KeyRules(False, ()))
-        asked = [each for each in rules.rules if each.checks or each.asks_more or each.reaches]
+        rules = self._table.keys.get(key)
+        asked = rules.asked if rules else ()
+        first_only = rules is not None and rules.first_only
         joiner = self._joiner if self._table.joined and self._table.joined.of == key else None
         if not asked and not joiner:
             return lambda record, number: self._log(record, number, self._seen.get(key))
 
         def take(record: Record, number: int) -> None:
             logged = self._seen.get(key)
-            if not (logged and rules.first_only):
+            if not (logged and first_only):
                 for compiled in asked:
                     if not (logged and compiled.rule.first):
                         self._check(compiled, record, number)
@@ -180,7 +181,7 @@ class RuleChecker:
     @property
     def reached(self) -> bool | None:
         """Whether every target was met by some record; None where there is none to meet."""
-        asked = [each.rule.code for _, each in self._rules() if each.reaches]
+        asked = [each.rule.code for each in self._table.concluded if each.reaches]
         return not self.died and all(code in self._met for code in asked) if asked else None
 
     def finish(self, success: bool, unofficial: Iterable[str]) -> None:
@@ -195,13 +196,14 @@ class RuleChecker:
         for refused in self._refused:
             self._refuse(*refused)
         self._count(set(unofficial))
-        for key, compiled in self._rules():
-            if logged := self._seen.get(key):
+        for compiled in self._table.concluded:
+            if logged := self._seen.get(compiled.rule.key):
                 self._finish_logged(compiled, logged, success)
 
     def _count(self, hidden: set[str]) -> None:
-        for key, compiled in self._rules():
-            rule, logged = compiled.rule, self._seen.get(key)
+        for compiled in self._table.counted:
+            rule, key = compiled.rule, compiled.rule.key
+            logged = self._seen.get(key)
             if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
                 pair = {key, rule.occurs["or"]}
                 if not pair & self._seen.keys():
@@ -223,9 +225,6 @@ class RuleChecker:
             hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
         self._break(rule, number, values["value"], str(rule.formula))
-
-    def _rules(self) -> Iterable[tuple[str, CompiledRule]]:
-        return ((key, rule) for key, several in self._table.keys.items() for rule in several.rules)
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
