@@ -65,11 +65,11 @@ class _Lines:
         self._known = array("Q")
         self._coming: Iterator[int] = iter(())
 
-    def enter(self, chunk: bytes, text: bytes) -> None:
-        """Go on to the next block; ``text`` is the same with LF for CR."""
+    def enter(self, chunk: bytes, text: bytes, count: int) -> None:
+        """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
         self._known.extend(self._coming)
         self._first, self._chunk = self.after, chunk
-        self._coming = self._walk(text)
+        self._coming = self._walk(text, count)
 
     def of(self, number: int) -> int:
         """The line of a record by its number in the log."""
@@ -85,7 +85,10 @@ class _Lines:
         """The line after the block."""
         return self.at(len(self._chunk))
 
-    def _walk(self, text: bytes) -> Iterator[int]:
+    def _walk(self, text: bytes, count: int) -> Iterator[int]:
+        if text is self._chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
+            yield from range(self._first, self._first + count)  # every line is a record
+            return
         line, counted, offset = self._first, 0, text.find(TOKEN)
         while offset >= 0:
             line += self._chunk.count(b"\n", counted, offset)
@@ -161,13 +164,13 @@ class LogReader:
         for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
             # CR ends a line too; putting LF in its place keeps every offset as it is.
             text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
-            self._lines.enter(chunk, text)
-            batch = self._batch(first, text)
+            raws: list[bytes] = _LINE.findall(text)
+            self._lines.enter(chunk, text, len(raws))
+            batch = self._batch(first, text, raws)
             yield batch
             first += len(batch.raws)
 
-    def _batch(self, first: int, text: bytes) -> Batch:
-        raws: list[bytes] = _LINE.findall(text)
+    def _batch(self, first: int, text: bytes, raws: list[bytes]) -> Batch:
         odd = text.count(b":::MLL") != len(raws)
         if odd:
             self._report_lookalikes(text)
