@@ -6,14 +6,15 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 
-.PHONY: help demo test parity lint types format bench wheel clean
+.PHONY: help demo test parity lint types format rules bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
-	@echo "make bench   ratios of speed against the official checker"
+	@echo "make rules   compile the rulebook, after an edit of rules/"
+	@echo "make bench   ratios of speed against the official checker and the floor"
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
@@ -37,6 +38,9 @@ format: $(READY)
 	$(BIN)/ruff check --config .ci/ruff.toml --fix .
 	$(BIN)/ruff format --config .ci/ruff.toml .
 
+rules: $(READY)
+	$(BIN)/python -m mlperf_pkg.rulebook.strictyaml
+
 demo: $(READY)
 	rm -rf $(DEMO)
 	mkdir -p $(DEMO)/systems
@@ -50,7 +54,7 @@ demo: $(READY)
 	$(TOOL) build $(DEMO) --division open --output submissions/open --force
 
 bench: $(READY)
-	$(BIN)/python bench/official.py
+	$(BIN)/python bench/run.py
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -26,6 +24,7 @@ from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdict
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
+from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
@@ -33,10 +32,14 @@ from mlperf_pkg.run import LogFile, Run, infer_round, read_run
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 _File = TypeVar("_File", LogFile, PowerFile)
 _Read = TypeVar("_Read", Run, PowerLog)
 
 PARALLEL_FROM_BYTES = 8 << 20
+_AT_ONCE = 4  # files that a process takes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]
-    with _executor([*logs, *power], options.jobs) as executor:
+    with _executor(plans, [*logs, *power], options.jobs) as executor:
         runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor)]
         measured = {log.path: log for log in _read_all(read_power_log, power, executor)}
     by_path = {run.path: run for run in runs}
@@ -170,21 +173,38 @@ def _open(path: Path) -> BinaryIO:
 
 def _read_all(
     read: Callable[[_File], _Read], files: Sequence[_File], executor: Executor | None
-) -> Iterable[_Read]:
+) -> list[_Read]:
+    """What each file says, in their order. The largest are read first: none is waited for."""
     if executor is None:
-        return map(read, files)
-    return executor.map(read, files, chunksize=4)
+        return [read(file) for file in files]
+    order = sorted(range(len(files)), key=lambda index: _size(files[index]), reverse=True)
+    found = executor.map(read, [files[index] for index in order], chunksize=_AT_ONCE)
+    by_index = dict(zip(order, found, strict=True))
+    return [by_index[index] for index in range(len(files))]
 
 
 @contextmanager
-def _executor(files: Sequence[LogFile | PowerFile], jobs: int | None) -> Iterator[Executor | None]:
+def _executor(
+    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], jobs: int | None
+) -> Iterator[Executor | None]:
     """Processes, where there is enough to read that they pay."""
     workers = min(jobs or os.cpu_count() or 1, len(files))
     if workers < 2 or sum(map(_size, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
+
+    _load_rules(plans)
     with ProcessPoolExecutor(workers) as executor:
         yield executor
+
+
+def _load_rules(plans: Sequence[_Plan]) -> None:
+    """Once for all processes, where these are forks of this one."""
+    for plan in plans:
+        if plan.round and plan.submission:
+            for name in {files.benchmark for files in plan.submission.result_sets}:
+                load_benchmark(plan.usage, plan.round, name)
 
 
 def _size(file: LogFile | PowerFile) -> int:
@@ -328,7 +348,7 @@ def _reason(judged: Sequence[_Judged], runs: Sequence[Run], rounds: Sequence[str
 
 def tool() -> dict[str, str]:
     """What made a report: our version, the rulebook's, and the official checker's beside us."""
-    reference = f"mlperf-logging {version('mlperf-logging')}"
+    reference = f"mlperf-logging {installed_version('mlperf-logging')}"
     return {"version": __version__, "rulebook": __version__, "reference": reference}
 
 

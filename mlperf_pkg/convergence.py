@@ -25,6 +25,15 @@ _SAMPLES_BENCHMARKS = frozenset(
         "qwen35_397b_grpo",
     }
 )
+WORDS = (
+    b"eval_error",
+    b"eval_accuracy",
+    b"run_stop",
+    b"global_batch_size",
+    b"submission_benchmark",
+)
+"""What a line must hold, anywhere, to count; for ``train_samples`` also ``SAMPLES``."""
+SAMPLES = b"train_samples"
 _FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
 
 
@@ -45,7 +54,7 @@ class Convergence:
 
 
 class ConvergenceReader:
-    """Follows a log line by line; ``result`` is asked at its end.
+    """Follows the lines of a log that hold one of ``words``; ``result`` is asked at its end.
 
     ``train_samples`` asks for BERT's ``train_samples`` instead of the evaluations' epoch number.
     ``steps`` is set for rounds in which Stable Diffusion counts steps (3.1).
@@ -64,21 +73,20 @@ class ConvergenceReader:
         self._scores: dict[Any, dict[Any, Any]] = {}
         self._died: str | None = None
 
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """What a line must hold, anywhere, to count."""
+        return (*WORDS, SAMPLES) if self._train_samples else WORDS
+
     def see(self, raw: bytes, record: Record | None) -> None:
         """Take the text after a token, and its record where it has one."""
-        evaluation = b"eval_error" in raw or b"eval_accuracy" in raw
-        if not (
-            evaluation
-            or b"run_stop" in raw
-            or b"global_batch_size" in raw
-            or b"submission_benchmark" in raw
-            or (self._train_samples and b"train_samples" in raw)
-        ):
-            return
         if self._died:
             return
         try:
-            self._take(raw, record or _read(raw), evaluation)
+            if record is not None:
+                self._take(raw, record)
+            elif any(word in raw for word in self.words):
+                self._take(raw, _read(raw))
         except Exception as error:  # noqa: BLE001 - whatever it is, the official checker dies of it
             self._died = f"{type(error).__name__}: {error}"
 
@@ -92,16 +100,17 @@ class ConvergenceReader:
             died=self._died,
         )
 
-    def _take(self, raw: bytes, record: Record, evaluation: bool) -> None:
+    def _take(self, raw: bytes, record: Record) -> None:
         if b"global_batch_size" in raw:
             self._batch_size = record.value
         if b"submission_benchmark" in raw:
             self._benchmark = record.value
             hash(self._benchmark)  # a list or object kills the official checker here
             self._train_samples = self._train_samples and self._benchmark == "bert"
-        if evaluation and not self._train_samples:
-            self._evaluate(record)
-        elif self._train_samples and b"train_samples" in raw:
+        if not self._train_samples:
+            if b"eval_error" in raw or b"eval_accuracy" in raw:
+                self._evaluate(record)
+        elif SAMPLES in raw:
             self._at = (record.value,)
         if b"run_stop" in raw and record.key == "run_stop":
             self._stop(record.metadata["status"] == "success")

@@ -3,134 +3,120 @@
 A record is a line that holds ``:::MLLOG {json}``, after any prefix. What the official parser
 makes of a line decides its verdict, so this reader tokenises as it does: text is Latin-1, a
 line ends at CR, LF or CRLF, the *last* token of a line starts its record, and everything after
-it must be one JSON object with ``time_ms``, ``key``, ``value`` and ``metadata``.
-(mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
+it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 from typing import Any, BinaryIO
 
-import msgspec
-
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.record import (
+    Misfit,
+    Record,
+    decode,
+    decode_all,
+    decode_closely,
+    decode_plain,
+    printable,
+    recover,
+    repeated_names,
+    shown,
+)
+
+__all__ = [
+    "Batch",
+    "LogReader",
+    "Record",
+    "decode",
+    "first_values",
+    "lines_with",
+    "printable",
+    "records_with",
+    "shown",
+]
 
 TOKEN = b":::MLLOG "
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 20
+HEAD_BYTES = 1 << 16  # where most logs tell all that they are asked before they are read
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
-_LARGEST_TIME = 1e300  # what is near no double needs a closer look
 SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
 
+_LINE = re.compile(TOKEN + b"(.*)")
 _LIKE_TOKEN = re.compile(rb":::MLL(?!OG )[A-Za-z]*")
 _NOT_JSON_NUMBER = re.compile(rb"\b(NaN|-?Infinity)\b")
 _OWN_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
-class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """One record: its key, time in milliseconds since the epoch, value and metadata.
+class _Lines:
+    """The lines on which the records of a log stand, found out only when asked for."""
 
-    ``value`` and ``metadata`` are plain JSON values, unchecked: real logs hold anything there.
-    """
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._chunk = b""
+        self._first = 1
+        self._known = array("Q")
+        self._coming: Iterator[int] = iter(())
 
-    key: str
-    time_ms: int | float
-    value: Any
-    metadata: Any
-    namespace: Any = None
-    event_type: Any = None
+    def enter(self, chunk: bytes, text: bytes, count: int) -> None:
+        """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
+        self._known.extend(self._coming)
+        self._first, self._chunk = self.after, chunk
+        self._coming = self._walk(text, count)
+
+    def of(self, number: int) -> int:
+        """The line of a record by its number in the log."""
+        self._known.extend(islice(self._coming, max(0, number + 1 - len(self._known))))
+        return self._known[number]
+
+    def at(self, offset: int) -> int:
+        """The line of an offset in the block."""
+        return self._first + self._chunk.count(b"\n", 0, offset)
+
+    @property
+    def after(self) -> int:
+        """The line after the block."""
+        return self.at(len(self._chunk))
+
+    def _walk(self, text: bytes, count: int) -> Iterator[int]:
+        if text is self._chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
+            yield from range(self._first, self._first + count)  # every line is a record
+            return
+        line, counted, offset = self._first, 0, text.find(TOKEN)
+        while offset >= 0:
+            line += self._chunk.count(b"\n", counted, offset)
+            yield line
+            counted, offset = offset, text.find(TOKEN, _end_of_line(text, offset))
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
-    """A line with a token that the official parser cannot read as a record.
+class Batch:
+    """Some consecutive lines of a log: their ``text`` as far as records go, CR being LF.
 
-    ``fatal`` says that it does not count the line as a parse error but dies of it.
+    ``raws`` is the text after the last token of each line with one; ``records`` what it holds,
+    None where the official parser reads none; ``first`` the number of the first of these lines
+    among all those of the log, from 0. ``plain`` says that each is a record with a text as key.
     """
 
-    code: str
-    reason: str
-    fatal: bool
-    recovered: Record | None = None
+    text: bytes
+    first: int
+    raws: Sequence[bytes]
+    records: Sequence[Record | None]
+    plain: bool
 
-
-_decode = msgspec.json.Decoder(Record).decode
-_json_prefix = json.JSONDecoder().raw_decode
-
-
-def _decode_fast(raw: bytes) -> Record | None:
-    """Plain ASCII JSON. Whatever this refuses, and every line with other bytes (which the official
-    parser reads as Latin-1), is decided by Python's own ``json``.
-    """
-    if raw.isascii():
-        try:
-            record = _decode(raw)
-        except (msgspec.MsgspecError, RecursionError):
-            return None
-        if abs(record.time_ms) < _LARGEST_TIME:
-            return record
-    return None
-
-
-def _decode_slowly(text: str) -> Record | Misfit:
-    try:
-        fields = json.loads(text)
-    except ValueError as error:
-        return Misfit("LOG101", f"not JSON: {error}", fatal=False, recovered=_recover(text))
-    except RecursionError:
-        return Misfit("LOG101", "not JSON that can be read: nested too deeply", fatal=True)
-    return _from_fields(fields)
-
-
-def _from_fields(fields: Any) -> Record | Misfit:
-    if not isinstance(fields, dict):
-        return Misfit("LOG102", f"a JSON {type(fields).__name__}, not an object", fatal=True)
-    missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
-    if "time_ms" in missing:
-        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
-    time_ms = fields["time_ms"]
-    try:
-        number = float(time_ms)
-    except (TypeError, ValueError, OverflowError) as error:
-        fatal = not isinstance(error, ValueError)
-        return Misfit("LOG102", f"time_ms is {shown(time_ms)}, not a number", fatal=fatal)
-    if missing:
-        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
-    stamp = time_ms if isinstance(time_ms, int | float) else number
-    return Record(fields["key"], stamp, fields["value"], fields["metadata"])
-
-
-def _recover(text: str) -> Record | None:
-    """The record at the start of a text that goes on after it, which only we can read."""
-    try:
-        fields, _ = _json_prefix(text)
-    except (ValueError, RecursionError):
-        return None
-    record = _from_fields(fields)
-    return record if isinstance(record, Record) else None
-
-
-def shown(value: Any, limit: int = 80) -> str:
-    """A JSON value as a reader would see it in the file, cut to ``limit`` characters."""
-    try:
-        text = json.dumps(printable(value), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def printable(value: Any) -> Any:
-    """Undo the Latin-1 reading of a UTF-8 string, for messages only."""
-    if isinstance(value, str) and not value.isascii():
-        try:
-            return value.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            return value.encode("utf-8", "replace").decode("utf-8")
-    return value
+    def named(self) -> Iterable[tuple[int, Record]]:
+        """Each record whose key is a text, with its number in the log."""
+        numbered = enumerate(self.records, self.first)
+        if self.plain:
+            return numbered  # type: ignore[return-value]
+        return [(n, each) for n, each in numbered if each and isinstance(each.key, str)]
 
 
 @dataclass(slots=True)
@@ -138,10 +124,11 @@ class LogReader:
     """Iterate over the records of one log.
 
     Every line with a token yields once: its ``Record``, or None where the official parser reads
-    none. While the loop stands at a line, ``raw`` is the text after its token and ``line`` its
-    1-based number (lines counted by LF, as editors do). Whatever is odd is passed to ``report``;
-    records that only a careful reader sees (before another token on a line, or followed by text)
-    go to ``unofficial``. ``died`` tells why the official parser raises, if it does.
+    none; ``batches`` yields the same, many at a time. While the loop stands at a record, ``line``
+    is its 1-based line (lines counted by LF, as editors do). Whatever is odd is passed to
+    ``report``; records that only a careful reader sees (before another token on a line, or
+    followed by text) go to ``unofficial``. ``died`` tells why the official parser raises, if it
+    does.
 
     Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
     which the line is reported as not checked.
@@ -150,75 +137,71 @@ class LogReader:
     stream: BinaryIO
     path: str
     report: Callable[[Diagnostic], None]
-    raw: bytes = b""
     died: str | None = None
     parse_errors: int = 0
     unofficial: list[Record] = field(default_factory=list)
-    _chunk: bytes = b""
-    _first_line: int = 1
-    _counted: tuple[int, int] = (0, 0)
     _at: int = 0
+    _lines: _Lines = field(default_factory=_Lines)
 
     def __iter__(self) -> Iterator[Record | None]:
         """Walk the log once."""
-        for chunk in self._chunks():
-            self._chunk = chunk
-            yield from self._records(chunk)
-            self._at = len(chunk)
-            self._first_line = self.line
-            self._chunk, self._counted, self._at = b"", (0, 0), 0
+        for batch in self.batches():
+            for self._at, record in enumerate(batch.records, batch.first):
+                yield record
 
     @property
     def line(self) -> int:
         """The 1-based line at which the loop stands."""
-        offset, lines = self._counted if self._counted[0] <= self._at else (0, 0)
-        self._counted = (self._at, lines + self._chunk.count(b"\n", offset, self._at))
-        return self._first_line + self._counted[1]
+        return self.line_of(self._at)
 
-    def _chunks(self) -> Iterator[bytes]:
-        """Blocks of whole lines; of a line that is too long, only its end."""
-        rest, skipping = b"", False
-        while block := self.stream.read(CHUNK_BYTES):
-            cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
-            if cut:
-                start = _end_of_line(block, 0) if skipping else 0
-                yield rest + block[start:cut]
-                rest, skipping = block[cut:], False
-            elif len(rest) + len(block) > MAX_LINE_BYTES:
-                self._found("LOG109", f"over {MAX_LINE_BYTES >> 20} MiB on one line: not checked")
-                rest, skipping = b"", True
-            elif not skipping:
-                rest += block
-        if rest:
-            yield rest
+    def line_of(self, number: int) -> int:
+        """The 1-based line of a record by its number among those read so far, from 0."""
+        return self._lines.of(number)
 
-    def _records(self, chunk: bytes) -> Iterator[Record | None]:
-        tokens = chunk.count(TOKEN)
-        if chunk.count(b":::MLL") != tokens:
-            self._report_lookalikes(chunk)
-        # CR ends a line too; putting LF in its place keeps every offset as it is.
-        text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
-        suspicious = any(chunk.count(name) != tokens for name in _OWN_NAMES)
-        start = text.find(TOKEN)
-        while start >= 0:
-            self._at = start
-            end = _end_of_line(text, start)
-            following = text.find(TOKEN, start + 1)
-            if 0 <= following < end:
-                self._shadowed(text[start + len(TOKEN) : following])
-            else:
-                raw = self.raw = text[start + len(TOKEN) : end]
-                record = _decode_fast(raw) or self._slow(raw, at_end=end == len(text))
-                if suspicious and record:
-                    self._report_repeated_names(raw)
-                yield record
-            start = following
+    def batches(self) -> Iterator[Batch]:
+        """Walk the log once, by blocks of whole lines."""
+        first = 0
+        for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
+            # CR ends a line too; putting LF in its place keeps every offset as it is.
+            text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
+            raws: list[bytes] = _LINE.findall(text)
+            self._lines.enter(chunk, text, len(raws))
+            batch = self._batch(first, text, raws)
+            yield batch
+            first += len(batch.raws)
 
-    def _slow(self, raw: bytes, at_end: bool) -> Record | None:
-        record = _decode_slowly(raw.decode("latin-1").rstrip())
+    def _batch(self, first: int, text: bytes, raws: list[bytes]) -> Batch:
+        odd = text.count(b":::MLL") != len(raws)
+        if odd:
+            self._report_lookalikes(text)
+        records: Sequence[Record | None] | None = None
+        if not odd and text.isascii():
+            records = decode_all(raws)
+        plain = records is not None
+        if records is None:
+            raws, records = self._closely(first, raws, cut=not text.endswith(b"\n"))
+        if any(text.count(name) != len(raws) for name in _OWN_NAMES):
+            self._report_repeated_names(first, raws, records)
+        return Batch(text, first, raws, records, plain)
+
+    def _closely(
+        self, first: int, tails: Sequence[bytes], cut: bool
+    ) -> tuple[list[bytes], list[Record | None]]:
+        """Line by line; ``cut`` says that the last one has no end."""
+        raws, records = [], []
+        for self._at, tail in enumerate(tails, first):
+            *shadowed, raw = tail.split(TOKEN)
+            for each in shadowed:
+                self._shadowed(each)
+            raws.append(raw)
+            at_end = cut and len(raws) == len(tails)
+            records.append(decode_plain(raw) or self._record(raw, at_end))
+        return raws, records
+
+    def _record(self, raw: bytes, cut: bool) -> Record | None:
+        record = decode_closely(raw)
         if isinstance(record, Misfit):
-            cut = at_end and not self._chunk.endswith((b"\n", b"\r"))
-            self._misfit(record, "the log ends inside this record" if cut else None)
+            self._misfit(raw, record, "the log ends inside this record" if cut else None)
             return None
         if literal := _NOT_JSON_NUMBER.search(raw):
             self._note("LOG106", f"{literal[0].decode()} is no JSON; Python reads it all the same")
@@ -228,7 +211,7 @@ class LogReader:
             self._note("LOG107", "bytes that are no UTF-8 are read as Latin-1")
         return record
 
-    def _misfit(self, misfit: Misfit, hint: str | None) -> None:
+    def _misfit(self, raw: bytes, misfit: Misfit, hint: str | None) -> None:
         if misfit.fatal:
             self.died = self.died or f"line {self.line}: {misfit.reason}"
         else:
@@ -245,13 +228,13 @@ class LogReader:
             self._found(
                 misfit.code,
                 f"this record cannot be read: {misfit.reason}",
-                found=shown(self.raw.decode("latin-1").rstrip()),
+                found=shown(raw.decode("latin-1").rstrip()),
                 expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
                 hint=hint,
             )
 
     def _shadowed(self, raw: bytes) -> None:
-        record = _recover(raw.decode("latin-1").rstrip())
+        record = recover(raw.decode("latin-1").rstrip())
         if record:
             self._keep(record)
         self._warn(
@@ -265,18 +248,28 @@ class LogReader:
         if len(self.unofficial) < MAX_UNOFFICIAL:
             self.unofficial.append(record)
 
-    def _report_repeated_names(self, raw: bytes) -> None:
-        for name in repeated_names(raw):
-            self._warn("LOG105", f"the name {shown(name)} stands twice here: the last one counts")
+    def _report_repeated_names(
+        self, first: int, raws: Sequence[bytes], records: Sequence[Record | None]
+    ) -> None:
+        for number, (raw, record) in enumerate(zip(raws, records, strict=True), first):
+            if record and any(raw.count(name) > 1 for name in _OWN_NAMES):
+                self._at = number
+                for name in repeated_names(raw):
+                    text = f"the name {shown(name)} stands twice here: the last one counts"
+                    self._warn("LOG105", text)
 
-    def _report_lookalikes(self, chunk: bytes) -> None:
-        for match in _LIKE_TOKEN.finditer(chunk):
-            self._at = match.start()
+    def _report_lookalikes(self, text: bytes) -> None:
+        for match in _LIKE_TOKEN.finditer(text):
             self._warn(
                 "LOG108",
                 f"{shown(match[0].decode())} looks like a record but is not read as one",
                 expected=":::MLLOG and one space",
+                line=self._lines.at(match.start()),
             )
+
+    def _too_long(self) -> None:
+        message = f"over {MAX_LINE_BYTES >> 20} MiB on one line: not checked"
+        self._found("LOG109", message, line=self._lines.after)
 
     def _note(self, code: str, message: str) -> None:
         self._found(code, message, severity=Severity.NOTE, basis=Basis.ADVICE)
@@ -284,12 +277,29 @@ class LogReader:
     def _warn(self, code: str, message: str, **more: Any) -> None:
         self._found(code, message, severity=Severity.WARNING, basis=Basis.ADVICE, **more)
 
-    def _found(self, code: str, message: str, **more: Any) -> None:
+    def _found(self, code: str, message: str, line: int | None = None, **more: Any) -> None:
+        line = self.line if line is None else line
         self.report(
-            Diagnostic(
-                code=code, message=message, path=self.path, line=self.line, source=SOURCE, **more
-            )
+            Diagnostic(code=code, message=message, path=self.path, line=line, source=SOURCE, **more)
         )
+
+
+def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterator[bytes]:
+    """Blocks of whole lines; of a line that is too long, only its end."""
+    rest, skipping = b"", False
+    while block := stream.read(size):
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        if cut:
+            start = _end_of_line(block, 0) if skipping else 0
+            yield rest + block[start:cut]
+            rest, skipping = block[cut:], False
+        elif len(rest) + len(block) > MAX_LINE_BYTES:
+            too_long()
+            rest, skipping = b"", True
+        elif not skipping:
+            rest += block
+    if rest:
+        yield rest
 
 
 def _end_of_line(text: bytes, start: int) -> int:
@@ -298,20 +308,39 @@ def _end_of_line(text: bytes, start: int) -> int:
     return len(text) if end < 0 else end
 
 
-def repeated_names(raw: bytes) -> list[str]:
-    """Names that occur twice in one object of a record, in order of their second occurrence."""
-    repeated: list[str] = []
+def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
+    """What follows the last token of each line that holds one of ``words`` somewhere, in order."""
+    end = -1
+    for offset in merge(*(_occurrences(word, text) for word in words)):
+        if offset > end:
+            start, end = text.rfind(b"\n", 0, offset) + 1, _end_of_line(text, offset)
+            _, token, raw = text[start:end].rpartition(TOKEN)
+            if token:
+                yield raw
 
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in seen:
-                repeated.append(name)
-            seen[name] = value
-        return seen
 
-    try:
-        json.loads(raw.decode("latin-1").rstrip(), object_pairs_hook=collect)
-    except (ValueError, RecursionError):
-        return []
-    return repeated
+def _occurrences(word: bytes, text: bytes) -> Iterator[int]:
+    offset = text.find(word)
+    while offset >= 0:
+        yield offset
+        offset = text.find(word, offset + len(word))
+
+
+def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterator[Record]:
+    """The records on lines that hold one of ``words``, each read only when asked for."""
+    for chunk in _chunks(stream, HEAD_BYTES, lambda: None):
+        for raw in lines_with(words, chunk.replace(b"\r", b"\n")):
+            if record := decode(raw):
+                yield record
+
+
+def first_values(stream: BinaryIO, keys: Sequence[str]) -> dict[str, Any]:
+    """The first value that a log gives each of some keys, reading no further than needed."""
+    found: dict[str, Any] = {}
+    words = [*(key.encode() for key in keys), b"\\"]  # a key may be spelt with escapes
+    for record in records_with(stream, words):
+        if isinstance(record.key, str) and record.key in keys:
+            found.setdefault(record.key, record.value)
+            if len(found) == len(keys):
+                break
+    return found

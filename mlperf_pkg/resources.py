@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
@@ -19,3 +20,21 @@ def data_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise UserError(f"this installation of mlperf-pkg lacks its folder {name!r}: reinstall it")
+
+
+def installed_version(name: str) -> str:
+    """The version of an installed distribution, by the folder that describes it.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    folder_name = name.replace("-", "_")
+    for folder in sys.path:
+        for entry in Path(folder).glob(f"{folder_name}-*.dist-info"):
+            return entry.name.removesuffix(".dist-info").rpartition("-")[2]
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to import
+
+    try:
+        return version(name)
+    except PackageNotFoundError as error:
+        raise UserError(f"{name} is not installed: install mlperf-pkg anew") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -20,21 +20,30 @@ _SHOWN_NAMES = 3
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
+Taker = Callable[[Record, int], None]
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
 class RuleChecker:
     """Follows the records of one log; ``report`` receives each broken rule.
 
+    Records are told by their number in the log, of which ``line_of`` makes the line to report.
     ``died`` tells why the official checker raises on this log, if a rule of it does; ``reached``
     whether the quality target was met, None where no rule asks for one.
     """
 
-    def __init__(self, table: RuleTable, path: str, report: Callable[[Diagnostic], None]) -> None:
+    def __init__(
+        self,
+        table: RuleTable,
+        path: str,
+        report: Callable[[Diagnostic], None],
+        line_of: Callable[[int], int],
+    ) -> None:
         """Start at the head of the log ``path``."""
         self._table = table
         self._path = path
         self._report = report
+        self._line_of = line_of
         self._seen: dict[str, Logged] = {}
         self._met: set[str] = set()
         self._incomparable: set[str] = set()
@@ -45,63 +54,73 @@ class RuleChecker:
         self._joiner = Joiner(table.joined) if table.joined else None
         self.died: str | None = None
 
-    def see(self, record: Record, line: int) -> None:
-        """Take the next record of a key that has rules or that other rules watch."""
-        rules = self._table.keys.get(record.key)
-        logged = self._seen.get(record.key)
-        if rules and not (rules.first_only and logged):
-            for compiled in rules.rules:
-                if not (compiled.rule.first and logged):
-                    self._check(compiled, record, line)
-        self._log(record, line, logged)
-        if self._joiner:
-            self._join(self._joiner, record, line)
+    @property
+    def keys(self) -> Set[str]:
+        """The keys whose records need to be seen: those with rules, or that other rules watch."""
+        return self._table.keys.keys() | self._table.watched
 
-    def wants(self, key: Any) -> bool:
-        """Whether records of a key need to be seen."""
-        return key in self._table.keys or key in self._table.watched
+    def taker(self, key: str) -> Taker:
+        """What takes the next record of a key, and its number."""
+        rules = self._table.keys.get(key)
+        asked = rules.asked if rules else ()
+        first_only = rules is not None and rules.first_only
+        joiner = self._joiner if self._table.joined and self._table.joined.of == key else None
+        if not asked and not joiner:
+            return lambda record, number: self._log(record, number, self._seen.get(key))
+
+        def take(record: Record, number: int) -> None:
+            logged = self._seen.get(key)
+            if not (logged and first_only):
+                for compiled in asked:
+                    if not (logged and compiled.rule.first):
+                        self._check(compiled, record, number)
+            self._log(record, number, logged)
+            if joiner:
+                self._join(joiner, record, number)
+
+        return take
 
     # ---- one record -----------------------------------------------------------------------
 
-    def _check(self, compiled: CompiledRule, record: Record, line: int) -> None:
-        for check in compiled.checks:
-            if not self._holds(check, record):
-                self._break_check(compiled.rule, check, record, line)
-                break
-        else:
-            if compiled.asks_more:
-                self._check_more(compiled, record, line)
-        if compiled.reaches:
-            self._reach(compiled, record, line)
-
-    def _holds(self, check: Check, record: Record) -> bool:
+    def _check(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        failed = None
         try:
-            return bool(check.test(record, self._seen))
-        except Exception:  # noqa: BLE001 - as in the official checker, what cannot be compared fails
-            return False
+            for failed in compiled.checks:
+                if not failed.test(record, self._seen):
+                    break
+            else:
+                failed = None
+        except Exception:  # noqa: BLE001, S110 - as officially, what cannot be compared fails
+            pass
+        if failed:
+            self._break_check(compiled.rule, failed, record, number)
+        elif compiled.asks_more:
+            self._check_more(compiled, record, number)
+        if compiled.reaches:
+            self._reach(compiled, record, number)
 
-    def _break_check(self, rule: Rule, check: Check, record: Record, line: int) -> None:
+    def _break_check(self, rule: Rule, check: Check, record: Record, number: int) -> None:
         self._break(
-            rule, line, check.constraint.found(record), check.constraint.needed(check.argument)
+            rule, number, check.constraint.found(record), check.constraint.needed(check.argument)
         )
         if rule.fatal:
-            self._die(f"line {line}: no rules for {shown(record.value)}")
+            self._die(f"line {self._line_of(number)}: no rules for {shown(record.value)}")
 
-    def _check_more(self, compiled: CompiledRule, record: Record, line: int) -> None:
+    def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         rule = compiled.rule
         if rule.tensors is not None:
             try:
                 self._tensors.append(record.metadata["tensor"])
             except (TypeError, IndexError):
-                self._break(rule, line, record.metadata, "metadata with tensor")
+                self._break(rule, number, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing:
             values = self._values(compiled, record)
             official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
             room = len(self._refused) < _MOST_REFUSED
             if room and not _true(compiled.formula, values, without_answer=not official):
-                self._refused.append((compiled, values, line))
+                self._refused.append((compiled, values, number))
         if rule.reached and self._met and self._last_evaluation is False and _success(record):
-            self._break(rule, line, None, "the target reached")
+            self._break(rule, number, None, "the target reached")
 
     def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
         rule = compiled.rule
@@ -117,49 +136,52 @@ class RuleChecker:
         self._series[rule.code] = (restarts, count + 1)
         return count
 
-    def _reach(self, compiled: CompiledRule, record: Record, line: int) -> None:
+    def _reach(self, compiled: CompiledRule, record: Record, number: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
             self._last_evaluation = bool(compiled.reaches(record, self._seen))
             if self._last_evaluation:
                 self._met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
-            self._die(f"line {line}: {type(error).__name__}: {error}")
+            self._die(f"line {self._line_of(number)}: {type(error).__name__}: {error}")
             if compiled.rule.code not in self._incomparable:
                 self._incomparable.add(compiled.rule.code)  # once is enough
                 needed = needed_in_words(compiled.rule.reaches or {})
-                self._break(compiled.rule, line, record.value, needed)
+                self._break(compiled.rule, number, record.value, needed)
 
-    def _join(self, joiner: Joiner, record: Record, line: int) -> None:
+    def _join(self, joiner: Joiner, record: Record, number: int) -> None:
         try:
-            joiner.see(record, line)
+            joiner.see(record, number)
         except Exception as error:  # noqa: BLE001 - the official checker dies, whatever it is
-            self._die(f"line {line}: {type(error).__name__}: {error}")
+            self._die(f"line {self._line_of(number)}: {type(error).__name__}: {error}")
             rule = self._table.keys[joiner.key].rules[0].rule
-            self._break(rule, line, record.metadata, f"metadata with {joiner.by}")
+            self._break(rule, number, record.metadata, f"metadata with {joiner.by}")
 
     def _die(self, reason: str) -> None:
         self.died = self.died or reason
 
-    def _log(self, record: Record, line: int, logged: Logged | None) -> None:
+    def _log(self, record: Record, number: int, logged: Logged | None) -> None:
         if logged is None:
             time_ms = min(9e99, record.time_ms)
             self._seen[record.key] = Logged(
-                1, record.value, record.value, True, line, line, time_ms, record.metadata
+                1, record.value, record.value, True, number, number, time_ms, record.metadata
             )
             return
+        value = record.value
         logged.count += 1
-        logged.last, logged.last_line, logged.metadata = record.value, line, record.metadata
+        logged.last, logged.last_number, logged.metadata = value, number, record.metadata
         # As list.count does, identity makes NaN equal to itself.
-        logged.same = logged.same and (record.value is logged.first or record.value == logged.first)
-        logged.earliest_ms = min(logged.earliest_ms, record.time_ms)
+        if logged.same and value is not logged.first and value != logged.first:
+            logged.same = False
+        if record.time_ms < logged.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
+            logged.earliest_ms = record.time_ms
 
     # ---- the run at its end ---------------------------------------------------------------
 
     @property
     def reached(self) -> bool | None:
         """Whether every target was met by some record; None where there is none to meet."""
-        asked = [each.rule.code for _, each in self._rules() if each.reaches]
+        asked = [each.rule.code for each in self._table.concluded if each.reaches]
         return not self.died and all(code in self._met for code in asked) if asked else None
 
     def finish(self, success: bool, unofficial: Iterable[str]) -> None:
@@ -169,18 +191,19 @@ class RuleChecker:
         the log but that the official parser does not read.
         """
         if self._joiner:
-            for record, line in self._joiner.records():
-                self.see(record, line)
+            for record, number in self._joiner.records():
+                self.taker(record.key)(record, number)
         for refused in self._refused:
             self._refuse(*refused)
         self._count(set(unofficial))
-        for key, compiled in self._rules():
-            if logged := self._seen.get(key):
+        for compiled in self._table.concluded:
+            if logged := self._seen.get(compiled.rule.key):
                 self._finish_logged(compiled, logged, success)
 
     def _count(self, hidden: set[str]) -> None:
-        for key, compiled in self._rules():
-            rule, logged = compiled.rule, self._seen.get(key)
+        for compiled in self._table.counted:
+            rule, key = compiled.rule, compiled.rule.key
+            logged = self._seen.get(key)
             if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
                 pair = {key, rule.occurs["or"]}
                 if not pair & self._seen.keys():
@@ -192,7 +215,7 @@ class RuleChecker:
             elif rule.occurs == "once" and logged and logged.count > 1:
                 self._repeated(rule, logged)
 
-    def _refuse(self, compiled: CompiledRule, values: Mapping[str, Any], line: int) -> None:
+    def _refuse(self, compiled: CompiledRule, values: Mapping[str, Any], number: int) -> None:
         """A formula did not hold; if it does of the final values, only the order is at fault."""
         assert compiled.formula  # noqa: S101
         rule = compiled.rule
@@ -201,10 +224,7 @@ class RuleChecker:
         if rule.basis is Basis.BOTH and _true(compiled.formula, {**values, **final}):
             hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        self._break(rule, line, values["value"], str(rule.formula))
-
-    def _rules(self) -> Iterable[tuple[str, CompiledRule]]:
-        return ((key, rule) for key, several in self._table.keys.items() for rule in several.rules)
+        self._break(rule, number, values["value"], str(rule.formula))
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
@@ -215,7 +235,7 @@ class RuleChecker:
         if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
             if not _true(compiled.formula, {**values, "value": logged.last}):
-                self._break(rule, logged.last_line, logged.last, str(rule.formula))
+                self._break(rule, logged.last_number, logged.last, str(rule.formula))
 
     def _known(self, rule: Rule) -> bool:
         """Whether a formula has what it needs; what is missing is another rule's finding."""
@@ -234,18 +254,19 @@ class RuleChecker:
         count = logged.count if logged else 0
         needed = f"logged {needed_in_words(limits)} times"
         if not holds(count, limits):
-            line = logged.last_line if logged and count > limits.get("at_most", count) else None
+            last = logged.last_number if logged and count > limits.get("at_most", count) else None
             message = f"{rule.key} is logged {count} times: needed {needed_in_words(limits)}"
-            self._break(rule, line, count, needed, message)
+            self._break(rule, last, count, needed, message)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
-        times = f"{rule.key} is logged {logged.count} times, first in line {logged.first_line}"
+        first = self._line_of(logged.first_number)
+        times = f"{rule.key} is logged {logged.count} times, first in line {first}"
         if logged.same:
             rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
             times += ", always with the same value"
         else:
             times += ", with different values"
-        self._break(rule, logged.last_line, logged.last, "logged once", f"{times}: needed once")
+        self._break(rule, logged.last_number, logged.last, "logged once", f"{times}: needed once")
 
     def _missed(self, rule: Rule, logged: Logged, success: bool) -> None:
         """The target was not met; the rules forgive one such run, unless it claims success."""
@@ -255,7 +276,7 @@ class RuleChecker:
         message = (
             f"{rule.key} never reaches the target: {shown(logged.last)} at last, needed {needed}"
         )
-        self._break(rule, logged.last_line, logged.last, needed, message)
+        self._break(rule, logged.last_number, logged.last, needed, message)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
         named = Counter(name for name in self._tensors if isinstance(name, str))
@@ -270,10 +291,10 @@ class RuleChecker:
         ]
         parts += [f"{strange} without a name"] if strange else []
         message = f"{rule.key} must list each tensor of the model once: {', '.join(parts)}"
-        self._break(rule, logged.last_line, None, f"{len(needed)} tensors", message)
+        self._break(rule, logged.last_number, None, f"{len(needed)} tensors", message)
 
     def _break(
-        self, rule: Rule, line: int | None, found: Any, needed: str, message: str | None = None
+        self, rule: Rule, number: int | None, found: Any, needed: str, message: str | None = None
     ) -> None:
         needed = rule.needed or needed
         subject = f"{rule.key} is {shown(found)}" if found is not None else rule.key
@@ -282,7 +303,7 @@ class RuleChecker:
                 code=rule.code,
                 message=message or rule.message or f"{subject}, needed {needed}",
                 path=self._path,
-                line=line,
+                line=None if number is None else self._line_of(number),
                 severity=rule.severity,
                 basis=rule.basis,
                 found=found,

@@ -11,12 +11,21 @@ from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
-from mlperf_pkg.mllog import LogReader, Record, shown
+from mlperf_pkg.mllog import (
+    Batch,
+    LogReader,
+    Record,
+    decode,
+    first_values,
+    lines_with,
+    records_with,
+    shown,
+)
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
-from mlperf_pkg.rulecheck import RuleChecker
+from mlperf_pkg.rulecheck import RuleChecker, Taker
 from mlperf_pkg.weak_scaling import KEYS as SCALE_KEYS
 from mlperf_pkg.weak_scaling import InstanceScale
 
@@ -122,8 +131,7 @@ def read_run(log: LogFile) -> Run:
         OSError: it cannot be read.
         UserError: the rulebook has no such round.
     """
-    with log.open() as stream:
-        identity = _identify(stream, log)
+    identity = _identify(log)
     division = identity.text("submission_division")
     table = rule_table(
         log.usage,
@@ -132,10 +140,10 @@ def read_run(log: LogFile) -> Run:
         identity.text("submission_benchmark"),
         frozenset((key, identity.text(key)) for key in identity.choosing),
     )
-    reading = _Reading(log, identity, table)
     with log.open() as stream:
-        reading.read(stream)
-    return reading.run()
+        reading = _Reading(log, stream, identity, table)
+        reading.read()
+        return reading.run()
 
 
 def infer_round(log: LogFile) -> tuple[str, str]:
@@ -144,8 +152,7 @@ def infer_round(log: LogFile) -> tuple[str, str]:
     Raises:
         OSError: it cannot be read.
     """
-    with log.open() as stream:
-        identity = _identify(stream, log)
+    identity = _identify(log)
     return identity.round, identity.reason
 
 
@@ -163,42 +170,41 @@ class _Identity:
         return value if isinstance(value, str) else ""
 
 
-def _identify(stream: BinaryIO, log: LogFile) -> _Identity:
+def _identify(log: LogFile) -> _Identity:
     """Read no further than needed, which in most logs is the first lines."""
-    first: dict[str, Any] = {}
-    time_ms = 0.0
-    identity = None
-    for record in LogReader(stream, log.path, lambda _: None):
-        if record is None or not isinstance(record.key, str):
-            continue
-        time_ms = time_ms or record.time_ms
-        first.setdefault(record.key, record.value)
-        if identity is None and all(key in first for key in _NAMING):
-            identity = _named(log, first, time_ms)
-        if identity and all(key in first for key in identity.choosing):
-            break
-    return identity or _named(log, first, time_ms)
-
-
-def _named(log: LogFile, values: dict[str, Any], time_ms: float) -> _Identity:
-    """Which rules apply to a run of these ``values``, its first record at ``time_ms``."""
+    with log.open() as stream:
+        values = first_values(stream, _NAMING)
     named = values.get("submission_benchmark")
     benchmark = named if isinstance(named, str) else ""
-    found = (log.round, "as given") if log.round else round_of_run(log.usage, time_ms, benchmark)
+    found = (log.round, "as given") if log.round else _round(log, benchmark)
     rules = load_benchmark(log.usage, found[0], benchmark)
     closed = values.get("submission_division") == "closed"
-    return _Identity(values, *found, tuple(rules.variants) if rules and closed else ())
+    choosing = tuple(rules.variants) if rules and closed else ()
+    if choosing:
+        with log.open() as stream:
+            values |= first_values(stream, choosing)
+    return _Identity(values, *found, choosing)
+
+
+def _round(log: LogFile, benchmark: str) -> tuple[str, str]:
+    """The round of a run by its first time other than 0."""
+    with log.open() as stream:
+        times = (record.time_ms for record in records_with(stream))
+        return round_of_run(log.usage, next(filter(None, times), 0.0), benchmark)
 
 
 class _Reading:
     """The state of the one pass."""
 
-    def __init__(self, log: LogFile, identity: _Identity, table: RuleTable) -> None:
+    def __init__(
+        self, log: LogFile, stream: BinaryIO, identity: _Identity, table: RuleTable
+    ) -> None:
         self._log = log
         self._identity = identity
         self._findings: list[Diagnostic] = []
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
-        self._rules = RuleChecker(table, log.path, self._report)
+        self._reader = LogReader(stream, log.path, self._report)
+        self._rules = RuleChecker(table, log.path, self._report, self._reader.line_of)
         self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
         self._epochs = ConvergenceReader() if log.train_samples else None
         self._times = Clock()
@@ -211,17 +217,15 @@ class _Reading:
         self._records = 0
         self._died: str | None = None
 
-    def read(self, stream: BinaryIO) -> None:
+    def read(self) -> None:
         """Walk the log once, then ask what only its end can answer."""
-        reader = LogReader(stream, self._log.path, self._report)
-        for record in reader:
-            self._convergence.see(reader.raw, record)
-            if self._epochs:
-                self._epochs.see(reader.raw, record)
-            if record is not None:
-                self._records += 1
-                if isinstance(record.key, str):
-                    self._take(record, reader)
+        reader, takers = self._reader, self._takers()
+        for batch in reader.batches():
+            self._converge(batch)
+            self._records += len(batch.records) - batch.records.count(None)
+            for number, record in batch.named():
+                if take := takers.get(record.key):
+                    take(record, number)
         self._died = reader.died
         hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
         self._rules.finish(self._times.status == "success", hidden)
@@ -229,30 +233,46 @@ class _Reading:
             self._seeds_unreadable = "records that cannot be read"
         self._finish()
 
-    def _take(self, record: Record, reader: LogReader) -> None:
-        key = record.key
-        if self._rules.wants(key):
-            self._rules.see(record, reader.line)
-        if key in trace.KEYS:
-            self._trace.see(record)
-        if key in clock.KEYS:
-            self._times.see(record, reader.line)
-        elif key in self._named:
-            self._named[key].setdefault(shown(record.value), reader.line)
-        elif key == "seed":
-            self._seed(record, reader.line)
-        elif key.startswith("submission_"):
-            self._described.setdefault(key.removeprefix("submission_"), record.value)
-        elif key in SCALE_KEYS:
-            self._scale.see(key, record.value)
+    def _takers(self) -> dict[str, Taker]:
+        """What takes the records of each key that anything asks for."""
+        takers: dict[str, Taker] = {
+            "seed": self._seed,
+            **dict.fromkeys(clock.KEYS, self._time),
+            **dict.fromkeys(_NAMED, self._name),
+            **dict.fromkeys(map("submission_{}".format, _DESCRIBED), self._describe),
+            **dict.fromkeys(
+                SCALE_KEYS, lambda record, _: self._scale.see(record.key, record.value)
+            ),
+        }
+        for key in trace.KEYS:
+            takers[key] = _both(lambda record, _: self._trace.see(record), takers.get(key))
+        for key in self._rules.keys:
+            takers[key] = _both(self._rules.taker(key), takers.get(key))
+        return takers
 
-    def _seed(self, record: Record, line: int) -> None:
+    def _converge(self, batch: Batch) -> None:
+        for raw in lines_with(self._convergence.words, batch.text):
+            record = decode(raw)
+            self._convergence.see(raw, record)
+            if self._epochs:
+                self._epochs.see(raw, record)
+
+    def _time(self, record: Record, number: int) -> None:
+        self._times.see(record, self._reader.line_of(number))
+
+    def _name(self, record: Record, number: int) -> None:
+        self._named[record.key].setdefault(shown(record.value), self._reader.line_of(number))
+
+    def _describe(self, record: Record, _: int) -> None:
+        self._described.setdefault(record.key.removeprefix("submission_"), record.value)
+
+    def _seed(self, record: Record, number: int) -> None:
         try:
             where = record.metadata["file"], record.metadata["lineno"]
-            seed = Seed(int(record.value), *where, line)
+            seed = Seed(int(record.value), *where, self._reader.line_of(number))
             hash(where)
         except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
-            reason = f"line {line}: {type(error).__name__}: {error}"
+            reason = f"line {self._reader.line_of(number)}: {type(error).__name__}: {error}"
             self._seeds_unreadable = self._seeds_unreadable or reason
         else:
             self._seeds.append(seed)
@@ -334,3 +354,14 @@ class _Reading:
                 **{"source": "training_rules, Submission logs", **more},
             )
         )
+
+
+def _both(first: Taker, second: Taker | None) -> Taker:
+    if second is None:
+        return first
+
+    def take(record: Record, number: int) -> None:
+        first(record, number)
+        second(record, number)
+
+    return take

@@ -28,6 +28,7 @@ LAYERS = [
         "params",
     },
     {
+        "record",
         "mllog",
         "trace",
         "clock",

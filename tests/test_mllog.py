@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 
 from mlperf_pkg import mllog
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.mllog import LogReader, Record, printable, shown
+from mlperf_pkg.mllog import LogReader, Record, decode, first_values, lines_with, printable, shown
 
 T = ":::MLLOG "
 
@@ -195,3 +198,68 @@ def test_a_finding_tells_what_is_wrong() -> None:
     ((_, missing),), (finding,), _ = read(T + "{}")
     assert missing is None
     assert finding.message.endswith(": no time_ms and no key and no value and no metadata")
+
+
+WORDS = (b"ab", b"run_stop", b"\\")
+LINES = st.lists(
+    st.sampled_from([T, "ab", "run_stop", "\\", " ", "\r", "\n", "{}", ":::MLLOG", "é", "b"]),
+    max_size=30,
+)
+
+
+@given(LINES)
+def test_lines_with_words_are_those_of_a_plain_search(pieces: list[str]) -> None:
+    text = "".join(pieces).encode("latin-1").replace(b"\r", b"\n")
+    lines = [line for line in text.split(b"\n") if any(word in line for word in WORDS)]
+    plain = [line.rpartition(T.encode())[2] for line in lines if T.encode() in line]
+    assert list(lines_with(WORDS, text)) == plain
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.sampled_from([1, 40, 1 << 16]))
+def test_first_values_are_those_of_a_whole_reading(keys: list[str], size: int) -> None:
+    text = "".join(f"x\n{record(key, number)}\n" for number, key in enumerate(keys))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mllog, "HEAD_BYTES", size)
+        found = first_values(io.BytesIO(text.encode()), "ab")
+    assert found == {key: keys.index(key) for key in "ab" if key in keys}
+
+
+def test_a_key_spelt_with_escapes_is_found() -> None:
+    line = record("seed").replace('"seed"', '"s\\u0065ed"')
+    assert first_values(io.BytesIO(line.encode()), ("seed",)) == {"seed": 1}
+
+
+@given(st.lists(st.sampled_from(DIRT).map(lambda case: case[1]), max_size=6), st.integers(0, 3))
+@settings(deadline=None)
+def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
+    """All records of a block at once, or each by itself: the same."""
+    text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")
+    batches = LogReader(io.BytesIO(text), "log.txt", lambda _: None).batches()
+    raws = lines_with((T.encode(),), text.replace(b"\r", b"\n"))
+    assert repr([r for batch in batches for r in batch.records]) == repr(list(map(decode, raws)))
+
+
+_PEAK = """
+import resource, sys
+from functools import partial
+from pathlib import Path
+from mlperf_pkg.run import LogFile, read_run
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+small, large = (LogFile(partial(Path(path).open, "rb"), path) for path in sys.argv[1:])
+read_run(small)
+before = peak()
+read_run(large)
+sys.stdout.write(str((peak() - before) >> 10))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is in KiB on Linux only")
+def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
+    """64 MiB of records, of which each is known to rules, take less than 24 MiB."""
+    lines = "".join(record("eval_accuracy", 0.5, n, {"epoch_num": n}) + "\n" for n in range(4096))
+    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
+    small.write_text(lines, "ascii")
+    large.write_text(lines * ((64 << 20) // len(lines)), "ascii")
+    arguments = [sys.executable, "-c", _PEAK, str(small), str(large)]
+    grown = subprocess.run(arguments, capture_output=True, check=True, text=True).stdout
+    assert int(grown) < 24

@@ -6,18 +6,21 @@ The required fields are the same in every round; the names of availabilities are
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from mlperf_pkg.resources import data_folder
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
 
 FILL_IN = "FILL IN"
 """How the value of a field begins that ``system init`` leaves to a human."""
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "object": (dict,),
+    "array": (list,),
+}
 _STRICT_FROM = 4  # the first major round whose availabilities the official checker looks at
 
 
@@ -29,12 +32,35 @@ def schema(name: str) -> dict[str, Any]:
     return contents
 
 
-@lru_cache
-def validator(name: str) -> Draft202012Validator:
-    """What judges by one schema."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+class Wrong(NamedTuple):
+    """A field that is not as the schema has it: by which keyword, what was found and needed."""
 
-    return Draft202012Validator(schema(name))
+    keyword: str
+    field: str
+    found: Any
+    needed: Any
+
+
+def wrong_fields(contents: Mapping[str, Any]) -> Iterator[Wrong]:
+    """The fields of a wrong type or value, by the keywords that the schema uses of JSON Schema.
+
+    The library ``jsonschema`` finds the same, but takes longer to import than a check to run.
+    """
+    fields, types = schema("system")["properties"], schema("system")["$defs"]
+    for field in fields.keys() & contents.keys():
+        asked, found = fields[field], contents[field]
+        if "$ref" in asked:
+            asked = types[asked["$ref"].rpartition("/")[2]]
+        if "enum" in asked and found not in asked["enum"]:
+            yield Wrong("enum", field, found, asked["enum"])
+        kinds = asked.get("type", ())
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if kinds and not any(_is_a(kind, found) for kind in kinds):
+            yield Wrong("type", field, found, asked["type"])
+
+
+def _is_a(kind: str, value: Any) -> bool:
+    return isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
 
 
 def required_fields() -> Sequence[str]:

@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from mlperf_pkg.checks.system_schema import (
     FILL_IN,
+    Wrong,
     is_strict,
     needing_answer,
     schema,
-    validator,
+    wrong_fields,
 )
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
-
-if TYPE_CHECKING:
-    from jsonschema import ValidationError
 
 _CHECKER = "mlperf_logging system_desc_checker"
 _METADATA = "submission_rules, <system_desc_id>.json metadata"
@@ -163,20 +161,11 @@ def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
 
 def _fields(subject: _Subject) -> Iterator[Diagnostic]:
     """Fields that are there, of the right type, and a division that the checkers know."""
-    errors = list(validator("system").iter_errors(subject.contents))
-    missing = dict.fromkeys(
-        field
-        for error in errors
-        if error.validator == "required"
-        for field in error.validator_value
-        if field not in subject.contents
-    )
+    needed = schema("system")["required"]
+    missing = (field for field in needed if field not in subject.contents)
     yield from (_missing(subject, field) for field in missing)
-    for error in errors:
-        if error.validator == "enum":
-            yield _division(subject, error)
-        elif error.validator == "type":
-            yield _type(subject, error)
+    for wrong in wrong_fields(subject.contents):
+        yield _division(subject, wrong) if wrong.keyword == "enum" else _type(subject, wrong)
 
 
 def _missing(subject: _Subject, field: str) -> Diagnostic:
@@ -193,9 +182,9 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
     )
 
 
-def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
+def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
     """The official checkers take any other division for Open: no seed and no RCP check."""
-    found, options = error.instance, schema("system")["properties"]["division"]["enum"]
+    found, options = wrong.found, wrong.needed
     similar = get_close_matches(found.strip().lower(), options, n=1) if _is_text(found) else []
     return _finding(
         "SYS201",
@@ -209,10 +198,10 @@ def _division(subject: _Subject, error: ValidationError) -> Diagnostic:
     )
 
 
-def _type(subject: _Subject, error: ValidationError) -> Diagnostic:
-    field, found = str(error.path[0]), error.instance
+def _type(subject: _Subject, wrong: Wrong) -> Diagnostic:
+    field, found = wrong.field, wrong.found
     # The schema admits nothing but a text where the official checker would raise a TypeError.
-    fatal = error.validator_value == "string"
+    fatal = wrong.needed == "string"
     return _finding(
         "SYS102" if fatal else "SYS303",
         subject.path,
@@ -221,7 +210,7 @@ def _type(subject: _Subject, error: ValidationError) -> Diagnostic:
         severity=Severity.ERROR if fatal else Severity.WARNING,
         basis=Basis.OFFICIAL if fatal else Basis.ADVICE,
         found=found,
-        expected=error.validator_value,
+        expected=wrong.needed,
         hint="write it in double quotes" if fatal else None,
     )
 
@@ -232,9 +221,9 @@ def _availability(subject: _Subject) -> Iterator[Diagnostic]:
         return
     status = subject.contents["status"]
     usual = status.strip().lower() if _is_text(status) else status
-    known = validator("availability_0.7").is_valid({"status": usual})
+    known = usual in schema("availability_0.7")["properties"]["status"]["enum"]
     if is_strict(subject.usage, subject.round):
-        if not validator("availability_4.0").is_valid({"status": status}):
+        if status not in schema("availability_4.0")["properties"]["status"]["enum"]:
             yield _strict_availability(subject, usual, known)
     elif not known and _answered(status):
         yield _finding(

@@ -15,7 +15,8 @@ from typing import Any
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
-_METADATA = re.compile(r"\b(metadata|previous)\.")
+_MEMBER = re.compile(r"\b(metadata|previous)\.(\w+)")
+_REMEMBERED = 1 << 12  # answers for each formula: runs of a set ask the same again
 
 Formula = Callable[[Mapping[str, Any]], bool]
 
@@ -32,7 +33,7 @@ def names_in(formula: str) -> frozenset[str]:
 
 def of_a_record(formula: str) -> bool:
     """Whether a formula is about single records, not about the run's final values."""
-    return bool(_METADATA.search(formula))
+    return bool(_MEMBER.search(formula))
 
 
 @lru_cache
@@ -52,7 +53,8 @@ def compile_formula(formula: str) -> Formula:
     from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     names = sorted(names_in(formula))
-    objects = set(_METADATA.findall(formula))
+    members = sorted(set(_MEMBER.findall(formula)))
+    objects = {name for name, _ in members}
     types = dict.fromkeys(names, cel.Type.DOUBLE)
     types |= dict.fromkeys(objects, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
     environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
@@ -63,32 +65,42 @@ def compile_formula(formula: str) -> Formula:
     if expression.return_type() != cel.Type.BOOL:
         raise ValueError(f"formula {formula!r} is no condition")
 
-    def holds(values: Mapping[str, Any]) -> bool:
-        data: dict[str, Any] = _numbers({name: values.get(name) for name in names})
-        data |= {name: _plain(values.get(name)) for name in objects}
+    def answer(numbers: tuple[float | None, ...], told: tuple[Any, ...]) -> bool | str:
+        """True or false, or why there is no answer."""
+        data: dict[str, Any] = {n: v for n, v in zip(names, numbers, strict=True) if v is not None}
+        data |= {name: {} for name in objects}
+        for (name, member), value in zip(members, told, strict=True):
+            if value is not None:
+                data[name][member] = value
         result = expression.eval(data=data)
-        if result.type() != cel.Type.BOOL:
-            raise NoAnswerError(str(result.value()))
-        return result.value() is True
+        return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
+
+    remembered = lru_cache(_REMEMBERED)(answer)
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        numbers = tuple([_double(values.get(name)) for name in names])
+        told = tuple([_told(values.get(name), member) for name, member in members])
+        # Zeros have a sign, which equality does not tell.
+        ask = answer if 0.0 in numbers or 0.0 in told else remembered
+        found = ask(numbers, told)
+        if isinstance(found, str):
+            raise NoAnswerError(found)
+        return found
 
     return holds
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _double(value) for name, value in values.items() if isinstance(value, int | float)
-    }
-
-
-def _double(number: float) -> float:
+def _double(value: Any) -> float | None:
+    """A number as a double; None for what is none."""
+    if not isinstance(value, int | float):
+        return None
     try:
-        return float(number)
+        return float(value)
     except OverflowError:  # an integer of more than 308 digits
-        return math.inf if number > 0 else -math.inf
+        return math.inf if value > 0 else -math.inf
 
 
-def _plain(metadata: Any) -> dict[str, Any]:
-    """Numbers as doubles, and texts, of a record's metadata."""
-    if not isinstance(metadata, dict):
-        return {}
-    return _numbers(metadata) | {n: text for n, text in metadata.items() if isinstance(text, str)}
+def _told(metadata: Any, member: str) -> float | str | None:
+    """A number as a double, or a text, of a record's metadata; None where there is neither."""
+    value = metadata.get(member) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str) else _double(value)

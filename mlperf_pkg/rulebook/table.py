@@ -6,7 +6,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -47,10 +47,14 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class KeyRules:
-    """All rules of one key. Of ``submission_*`` keys only the first record is asked."""
+    """All rules of one key; ``asked`` are those that ask something of single records.
+
+    Of ``submission_*`` keys only the first record is asked.
+    """
 
     first_only: bool
     rules: tuple[CompiledRule, ...]
+    asked: tuple[CompiledRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,13 @@ class RuleTable:
     """The rules of a run, by key.
 
     ``watched`` are the other keys whose records are needed: by formulas, or to be ``joined``.
+    ``counted`` are the rules that ask how often their key was logged, ``concluded`` those that ask
+    something else of the whole run.
     """
 
     keys: Mapping[str, KeyRules]
+    counted: tuple[CompiledRule, ...]
+    concluded: tuple[CompiledRule, ...]
     watched: frozenset[str]
     benchmark: Benchmark | None
     joined: Joined | None
@@ -89,7 +97,21 @@ def rule_table(
         # Its own layer might replace any of these rules, so none but its identity is asked.
         merged = {key: rules for key, rules in merged.items() if key.startswith("submission_")}
     joined = found.joined if found and division else None
-    return RuleTable(_compile(merged), frozenset(_watched(merged, joined)), found, joined)
+    keys = _compile(merged)
+    rules = [each for several in keys.values() for each in several.rules]
+    return RuleTable(
+        keys=keys,
+        counted=tuple(each for each in rules if each.rule.occurs),
+        concluded=tuple(each for each in rules if _concludes(each)),
+        watched=frozenset(_watched(merged, joined)),
+        benchmark=found,
+        joined=joined,
+    )
+
+
+def _concludes(each: CompiledRule) -> bool:
+    at_last = each.formula is not None and not each.in_passing
+    return each.reaches is not None or each.rule.tensors is not None or at_last
 
 
 def _watched(rules: Rules, joined: Joined | None) -> Iterator[str]:
@@ -108,10 +130,13 @@ def _watched(rules: Rules, joined: Joined | None) -> Iterator[str]:
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {
-        key: KeyRules("submission_" in key, tuple(_compiled(rule) for rule in several))
-        for key, several in rules.items()
-    }
+    return {key: _key_rules(key, several) for key, several in rules.items()}
+
+
+def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
+    rules = tuple(_compiled(rule) for rule in several)
+    asked = tuple(each for each in rules if each.checks or each.asks_more or each.reaches)
+    return KeyRules("submission_" in key, rules, asked)
 
 
 def _compiled(rule: Rule) -> CompiledRule:

@@ -13,8 +13,9 @@ from jsonschema import Draft202012Validator
 
 from mlperf_pkg.resources import data_folder
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, read_yaml, rounds, usages
+from mlperf_pkg.rulebook.load import COMPILED, load_benchmark, load_round, read_yaml, rounds, usages
 from mlperf_pkg.rulebook.model import Rule, Rules
+from mlperf_pkg.rulebook.strictyaml import compiled, parse
 
 RULES = data_folder("rules")
 FILES = sorted(path for usage in usages() for path in (RULES / usage).rglob("*.yaml"))
@@ -35,6 +36,18 @@ TRAINING = [
     "6.0",
     "6.1",
 ]
+
+
+def test_compiled_rules_are_those_of_the_files() -> None:
+    assert (RULES / COMPILED).read_bytes() == compiled(RULES), "run: make rules"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RULES)))
+def test_what_is_compiled_is_what_is_written(path: Path) -> None:
+    written = parse(path, path.read_bytes())
+    if "submission_date" in written:
+        written["submission_date"] = str(written["submission_date"])
+    assert repr(read_yaml(path)) == repr(written)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RULES)))

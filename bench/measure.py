@@ -1,0 +1,100 @@
+"""Programs run as a user starts them: whole time, processor time, memory of all processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_SAMPLE_SECONDS = 0.01
+# Modules are compiled once, as in an installed package, whatever the shell says.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cost:
+    """What one run took, in seconds: from start to end, and of all processors together."""
+
+    wall: float
+    processor: float
+
+
+def run(command: Sequence[str]) -> Cost:
+    """Run a program to its end, which may find errors (status 1) but must not fail.
+
+    Raises:
+        RuntimeError: its exit status is another one.
+    """
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)  # with its children, which it waited for
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{command}: {said.decode(errors='replace')[-2000:]}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime)
+
+
+def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Cost]:
+    """The best of several runs of each program, run in turns so that all see the same machine."""
+    costs = [{name: run(command) for name, command in commands.items()} for _ in range(times)]
+    return {
+        name: Cost(min(c[name].wall for c in costs), min(c[name].processor for c in costs))
+        for name in commands
+    }
+
+
+def peak_memory(command: Sequence[str]) -> int:
+    """The greatest sum of the resident memory of a program and its children, in bytes (Linux)."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, sum(map(_resident, _family(process.pid))))
+        time.sleep(_SAMPLE_SECONDS)
+    return peak
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+    except OSError:
+        children = []
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def processes() -> int:
+    """How many processes a check starts by itself: one for each processor."""
+    return os.cpu_count() or 1
+
+
+def check(folder: Path, report: Path, *options: str) -> list[str]:
+    """The command of a check as a user starts it, with the whole report in a file."""
+    program = str(Path(sys.executable).with_name("mlperf-pkg"))
+    end = ["--format", "json", "--output", str(report), "--force"]
+    return [program, "check", str(folder), *options, *end]
+
+
+def floor(folder: Path) -> list[str]:
+    """The command of the floor, on as many processes as a check of as much uses."""
+    return [
+        sys.executable,
+        str(Path(__file__).with_name("floor.py")),
+        str(folder),
+        str(processes()),
+    ]

@@ -1,0 +1,86 @@
+"""The ratios of docs/performance.md: against the floor, against the official checkers, growth.
+
+Usage: python bench/run.py [TIMES]
+
+All is measured in one run, programs in turns, the best of TIMES (3) each. Seconds are from start
+to end; processor seconds, which other work on the machine disturbs less, stand in brackets.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from measure import Cost, alternate, check, floor, peak_memory, processes, run
+from trees import LOGS, logs, published, sample, simulated_round
+
+SIZES = (4, 16, 64, 256)  # submitters: 100 to 6,400 logs
+SAMPLE = 5  # logs that the official checkers are given
+MIB = 1 << 20
+
+
+def say(text: str) -> None:
+    """A line of the result."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def shown(cost: Cost) -> str:
+    """Seconds, and processor seconds in brackets."""
+    return f"{cost.wall:7.2f} ({cost.processor:6.2f})"
+
+
+def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> Cost:
+    """One line: ours, the floor, their ratios, memory."""
+    ours_command = check(tree, scratch / "report.json")
+    costs = alternate({"ours": ours_command, "floor": floor(tree)}, times)
+    ours, least = costs["ours"], costs["floor"]
+    ratios = f"{ours.wall / least.wall:5.1f} ({ours.processor / least.processor:4.1f})"
+    memory = peak_memory(ours_command) // MIB
+    count = len(logs(tree))
+    say(f"{name:14}{count:6}  {shown(ours)}  {shown(least)}  {ratios}  {memory:5} MiB")
+    return ours
+
+
+def official(folder: Path, ruleset: str) -> float:
+    """Seconds that the three official programs take one after the other."""
+    return sum(
+        run([sys.executable, "-m", f"mlperf_logging.{part}", str(folder), "training", ruleset]).wall
+        for part in ("package_checker", "result_summarizer", "repo_checker")
+    )
+
+
+def against_the_official(name: str, tree: Path, ours: Cost, scratch: Path) -> None:
+    """One line: seconds a log of theirs, on a sample, and of ours, on the whole."""
+    copy, count = sample(tree, scratch / f"sample-{name}", SAMPLE)
+    round_ = "2.0" if not name.startswith("v") else name[1:4]
+    theirs, mine = official(copy, f"{round_}.0") / count, ours.wall / len(logs(tree))
+    say(f"{name:14}{count:6}  {theirs * 1e3:9.1f}  {mine * 1e3:9.2f}  {theirs / mine:7.0f}")
+
+
+def main(times: int) -> None:
+    """Print the three tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        trees = {f"simulated {n * LOGS}": simulated_round(scratch, n) for n in SIZES}
+        trees |= dict(published(scratch / "published"))
+        say(f"on {processes()} processors; seconds (processor seconds)")
+        say(f"{'':14}{'logs':>6}  {'check':>16}  {'floor':>16}  {'ratio':>12}  {'memory':>9}")
+        costs = {}
+        for name, tree in trees.items():
+            costs[name] = against_the_floor(name, tree, scratch, times)
+        say("\nmilliseconds a log of the official checkers, on a sample of so many logs, and ours")
+        say(f"{'':14}{'logs':>6}  {'official':>9}  {'check':>9}  {'ratio':>7}")
+        largest = f"simulated {SIZES[-1] * LOGS}"
+        for name in (largest, *(name for name in trees if not name.startswith("simulated"))):
+            against_the_official(name, trees[name], costs[name], scratch)
+        say("\nmilliseconds (processor milliseconds) a log, with start-up")
+        for submitters in SIZES:
+            count = submitters * LOGS
+            cost = costs[f"simulated {count}"]
+            say(f"{count:6} {cost.wall / count * 1e3:8.2f} ({cost.processor / count * 1e3:.2f})")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

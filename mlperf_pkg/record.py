@@ -1,0 +1,148 @@
+"""One record of a log: decoded as the official parser decodes it, or why it does not.
+
+Everything after the token must be one JSON object with ``time_ms``, ``key``, ``value`` and
+``metadata``. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+# What is near no double needs a closer look.
+_Time = (
+    Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)] | Annotated[float, Meta(gt=-1e300, lt=1e300)]
+)
+
+
+class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One record: its key, time in milliseconds since the epoch, value and metadata.
+
+    ``value`` and ``metadata`` are plain JSON values, unchecked: real logs hold anything there.
+    """
+
+    key: str
+    time_ms: _Time
+    value: Any
+    metadata: Any
+    namespace: Any = None
+    event_type: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A line with a token that the official parser cannot read as a record.
+
+    ``fatal`` says that it does not count the line as a parse error but dies of it.
+    """
+
+    code: str
+    reason: str
+    fatal: bool
+    recovered: Record | None = None
+
+
+_decode = msgspec.json.Decoder(Record).decode
+_json_prefix = json.JSONDecoder().raw_decode
+
+
+def decode_all(raws: list[bytes]) -> list[Record] | None:
+    """The records of several lines of ASCII; None where one of them needs a closer look."""
+    try:
+        return list(map(_decode, raws))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def decode_plain(raw: bytes) -> Record | None:
+    """The record of a line of ASCII; None where a line needs a closer look."""
+    records = decode_all([raw]) if raw.isascii() else None
+    return records[0] if records else None
+
+
+def decode(raw: bytes) -> Record | None:
+    """What follows a token on its line; None where the official parser reads no record."""
+    record = decode_plain(raw) or decode_closely(raw)
+    return record if isinstance(record, Record) else None
+
+
+def decode_closely(raw: bytes) -> Record | Misfit:
+    """What follows a token on its line, as Python's own ``json`` reads it: text is Latin-1."""
+    text = raw.decode("latin-1").rstrip()
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        return Misfit("LOG101", f"not JSON: {error}", fatal=False, recovered=recover(text))
+    except RecursionError:
+        return Misfit("LOG101", "not JSON that can be read: nested too deeply", fatal=True)
+    return _from_fields(fields)
+
+
+def _from_fields(fields: Any) -> Record | Misfit:
+    if not isinstance(fields, dict):
+        return Misfit("LOG102", f"a JSON {type(fields).__name__}, not an object", fatal=True)
+    missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
+    if "time_ms" in missing:
+        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
+    time_ms = fields["time_ms"]
+    try:
+        number = float(time_ms)
+    except (TypeError, ValueError, OverflowError) as error:
+        fatal = not isinstance(error, ValueError)
+        return Misfit("LOG102", f"time_ms is {shown(time_ms)}, not a number", fatal=fatal)
+    if missing:
+        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
+    stamp = time_ms if isinstance(time_ms, int | float) else number
+    return Record(fields["key"], stamp, fields["value"], fields["metadata"])
+
+
+def recover(text: str) -> Record | None:
+    """The record at the start of a text that goes on after it, which only we can read."""
+    try:
+        fields, _ = _json_prefix(text)
+    except (ValueError, RecursionError):
+        return None
+    record = _from_fields(fields)
+    return record if isinstance(record, Record) else None
+
+
+def shown(value: Any, limit: int = 80) -> str:
+    """A JSON value as a reader would see it in the file, cut to ``limit`` characters."""
+    try:
+        text = json.dumps(printable(value), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def printable(value: Any) -> Any:
+    """Undo the Latin-1 reading of a UTF-8 string, for messages only."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            return value.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def repeated_names(raw: bytes) -> list[str]:
+    """Names that occur twice in one object of a record, in order of their second occurrence."""
+    repeated: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in seen:
+                repeated.append(name)
+            seen[name] = value
+        return seen
+
+    try:
+        json.loads(raw.decode("latin-1").rstrip(), object_pairs_hook=collect)
+    except (ValueError, RecursionError):
+        return []
+    return repeated
