@@ -1,0 +1,101 @@
+"""How quality grew with training: a line a run, a point an evaluation, and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlperf_pkg.charts.chart import (
+    ORANGE,
+    Chart,
+    Rows,
+    quantitative,
+    rounded,
+    thinned,
+    tooltip,
+    view,
+)
+from mlperf_pkg.charts.sets import DrawnRun, DrawnSet, by_state
+from mlperf_pkg.curves import goals
+
+MOST_METRICS = 4
+MOST_POINTS = 150  # of one run
+_CROWD = 800  # points above which they are drawn small
+_POINTS = {False: {"size": 22, "opacity": 0.8}, True: {"size": 7, "opacity": 0.6}}
+
+
+def curves(drawn: DrawnSet) -> Iterator[Chart]:
+    """A chart for each metric that was evaluated."""
+    targets = goals(drawn.rules)
+    found = dict.fromkeys(e.metric for run in drawn.runs for e in run.curve.evaluations)
+    shown = [metric for metric in found if not targets or metric in targets][:MOST_METRICS]
+    for number, metric in enumerate(shown):
+        yield _chart(drawn, metric, targets.get(metric), number if len(shown) > 1 else None)
+
+
+def _chart(drawn: DrawnSet, metric: str, target: float | None, number: int | None) -> Chart:
+    points = [point for run in drawn.runs for point in _points(run, metric)]
+    goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
+    quality = metric or "evaluation"
+    states = {run.state for run in drawn.runs}
+    crowded = len(points) > _CROWD
+    aim = "" if target is None else f" and the target {target:g}"
+    return Chart(
+        name="curves" if number is None else f"curves-{number + 1}",
+        title="Convergence" + (f": {metric}" if metric else ""),
+        description=f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}.",
+        spec=view(
+            [
+                {
+                    "data": {"name": "target"},
+                    "mark": {"type": "rule", "color": ORANGE, "strokeDash": [6, 4], "size": 2},
+                    "encoding": {"y": {"field": "target", "type": "quantitative"}},
+                },
+                {
+                    "data": {"name": "target"},
+                    "mark": {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0},
+                    "encoding": {
+                        "y": {"field": "target", "type": "quantitative"},
+                        "text": {"field": "label", "type": "nominal"},
+                    },
+                },
+                {
+                    "data": {"name": "points"},
+                    "mark": {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55},
+                    "encoding": {
+                        "x": quantitative("at", f"{drawn.unit} trained"),
+                        "y": quantitative("value", quality),
+                        "detail": {"field": "run", "type": "nominal"},
+                        "order": {"field": "at", "type": "quantitative"},
+                        "color": by_state("color", states),
+                    },
+                },
+                {
+                    "data": {"name": "points"},
+                    "mark": {"type": "point", "filled": True, **_POINTS[crowded]},
+                    "encoding": {
+                        "x": quantitative("at"),
+                        "y": quantitative("value"),
+                        "color": by_state("color", states),
+                        "shape": by_state("shape", states),
+                        "tooltip": tooltip("run", "at", "value", "minutes", "state"),
+                    },
+                },
+            ],
+            260,
+        ),
+        data={"points": points, "target": goal},
+    )
+
+
+def _points(run: DrawnRun, metric: str) -> Rows:
+    own = [each for each in run.curve.evaluations if each.metric == metric]
+    return [
+        {
+            "run": run.name,
+            "state": run.state,
+            "at": rounded(each.at, 7),
+            "value": rounded(each.value),
+            "minutes": rounded(each.minutes, 4),
+        }
+        for each in thinned(own, MOST_POINTS)
+    ]

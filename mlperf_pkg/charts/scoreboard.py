@@ -1,0 +1,97 @@
+"""The scores of a round, benchmark by benchmark, the fastest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mlperf_pkg import words
+from mlperf_pkg.charts.chart import BLUE, GREEN, GREY, Chart, Spec, rounded, tooltip, view
+from mlperf_pkg.report import ResultSetRow
+
+_DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), "other": (GREY, "cross")}
+_LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
+
+
+def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
+    """A chart for each benchmark that anybody has a score in, by name."""
+    scored = [row for row in rows if row.score_minutes]
+    for benchmark in sorted({row.benchmark for row in scored}):
+        yield benchmark, _chart([row for row in scored if row.benchmark == benchmark])
+
+
+def _chart(rows: list[ResultSetRow]) -> Chart:
+    ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
+    fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
+    best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
+    return Chart(
+        name="scoreboard",
+        title=f"Scores: {ordered[0].benchmark}",
+        description=(
+            f"{words.counted(len(ordered), 'score')} from {words.minutes(fastest)} minutes"
+            f" ({best}) to {words.minutes(slowest)} minutes."
+        ),
+        spec=_spec("log" if slowest > _LOG_FROM * fastest else "linear"),
+        data={
+            "scores": [
+                {
+                    "set": _label(row),
+                    "minutes": rounded(row.score_minutes or 0, 7),
+                    "label": words.minutes(row.score_minutes),
+                    "division": row.division if row.division in _DIVISIONS else "other",
+                    "official": words.VERDICTS[row.verdict.official],
+                    "rules": words.VERDICTS[row.verdict.rules],
+                    "order": order,
+                }
+                for order, row in enumerate(ordered)
+            ]
+        },
+    )
+
+
+def _label(row: ResultSetRow) -> str:
+    return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
+
+
+def _spec(scale: str) -> Spec:
+    position: Spec = {
+        "y": {
+            "field": "set",
+            "type": "nominal",
+            "title": None,
+            "sort": {"field": "order", "op": "min"},
+            "axis": {"grid": True, "ticks": False, "domain": False, "labelLimit": 320},
+        },
+        "x": {
+            "field": "minutes",
+            "type": "quantitative",
+            "title": "minutes" + (", logarithmic" if scale == "log" else ""),
+            "scale": {"type": scale, "zero": scale == "linear"},
+            "axis": {"format": "~r"},
+        },
+    }
+    channel = {
+        name: {
+            "field": "division",
+            "type": "nominal",
+            "scale": {
+                "domain": list(_DIVISIONS),
+                "range": [each[index] for each in _DIVISIONS.values()],
+            },
+        }
+        for index, name in enumerate(("color", "shape"))
+    }
+    told = tooltip("set", "minutes", "division", "official", "rules")
+    return view(
+        [
+            {
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {**position, **channel, "tooltip": told},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 9},
+                "encoding": {**position, "text": {"field": "label", "type": "nominal"}},
+            },
+        ],
+        {"step": 18},
+        data={"name": "scores"},
+    )

@@ -1,0 +1,124 @@
+"""The times of a result set's runs: a box of those that count, and every run as a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import quantiles
+from typing import Any
+
+from mlperf_pkg import words
+from mlperf_pkg.charts.chart import (
+    BLUE,
+    ORANGE,
+    Chart,
+    Rows,
+    Spec,
+    quantitative,
+    rounded,
+    tooltip,
+    view,
+)
+from mlperf_pkg.charts.sets import COUNTS, DROPPED, DrawnSet, by_state
+
+_ROWS = 5  # on which points lie, so that equal times do not cover each other
+
+
+def times(drawn: DrawnSet) -> Chart | None:
+    """The chart; None where no run has a time."""
+    timed = [run for run in drawn.runs if run.row.minutes is not None]
+    if not timed:
+        return None
+    runs = [
+        {
+            "run": run.name,
+            "minutes": rounded(run.row.minutes or 0, 7),
+            "state": run.state,
+            "why": words.outcome(run.row),
+            "row": index % _ROWS,
+        }
+        for index, run in enumerate(timed)
+    ]
+    mean = drawn.row.unscaled_minutes
+    counted = [run for run in runs if run["state"] == COUNTS]
+    states = {run.state for run in timed}
+    x = {**quantitative("minutes", "minutes to train"), "axis": {"tickCount": 8}}
+    hidden = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [-3, 5]}}
+    return Chart(
+        name="times",
+        title="Times of the runs",
+        description=(
+            f"{len(timed)} runs with a time, {len(counted)} of them count,"
+            f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
+            f" Olympic mean {words.minutes(mean)} minutes."
+        ),
+        spec=view(
+            [
+                {
+                    "data": {"name": "mean"},
+                    "mark": {"type": "rule", "color": ORANGE, "strokeDash": [6, 4], "size": 2},
+                    "encoding": {"x": quantitative("minutes"), "tooltip": tooltip("label")},
+                },
+                {
+                    "data": {"name": "mean"},
+                    "mark": {"type": "text", "dy": 0, "dx": 5, "align": "left", "y": 4},
+                    "encoding": {"x": quantitative("minutes"), "text": {"field": "label"}},
+                },
+                *_box(x, hidden),
+                {
+                    "data": {"name": "runs"},
+                    "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.85},
+                    "encoding": {
+                        "x": x,
+                        "y": hidden,
+                        "color": by_state("color", states),
+                        "shape": by_state("shape", states),
+                        "tooltip": tooltip("run", "minutes", "why"),
+                    },
+                },
+            ],
+            110,
+        ),
+        data={
+            "runs": runs,
+            "box": _quartiles([run["minutes"] for run in counted]),
+            "mean": []
+            if mean is None
+            else [{"minutes": rounded(mean, 7), "label": f"olympic mean {words.minutes(mean)}"}],
+        },
+    )
+
+
+def _box(x: Spec, y: Spec) -> list[Spec]:
+    """From the fastest to the slowest that counts, the middle half of them, the median."""
+    at = {"y": {**y, "field": "at"}}
+    data = {"name": "box"}
+    half = {"type": "bar", "height": 14, "color": BLUE, "opacity": 0.45}
+    marks: list[tuple[Spec, str, str]] = [
+        ({"type": "rule", "color": BLUE}, "least", "most"),
+        (half, "low", "high"),
+    ]
+    median = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
+    return [
+        *(
+            {
+                "data": data,
+                "mark": mark,
+                "encoding": {**at, "x": {**x, "field": start}, "x2": {"field": stop}},
+            }
+            for mark, start, stop in marks
+        ),
+        {
+            "data": data,
+            "mark": median,
+            "encoding": {**at, "x": {**x, "field": "median"}},
+        },
+    ]
+
+
+def _quartiles(minutes: Sequence[Any]) -> Rows:
+    """The five numbers of a box; none of fewer than two runs."""
+    if len(minutes) < 2:  # noqa: PLR2004 - a box has two ends
+        return []
+    low, median, high = (rounded(each, 7) for each in quantiles(minutes, method="inclusive"))
+    ends = {"least": min(minutes), "most": max(minutes)}
+    return [{**ends, "low": low, "median": median, "high": high, "at": -1.6}]

@@ -1,0 +1,93 @@
+"""From a check to what its charts show: the curves of its runs, read in a second, light pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from mlperf_pkg.charts import DrawnRun, DrawnSet
+from mlperf_pkg.checker import PARALLEL_FROM_BYTES, Checked
+from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
+from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.render.score import ScoredSet, scores
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.submission import Input, Place
+
+EXCERPT = 300  # characters of a line that are shown
+
+
+def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...]:
+    """The result sets of a check, with the curves of their runs, in the order of its report."""
+    paths = _paths(checked.inputs)
+    usages = {run.path: run.usage for run in checked.runs}
+    files = [
+        CurveFile(
+            partial(Path.open, paths[run.path], "rb"),
+            run.path,
+            load_benchmark(usages[run.path], run.round, run.benchmark),
+        )
+        for run in checked.runs
+    ]
+    curves = {curve.path: curve for curve in _read_all(files, jobs)}
+    return tuple(_drawn(each, usages, curves) for each in scores(checked).sets)
+
+
+def excerpts(checked: Checked, findings: Iterable[Diagnostic]) -> dict[tuple[str, int], str]:
+    """The raw lines that findings are about, by path and line, as far as they can be read."""
+    paths = _paths(checked.inputs)
+    asked: dict[str, set[int]] = {}
+    for finding in findings:
+        if finding.line and finding.path in paths:
+            asked.setdefault(finding.path, set()).add(finding.line)
+    found: dict[tuple[str, int], str] = {}
+    for path, lines in asked.items():
+        file = CurveFile(partial(Path.open, paths[path], "rb"), path, lines=frozenset(lines))
+        with suppress(OSError):
+            texts = raw_lines(file, EXCERPT)
+            found |= {(path, line): text for line, text in texts.items()}
+    return found
+
+
+def _drawn(each: ScoredSet, usages: Mapping[str, str], curves: Mapping[str, Curve]) -> DrawnSet:
+    usage = next((usages[run.path] for run in each.runs), "training")
+    row = each.row
+    return DrawnSet(
+        row=row,
+        runs=tuple(DrawnRun(run, curves.get(run.path, Curve(run.path))) for run in each.runs),
+        usage=usage,
+        ruleset=load_round(usage, row.round).ruleset,
+        rules=load_benchmark(usage, row.round, row.benchmark),
+    )
+
+
+def _paths(inputs: Iterable[Input]) -> dict[str, Path]:
+    """Where the logs and system descriptions lie, by their paths in the report."""
+    return {place.label: place.path for given in inputs for place in _places(given)}
+
+
+def _places(given: Input) -> Iterator[Place]:
+    yield from given.logs
+    for submission in given.submissions:
+        yield from submission.systems
+        for result_set in submission.result_sets:
+            yield from result_set.logs
+
+
+def _read_all(files: list[CurveFile], jobs: int | None) -> list[Curve]:
+    workers = min(jobs or os.cpu_count() or 1, len(files))
+    size = sum(file.open.args[0].stat().st_size for file in files if isinstance(file.open, partial))
+    if workers < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+        return [_read(file) for file in files]
+    with ProcessPoolExecutor(workers) as executor:
+        return list(executor.map(_read, files, chunksize=4))
+
+
+def _read(file: CurveFile) -> Curve:
+    try:
+        return read_curve(file)
+    except OSError:
+        return Curve(file.path)  # the check has told of it
