@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
-from mlperf_pkg.charts import DrawnRun, DrawnSet
+from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.checker import PARALLEL_FROM_BYTES, Checked
 from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.diagnostics import Diagnostic
@@ -18,6 +20,8 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission import Input, Place
 
 EXCERPT = 300  # characters of a line that are shown
+MAX_NAME = 150  # characters of a file's name
+_ODD = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...]:
@@ -50,6 +54,26 @@ def excerpts(checked: Checked, findings: Iterable[Diagnostic]) -> dict[tuple[str
             texts = raw_lines(file, EXCERPT)
             found |= {(path, line): text for line, text in texts.items()}
     return found
+
+
+def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> dict[str, Chart]:
+    """The charts of ``names`` by the names of files of their own, without a suffix.
+
+    Those are letters, digits, ``.``, ``_`` and ``-`` alone, whatever the names of folders are.
+    """
+    found: dict[str, Chart] = {}
+    for path, chart in _named(checked, jobs):
+        if chart.name.partition("-")[0] in names:
+            plain = _ODD.sub("-", f"{path}.{chart.name}").lstrip(".-")[-MAX_NAME:]
+            numbered = (f"{plain}-{number}" for number in count(2))
+            found[next(name for name in chain([plain], numbered) if name not in found)] = chart
+    return found
+
+
+def _named(checked: Checked, jobs: int | None) -> Iterator[tuple[str, Chart]]:
+    for drawn in drawn_sets(checked, jobs):
+        yield from ((drawn.row.path, chart) for chart in set_charts(drawn))
+    yield from scoreboard(checked.report.result_sets)
 
 
 def _drawn(each: ScoredSet, usages: Mapping[str, str], curves: Mapping[str, Curve]) -> DrawnSet:

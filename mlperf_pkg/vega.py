@@ -28,6 +28,15 @@ def runtime() -> str:
     return script
 
 
+def refuse_without() -> None:
+    """Refuse before the work rather than after it.
+
+    Raises:
+        UserError: vl-convert-python is not installed.
+    """
+    _library()
+
+
 def svg(chart: Chart) -> bytes:
     """A chart as an SVG file.
 

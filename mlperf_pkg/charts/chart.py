@@ -35,7 +35,9 @@ CONFIG: Spec = {
         "gridOpacity": 0.12,
         "labelLimit": 200,
         "labelOverlap": "greedy",
+        "labelSeparation": 8,
     },
+    "axisX": {"tickCount": {"expr": "ceil(width / 75)"}},
     "legend": {
         "labelColor": "currentColor",
         "orient": "top",
@@ -72,15 +74,17 @@ class Chart:
         }
 
 
-def view(layers: Sequence[Spec], height: int | Spec, **more: Any) -> Spec:
+def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
     """A view of these layers as wide as its place in the page."""
-    return {"width": "container", "height": height, "layer": list(layers), **more}
+    fit = {"type": "fit-x", "contains": "padding"}
+    return {"width": "container", "height": height, "autosize": fit, "layer": list(layers), **more}
 
 
 def quantitative(field: str, title: str | None = None, **scale: Any) -> Spec:
     """The encoding of numbers in ``field``; the axis need not begin at zero."""
     named = {} if title is None else {"title": title}
-    return {"field": field, "type": "quantitative", **named, "scale": {"zero": False, **scale}}
+    zero = {} if scale.get("type") == "log" else {"zero": False}
+    return {"field": field, "type": "quantitative", **named, "scale": {**zero, **scale}}
 
 
 def tooltip(*fields: str) -> list[Spec]:

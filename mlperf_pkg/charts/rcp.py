@@ -50,8 +50,11 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     return Chart(
         name="rcp",
         title="Reference convergence points",
-        description=test.explanation,
-        spec=_spec(drawn.unit),
+        description=(
+            f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
+            " means, the smallest acceptable mean, and this set."
+        ),
+        spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(each["kind"] for each in own)]),
         data={**reference, "own": own},
     )
 
@@ -69,9 +72,7 @@ def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
 
 
 @lru_cache(maxsize=64)
-def _reference(
-    usage: str, ruleset: str, benchmark: str, needed: Runs
-) -> Mapping[str, Rows]:
+def _reference(usage: str, ruleset: str, benchmark: str, needed: Runs) -> Mapping[str, Rows]:
     """What all sets of one benchmark are compared with."""
     points = reference_points(usage, ruleset, benchmark, runs=needed.required, drop=needed.drop)
     hull = prune(points)
@@ -113,12 +114,12 @@ def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint
     yield from hull[-1:]
 
 
-def _spec(unit: str) -> Spec:
+def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
     x = {**x, "axis": {"format": ",d"}}
     y = quantitative("mean", f"{unit} to converge", padding=10)
-    position = {"x": x, "y": y, "color": _by_kind(0)}
-    told = {**position, "shape": _by_kind(1)}
+    position = {"x": x, "y": y, "color": _by_kind(0, kinds)}
+    told = {**position, "shape": _by_kind(1, kinds)}
     return view(
         [
             {
@@ -147,9 +148,10 @@ def _spec(unit: str) -> Spec:
     )
 
 
-def _by_kind(index: int) -> Spec:
+def _by_kind(index: int, kinds: Sequence[str]) -> Spec:
     return {
         "field": "kind",
         "type": "nominal",
-        "scale": {"domain": list(_KINDS), "range": [each[index] for each in _KINDS.values()]},
+        "scale": {"domain": list(kinds), "range": [_KINDS[kind][index] for kind in kinds]},
+        "legend": {"columns": 2},
     }

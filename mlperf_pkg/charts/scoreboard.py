@@ -9,6 +9,8 @@ from mlperf_pkg.charts.chart import BLUE, GREEN, GREY, Chart, Spec, rounded, too
 from mlperf_pkg.report import ResultSetRow
 
 _DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), "other": (GREY, "cross")}
+_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 320, "labelOverlap": False}
+_LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
 
 
@@ -30,7 +32,7 @@ def _chart(rows: list[ResultSetRow]) -> Chart:
             f"{words.counted(len(ordered), 'score')} from {words.minutes(fastest)} minutes"
             f" ({best}) to {words.minutes(slowest)} minutes."
         ),
-        spec=_spec("log" if slowest > _LOG_FROM * fastest else "linear"),
+        spec=_spec(len({_label(row) for row in ordered}), slowest > _LOG_FROM * fastest),
         data={
             "scores": [
                 {
@@ -52,20 +54,20 @@ def _label(row: ResultSetRow) -> str:
     return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
 
 
-def _spec(scale: str) -> Spec:
+def _spec(lanes: int, logarithmic: bool) -> Spec:
     position: Spec = {
         "y": {
             "field": "set",
             "type": "nominal",
             "title": None,
             "sort": {"field": "order", "op": "min"},
-            "axis": {"grid": True, "ticks": False, "domain": False, "labelLimit": 320},
+            "axis": _LANES,
         },
         "x": {
             "field": "minutes",
             "type": "quantitative",
-            "title": "minutes" + (", logarithmic" if scale == "log" else ""),
-            "scale": {"type": scale, "zero": scale == "linear"},
+            "title": "minutes" + (", logarithmic" if logarithmic else ""),
+            "scale": {"type": "log"} if logarithmic else {"zero": True},
             "axis": {"format": "~r"},
         },
     }
@@ -92,6 +94,6 @@ def _spec(scale: str) -> Spec:
                 "encoding": {**position, "text": {"field": "label", "type": "nominal"}},
             },
         ],
-        {"step": 18},
+        _LANE_HEIGHT * lanes + _LANE_HEIGHT,
         data={"name": "scores"},
     )

@@ -12,6 +12,7 @@ from mlperf_pkg.curves import Phase, Span
 
 MOST_SPANS = 40  # of one phase of one run
 _INIT_SHARE = 0.3  # of the longest run: how much of an initialisation is drawn at most
+_LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
 _COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 
@@ -25,7 +26,9 @@ def timeline(drawn: DrawnSet) -> Chart | None:
     if not spans:
         return None
     most = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
-    partly = f" Of up to {most} spans of a kind, {MOST_SPANS} are shown." if most > MOST_SPANS else ""
+    partly = (
+        f" Of up to {most} spans of a kind, {MOST_SPANS} are shown." if most > MOST_SPANS else ""
+    )
     return Chart(
         name="timeline",
         title="Timeline of the runs",
@@ -34,7 +37,7 @@ def timeline(drawn: DrawnSet) -> Chart | None:
             f" {_INIT_SHARE:.0%} of a run is cut), training, evaluations, and the ends of epochs or"
             f" blocks as lines.{partly}"
         ),
-        spec=_SPEC,
+        spec=view(_LAYERS, _LANE_HEIGHT * len(drawn.runs)),
         data={"spans": spans, "edges": edges},
     )
 
@@ -70,30 +73,27 @@ _LANE: Spec = {
     "type": "nominal",
     "title": None,
     "sort": {"field": "order", "op": "min"},
-    "axis": {"labelLimit": 110, "ticks": False, "domain": False},
+    "axis": {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
 }
-_SPEC = view(
-    [
-        {
-            "data": {"name": "spans"},
-            "mark": {"type": "bar", "height": {"band": 0.75}},
-            "encoding": {
-                "y": _LANE,
-                "x": {"field": "start", "type": "quantitative", "title": "minutes from run_start"},
-                "x2": {"field": "stop"},
-                "color": {
-                    "field": "phase",
-                    "type": "nominal",
-                    "scale": {"domain": list(_COLORS), "range": list(_COLORS.values())},
-                },
-                "tooltip": tooltip("run", "phase", "start", "minutes"),
+_LAYERS: list[Spec] = [
+    {
+        "data": {"name": "spans"},
+        "mark": {"type": "bar", "height": {"band": 0.75}},
+        "encoding": {
+            "y": _LANE,
+            "x": {"field": "start", "type": "quantitative", "title": "minutes from run_start"},
+            "x2": {"field": "stop"},
+            "color": {
+                "field": "phase",
+                "type": "nominal",
+                "scale": {"domain": list(_COLORS), "range": list(_COLORS.values())},
             },
+            "tooltip": tooltip("run", "phase", "start", "minutes"),
         },
-        {
-            "data": {"name": "edges"},
-            "mark": {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1},
-            "encoding": {"y": _LANE, "x": {"field": "stop", "type": "quantitative"}},
-        },
-    ],
-    {"step": 15},
-)
+    },
+    {
+        "data": {"name": "edges"},
+        "mark": {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1},
+        "encoding": {"y": _LANE, "x": {"field": "stop", "type": "quantitative"}},
+    },
+]

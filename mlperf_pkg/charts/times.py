@@ -41,7 +41,7 @@ def times(drawn: DrawnSet) -> Chart | None:
     mean = drawn.row.unscaled_minutes
     counted = [run for run in runs if run["state"] == COUNTS]
     states = {run.state for run in timed}
-    x = {**quantitative("minutes", "minutes to train"), "axis": {"tickCount": 8}}
+    x = quantitative("minutes", "minutes to train")
     hidden = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [-3, 5]}}
     return Chart(
         name="times",

@@ -11,6 +11,8 @@ COMMANDS = {
     "check": "mlperf_pkg.cli.check",
     "score": "mlperf_pkg.cli.score",
     "build": "mlperf_pkg.cli.build",
+    "report": "mlperf_pkg.cli.report",
+    "plot": "mlperf_pkg.cli.plot",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",
