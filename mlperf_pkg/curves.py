@@ -35,14 +35,13 @@ _EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One evaluation of one metric, ``minutes`` after the start of the run.
+    """One evaluation of one metric.
 
     ``at`` is how far the run had trained, in the benchmark's unit. ``metric`` is empty where the
     benchmark has but one.
     """
 
     at: float
-    minutes: float
     value: float
     metric: str = ""
 
@@ -131,11 +130,11 @@ def goals(rules: Benchmark | None) -> dict[str, float]:
 
 @dataclass(slots=True)
 class _Reading:
-    """The state of the pass; times are in milliseconds until its end."""
+    """The state of the pass; spans are in milliseconds until its end."""
 
     rules: Benchmark | None
     start_ms: float | None = None
-    evaluations: list[tuple[float, float, float, str]] = field(default_factory=list)
+    evaluations: list[Evaluation] = field(default_factory=list)
     spans: list[tuple[Phase, float, float]] = field(default_factory=list)
     began: dict[str, float] = field(default_factory=dict)
 
@@ -148,15 +147,12 @@ class _Reading:
             self.start_ms = float(record.time_ms)
 
     def curve(self, path: str) -> Curve:
-        if self.start_ms is None:
-            return Curve(path)
         start = self.start_ms
+        if start is None:
+            return Curve(path)
         return Curve(
             path,
-            tuple(
-                Evaluation(at, (ms - start) / MS_PER_MINUTE, value, metric)
-                for at, ms, value, metric in self.evaluations
-            ),
+            tuple(self.evaluations),
             tuple(
                 Span(phase, (begin - start) / MS_PER_MINUTE, (end - start) / MS_PER_MINUTE)
                 for phase, begin, end in self._told()
@@ -172,7 +168,7 @@ class _Reading:
         at = self._position(metadata)
         for metric, value in self._metrics(record.value, metadata):
             if at is not None and (number := _number(value)) is not None:
-                self.evaluations.append((at, float(record.time_ms), number, metric))
+                self.evaluations.append(Evaluation(at, number, metric))
 
     def _position(self, metadata: Mapping[str, Any]) -> float | None:
         own = (self.rules.counted_by,) if self.rules else ()

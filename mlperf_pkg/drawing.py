@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from typing import BinaryIO
 
 from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.checker import PARALLEL_FROM_BYTES, Checked
@@ -30,7 +31,7 @@ def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...
     usages = {run.path: run.usage for run in checked.runs}
     files = [
         CurveFile(
-            partial(Path.open, paths[run.path], "rb"),
+            partial(_open, paths[run.path]),
             run.path,
             load_benchmark(usages[run.path], run.round, run.benchmark),
         )
@@ -49,7 +50,7 @@ def excerpts(checked: Checked, findings: Iterable[Diagnostic]) -> dict[tuple[str
             asked.setdefault(finding.path, set()).add(finding.line)
     found: dict[tuple[str, int], str] = {}
     for path, lines in asked.items():
-        file = CurveFile(partial(Path.open, paths[path], "rb"), path, lines=frozenset(lines))
+        file = CurveFile(partial(_open, paths[path]), path, lines=frozenset(lines))
         with suppress(OSError):
             texts = raw_lines(file, EXCERPT)
             found |= {(path, line): text for line, text in texts.items()}
@@ -108,6 +109,10 @@ def _read_all(files: list[CurveFile], jobs: int | None) -> list[Curve]:
         return [_read(file) for file in files]
     with ProcessPoolExecutor(workers) as executor:
         return list(executor.map(_read, files, chunksize=4))
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("rb")
 
 
 def _read(file: CurveFile) -> Curve:

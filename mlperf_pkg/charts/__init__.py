@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mlperf_pkg.charts.chart import CONFIG, Chart
 from mlperf_pkg.charts.curves import curves
 from mlperf_pkg.charts.rcp import rcp
@@ -13,10 +15,23 @@ from mlperf_pkg.charts.times import times
 NAMES = ("curves", "times", "rcp", "timeline", "scoreboard")
 
 
-def set_charts(drawn: DrawnSet) -> list[Chart]:
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a run is drawn at most: evaluations in curves, spans of a kind in timelines."""
+
+    points: int = 150
+    spans: int = 40
+
+
+def set_charts(drawn: DrawnSet, detail: Detail = Detail()) -> list[Chart]:
     """All charts that can be drawn of a result set."""
-    listed = [*curves(drawn), times(drawn), rcp(drawn), timeline(drawn)]
+    listed = [
+        *curves(drawn, detail.points),
+        times(drawn),
+        rcp(drawn),
+        timeline(drawn, detail.spans),
+    ]
     return [chart for chart in listed if chart]
 
 
-__all__ = ["CONFIG", "NAMES", "Chart", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]
+__all__ = ["CONFIG", "NAMES", "Chart", "Detail", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]

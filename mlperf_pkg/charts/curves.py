@@ -18,31 +18,34 @@ from mlperf_pkg.charts.sets import DrawnRun, DrawnSet, by_state
 from mlperf_pkg.curves import goals
 
 MOST_METRICS = 4
-MOST_POINTS = 150  # of one run
 _CROWD = 800  # points above which they are drawn small
 _POINTS = {False: {"size": 22, "opacity": 0.8}, True: {"size": 7, "opacity": 0.6}}
 
 
-def curves(drawn: DrawnSet) -> Iterator[Chart]:
-    """A chart for each metric that was evaluated."""
+def curves(drawn: DrawnSet, most: int) -> Iterator[Chart]:
+    """A chart for each metric that was evaluated, with at most so many points of each run."""
     targets = goals(drawn.rules)
     found = dict.fromkeys(e.metric for run in drawn.runs for e in run.curve.evaluations)
     shown = [metric for metric in found if not targets or metric in targets][:MOST_METRICS]
     for number, metric in enumerate(shown):
-        yield _chart(drawn, metric, targets.get(metric), number if len(shown) > 1 else None)
+        yield _chart(drawn, metric, targets.get(metric), number if len(shown) > 1 else None, most)
 
 
-def _chart(drawn: DrawnSet, metric: str, target: float | None, number: int | None) -> Chart:
-    points = [point for run in drawn.runs for point in _points(run, metric)]
+def _chart(
+    drawn: DrawnSet, metric: str, target: float | None, number: int | None, most: int
+) -> Chart:
+    points = [point for run in drawn.runs for point in _points(run, metric, most)]
     goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
     quality = metric or "evaluation"
     states = {run.state for run in drawn.runs}
     crowded = len(points) > _CROWD
+    made = max(sum(e.metric == metric for e in run.curve.evaluations) for run in drawn.runs)
+    partly = f" Of up to {made} evaluations of a run, {most} are shown." if made > most else ""
     aim = "" if target is None else f" and the target {target:g}"
     return Chart(
         name="curves" if number is None else f"curves-{number + 1}",
         title="Convergence" + (f": {metric}" if metric else ""),
-        description=f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}.",
+        description=f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}.{partly}",
         spec=view(
             [
                 {
@@ -77,7 +80,7 @@ def _chart(drawn: DrawnSet, metric: str, target: float | None, number: int | Non
                         "y": quantitative("value"),
                         "color": by_state("color", states),
                         "shape": by_state("shape", states),
-                        "tooltip": tooltip("run", "at", "value", "minutes", "state"),
+                        "tooltip": tooltip("run", "at", "value", "state"),
                     },
                 },
             ],
@@ -87,7 +90,7 @@ def _chart(drawn: DrawnSet, metric: str, target: float | None, number: int | Non
     )
 
 
-def _points(run: DrawnRun, metric: str) -> Rows:
+def _points(run: DrawnRun, metric: str, most: int) -> Rows:
     own = [each for each in run.curve.evaluations if each.metric == metric]
     return [
         {
@@ -95,7 +98,6 @@ def _points(run: DrawnRun, metric: str) -> Rows:
             "state": run.state,
             "at": rounded(each.at, 7),
             "value": rounded(each.value),
-            "minutes": rounded(each.minutes, 4),
         }
-        for each in thinned(own, MOST_POINTS)
+        for each in thinned(own, most)
     ]

@@ -6,29 +6,38 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlperf_pkg.charts.chart import BLUE, GREY, ORANGE, Chart, Spec, rounded, thinned, tooltip, view
+from mlperf_pkg.charts.chart import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Chart,
+    Spec,
+    quantitative,
+    thinned,
+    tooltip,
+    view,
+)
 from mlperf_pkg.charts.sets import DrawnRun, DrawnSet
 from mlperf_pkg.curves import Phase, Span
 
-MOST_SPANS = 40  # of one phase of one run
+_FINE = 3  # decimals of the longest run, taken to be between 1 and 10
 _INIT_SHARE = 0.3  # of the longest run: how much of an initialisation is drawn at most
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
 _COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 
 
-def timeline(drawn: DrawnSet) -> Chart | None:
-    """The chart; None where no run logged when it did what."""
-    minutes = (run.row.minutes for run in drawn.runs if run.row.minutes is not None)
-    earliest = -_INIT_SHARE * max(minutes, default=math.inf)
-    spans = [span for index, run in enumerate(drawn.runs) for span in _bars(index, run, earliest)]
-    edges = [edge for index, run in enumerate(drawn.runs) for edge in _edges(index, run)]
-    if not spans:
+def timeline(drawn: DrawnSet, most: int) -> Chart | None:
+    """The chart, with at most so many spans of a kind of each run; None where none is logged."""
+    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, most)]
+    if not rows:
         return None
-    most = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
-    partly = (
-        f" Of up to {most} spans of a kind, {MOST_SPANS} are shown." if most > MOST_SPANS else ""
-    )
+    longest = max((row["stop"] for row in rows if row["stop"] > 0), default=1.0)
+    earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
+    edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, most)]
+    decimals = _FINE - math.floor(math.log10(longest))
+    made = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
+    partly = f" Of up to {made} spans of a kind, {most} are shown." if made > most else ""
     return Chart(
         name="timeline",
         title="Timeline of the runs",
@@ -37,8 +46,11 @@ def timeline(drawn: DrawnSet) -> Chart | None:
             f" {_INIT_SHARE:.0%} of a run is cut), training, evaluations, and the ends of epochs or"
             f" blocks as lines.{partly}"
         ),
-        spec=view(_LAYERS, _LANE_HEIGHT * len(drawn.runs)),
-        data={"spans": spans, "edges": edges},
+        spec=view(_layers(round(earliest, decimals)), _LANE_HEIGHT * len(drawn.runs)),
+        data={
+            "spans": [_as_drawn(row, decimals) for row in rows],
+            "edges": [_as_drawn(row, decimals) for row in edges],
+        },
     )
 
 
@@ -46,26 +58,26 @@ def _of(run: DrawnRun, *phases: Phase) -> list[Span]:
     return [span for span in run.curve.spans if span.phase in phases]
 
 
-def _bars(index: int, run: DrawnRun, earliest: float) -> Iterator[Mapping[str, Any]]:
-    whole = run.row.minutes
+def _bars(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
     named = {"run": run.name, "order": index}
-    if whole is not None:
-        length = {"start": 0, "stop": rounded(whole), "minutes": rounded(whole)}
-        yield {**named, "phase": _TRAINING, **length}
+    if run.row.minutes is not None:
+        yield {**named, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
-        for span in thinned(_of(run, phase), MOST_SPANS):
-            yield {
-                **named,
-                "phase": phase,
-                "start": rounded(max(span.start, earliest)),
-                "stop": rounded(max(span.stop, earliest)),
-                "minutes": rounded(span.stop - span.start),
-            }
+        for span in thinned(_of(run, phase), most):
+            yield {**named, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
-def _edges(index: int, run: DrawnRun) -> Iterator[Mapping[str, Any]]:
-    for span in thinned(_of(run, Phase.EPOCH, Phase.BLOCK), MOST_SPANS):
-        yield {"run": run.name, "order": index, "stop": rounded(span.stop)}
+def _edges(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
+    for span in thinned(_of(run, Phase.EPOCH, Phase.BLOCK), most):
+        yield {"run": run.name, "order": index, "stop": span.stop}
+
+
+def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
+    """A row with no more decimals than its place on paper can show."""
+    return {
+        name: round(value, decimals) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
 
 
 _LANE: Spec = {
@@ -75,25 +87,35 @@ _LANE: Spec = {
     "sort": {"field": "order", "op": "min"},
     "axis": {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
 }
-_LAYERS: list[Spec] = [
-    {
-        "data": {"name": "spans"},
-        "mark": {"type": "bar", "height": {"band": 0.75}},
-        "encoding": {
-            "y": _LANE,
-            "x": {"field": "start", "type": "quantitative", "title": "minutes from run_start"},
-            "x2": {"field": "stop"},
-            "color": {
-                "field": "phase",
-                "type": "nominal",
-                "scale": {"domain": list(_COLORS), "range": list(_COLORS.values())},
+
+
+def _layers(earliest: float) -> list[Spec]:
+    x = quantitative("", "minutes from run_start", domainMin=earliest)
+    return [
+        {
+            "data": {"name": "spans"},
+            "mark": {"type": "bar", "height": {"band": 0.75}, "clip": True},
+            "encoding": {
+                "y": _LANE,
+                "x": {**x, "field": "start"},
+                "x2": {"field": "stop"},
+                "color": {
+                    "field": "phase",
+                    "type": "nominal",
+                    "scale": {"domain": list(_COLORS), "range": list(_COLORS.values())},
+                },
+                "tooltip": tooltip("run", "phase", "start", "stop"),
             },
-            "tooltip": tooltip("run", "phase", "start", "minutes"),
         },
-    },
-    {
-        "data": {"name": "edges"},
-        "mark": {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1},
-        "encoding": {"y": _LANE, "x": {"field": "stop", "type": "quantitative"}},
-    },
-]
+        {
+            "data": {"name": "edges"},
+            "mark": {
+                "type": "tick",
+                "color": "currentColor",
+                "opacity": 0.45,
+                "thickness": 1,
+                "clip": True,
+            },
+            "encoding": {"y": _LANE, "x": {**x, "field": "stop"}},
+        },
+    ]

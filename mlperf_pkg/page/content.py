@@ -136,13 +136,15 @@ class Content:
     def choices(self) -> dict[str, list[str]]:
         """What results can be filtered by: the values of some columns."""
         rows = [section.row for section in self.sections]
-        columns = {
+        columns: dict[str, list[str | None]] = {
             "Round": [row.round for row in rows],
             "Submitter": [row.submitter for row in rows],
             "Benchmark": [row.benchmark for row in rows],
             "Division": [row.division for row in rows],
         }
-        known = {name: sorted({v for v in values if v}) for name, values in columns.items()}
+        known = {
+            name: sorted({value for value in values if value}) for name, values in columns.items()
+        }
         return {name: values for name, values in known.items() if len(values) > 1}
 
 

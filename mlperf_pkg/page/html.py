@@ -7,7 +7,7 @@ no other script, no ``eval``, no request.
 
 Why Vega-Lite in the page rather than drawn pictures: four charts of 200 result sets are 10 MB as
 SVG, but as data and a few dozen specs a few hundred kB. The library itself is 900 kB of text; as
-gzip in Base64 it is 405 kB, and the page unpacks it (``DecompressionStream``) only once a chart is
+gzip in Base64 it is 407 kB, and the page unpacks it (``DecompressionStream``) only once a chart is
 to be seen, into a script element that the policy admits as it knows the hash of its text. So there
 is neither ``blob:`` nor ``unsafe-eval``, and expressions are run by Vega's own interpreter. The
 tables are plain HTML, there at once and without any script.
@@ -22,7 +22,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg import words
-from mlperf_pkg.charts import Chart, scoreboard, set_charts
+from mlperf_pkg.charts import Chart, Detail, scoreboard, set_charts
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
 from mlperf_pkg.page.content import Content
@@ -32,6 +32,8 @@ from mlperf_pkg.render import headings
 if TYPE_CHECKING:
     import jinja2
 
+MAX_BYTES = 2_000_000
+_DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
 _FILES = resources.files("mlperf_pkg.page") / "templates"
 _POLICY = (
     "default-src 'none'; script-src {script} {runtime}; style-src {style}; img-src data:;"
@@ -42,29 +44,39 @@ _POLICY = (
 def html(content: Content, runtime: str) -> str:
     """The page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
+    Where it is larger than ``MAX_BYTES``, charts show less and less of each run, and say so.
+
     Raises:
         UserError: Jinja is not installed.
     """
-    environment = _environment()
-    script, style = _file("page.js"), _file("page.css")
+    template = _environment().get_template("page.html")
     boards = dict(scoreboard(section.row for section in content.sections))
-    return environment.get_template("page.html").render(
-        page=content,
-        boards={f"b{index}": name for index, name in enumerate(boards)},
-        policy=_POLICY.format(script=_hash(script), runtime=_hash(runtime), style=_hash(style)),
-        script=_raw(script),
-        style=_raw(style),
-        runtime=packed(runtime),
-        charts=packed(payload(_places(content, list(boards.values())))),
-        words=words,
-        headings=headings,
-    )
+    script, style = _file("page.js"), _file("page.css")
+    said = {
+        "page": content,
+        "boards": {f"b{index}": name for index, name in enumerate(boards)},
+        "policy": _POLICY.format(script=_hash(script), runtime=_hash(runtime), style=_hash(style)),
+        "script": _raw(script),
+        "style": _raw(style),
+        "runtime": packed(runtime),
+        "words": words,
+        "headings": headings,
+    }
+    text = ""
+    for detail in _DETAILS:
+        charts = _places(content, list(boards.values()), detail)
+        text = template.render(said, charts=packed(payload(charts)))
+        if len(text.encode()) <= MAX_BYTES:
+            break
+    return text
 
 
-def _places(content: Content, boards: Sequence[Chart]) -> Mapping[str, Sequence[Chart]]:
+def _places(
+    content: Content, boards: Sequence[Chart], detail: Detail
+) -> Mapping[str, Sequence[Chart]]:
     """Where in the page which charts are."""
     places: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
-    return places | {section.id: set_charts(section.drawn) for section in content.sections}
+    return places | {section.id: set_charts(section.drawn, detail) for section in content.sections}
 
 
 def _environment() -> jinja2.Environment:

@@ -6,12 +6,17 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from mlperf_pkg.charts import CONFIG, Chart
+from mlperf_pkg.charts.chart import Rows
 from mlperf_pkg.report import as_json
 
 _GZIP = 31  # of zlib: a gzip stream, whose head holds neither name nor time
+
+_MOST_DECIMALS = 8
+_EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are whole in units of the last decimal
 
 
 def packed(text: str) -> str:
@@ -25,7 +30,8 @@ def payload(places: Mapping[str, Sequence[Chart]]) -> str:
     """The charts of each place of a page, by its id, as JSON.
 
     ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
-    {name: data}], ...]}}``, in which specs and data are told by their index.
+    {name: data}], ...]}}``, in which specs and data are told by their index, and data are as
+    ``columns`` gives them.
     """
     specs, data = _Table(), _Table()
     charts = {
@@ -34,7 +40,7 @@ def payload(places: Mapping[str, Sequence[Chart]]) -> str:
                 specs.index(chart.spec),
                 chart.title,
                 chart.description,
-                {name: data.index(list(rows)) for name, rows in chart.data.items()},
+                {name: data.index(columns(rows)) for name, rows in chart.data.items()},
             ]
             for chart in several
         ]
@@ -42,6 +48,30 @@ def payload(places: Mapping[str, Sequence[Chart]]) -> str:
     }
     listed = {"config": CONFIG, "specs": specs.listed, "data": data.listed, "charts": charts}
     return json.dumps(as_json(listed), separators=(",", ":"), allow_nan=False)
+
+
+def columns(rows: Rows) -> dict[str, list[Any]]:
+    """Rows by column, as what is alike compresses best: half the size of the rows themselves.
+
+    Numbers become ``["n", decimals, first, difference, ...]`` in units of the last decimal, and
+    everything else ``["v", value, how often in a row, ...]``.
+    """
+    fields = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in fields}
+
+
+def _column(values: Sequence[Any]) -> list[Any]:
+    if all(type(value) in (int, float) and abs(value) < _EXACT for value in values):
+        decimals = max(map(_decimals, values))
+        units = [round(value * 10**decimals) for value in values]
+        return ["n", decimals, *(after - before for before, after in pairwise([0, *units]))]
+    runs = ((value, len(list(alike))) for value, alike in groupby(values))
+    return ["v", *(part for run in runs for part in run)]
+
+
+def _decimals(value: float) -> int:
+    """How many decimals tell a number, up to as many as any chart can show."""
+    return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
 
 
 class _Table:

@@ -104,12 +104,27 @@
     return target;
   }
 
+  // The inverse of columns() in payload.py.
+  function values([kind, ...packed]) {
+    if (kind === "v") {
+      return packed.flatMap((each, at) => (at % 2 ? [] : Array(packed[at + 1]).fill(each)));
+    }
+    const [decimals, ...steps] = packed;
+    let sum = 0;
+    return steps.map((step) => Number(((sum += step) / 10 ** decimals).toFixed(decimals)));
+  }
+
+  function records(columns) {
+    const listed = [];
+    for (const [name, packed] of Object.entries(columns)) {
+      values(packed).forEach((each, at) => { (listed[at] = listed[at] || {})[name] = each; });
+    }
+    return listed;
+  }
+
   async function show(target, known, [spec, title, description, names]) {
     const datasets = {};
-    // Vega writes into its data, which several charts share.
-    for (const name of Object.keys(names)) {
-      datasets[name] = known.data[names[name]].map((row) => ({ ...row }));
-    }
+    for (const name of Object.keys(names)) datasets[name] = records(known.data[names[name]]);
     await vegaEmbed(target, { ...known.specs[spec], description: `${title}. ${description}`, datasets }, {
       actions: false, ast: true, config: known.config, defaultStyle: false, renderer: "svg", tooltip: tell,
     });
