@@ -73,7 +73,11 @@ def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> 
 
 def _named(checked: Checked, jobs: int | None) -> Iterator[tuple[str, Chart]]:
     for drawn in drawn_sets(checked, jobs):
-        yield from ((drawn.row.path, chart) for chart in set_charts(drawn))
+        row = drawn.row
+        # Of loose logs several sets may lie in one folder.
+        loose = [] if row.submitter else [row.benchmark, row.system or ""]
+        path = "/".join([row.path, *loose])
+        yield from ((path, chart) for chart in set_charts(drawn))
     yield from scoreboard(checked.report.result_sets)
 
 

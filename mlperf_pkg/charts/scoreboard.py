@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from mlperf_pkg import words
-from mlperf_pkg.charts.chart import BLUE, GREEN, GREY, Chart, Spec, rounded, tooltip, view
+from mlperf_pkg.charts.chart import BLUE, GREEN, GREY, Chart, Rows, Spec, rounded, tooltip, view
 from mlperf_pkg.report import ResultSetRow
 
-_DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), "other": (GREY, "cross")}
+_OTHER = "no division"
+_DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), _OTHER: (GREY, "cross")}
 _LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 320, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
@@ -24,6 +26,7 @@ def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
 def _chart(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
     fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
+    scores = [_score(order, row) for order, row in enumerate(ordered)]
     best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
     return Chart(
         name="scoreboard",
@@ -32,29 +35,31 @@ def _chart(rows: list[ResultSetRow]) -> Chart:
             f"{words.counted(len(ordered), 'score')} from {words.minutes(fastest)} minutes"
             f" ({best}) to {words.minutes(slowest)} minutes."
         ),
-        spec=_spec(len({_label(row) for row in ordered}), slowest > _LOG_FROM * fastest),
-        data={
-            "scores": [
-                {
-                    "set": _label(row),
-                    "minutes": rounded(row.score_minutes or 0, 7),
-                    "label": words.minutes(row.score_minutes),
-                    "division": row.division if row.division in _DIVISIONS else "other",
-                    "official": words.VERDICTS[row.verdict.official],
-                    "rules": words.VERDICTS[row.verdict.rules],
-                    "order": order,
-                }
-                for order, row in enumerate(ordered)
-            ]
-        },
+        spec=_spec(scores, slowest > _LOG_FROM * fastest),
+        data={"scores": scores},
     )
+
+
+def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
+    return {
+        "set": _label(row),
+        "minutes": rounded(row.score_minutes or 0, 7),
+        "label": words.minutes(row.score_minutes),
+        "division": row.division if row.division in _DIVISIONS else _OTHER,
+        "official": words.VERDICTS[row.verdict.official],
+        "rules": words.VERDICTS[row.verdict.rules],
+        "order": order,
+    }
 
 
 def _label(row: ResultSetRow) -> str:
     return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
 
 
-def _spec(lanes: int, logarithmic: bool) -> Spec:
+def _spec(scores: Rows, logarithmic: bool) -> Spec:
+    present = {score["division"] for score in scores}
+    divisions = [division for division in _DIVISIONS if division in present]
+    lanes = len({score["set"] for score in scores}) + 1  # and a little room
     position: Spec = {
         "y": {
             "field": "set",
@@ -75,10 +80,7 @@ def _spec(lanes: int, logarithmic: bool) -> Spec:
         name: {
             "field": "division",
             "type": "nominal",
-            "scale": {
-                "domain": list(_DIVISIONS),
-                "range": [each[index] for each in _DIVISIONS.values()],
-            },
+            "scale": {"domain": divisions, "range": [_DIVISIONS[d][index] for d in divisions]},
         }
         for index, name in enumerate(("color", "shape"))
     }
@@ -94,6 +96,6 @@ def _spec(lanes: int, logarithmic: bool) -> Spec:
                 "encoding": {**position, "text": {"field": "label", "type": "nominal"}},
             },
         ],
-        _LANE_HEIGHT * lanes + _LANE_HEIGHT,
+        _LANE_HEIGHT * lanes,
         data={"name": "scores"},
     )

@@ -37,7 +37,8 @@ def command(
     """Write one HTML page: verdicts, results, charts and findings.
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that makes no
-    request and runs nothing but its own scripts: send it, print it, keep it.
+    request and runs nothing but its own scripts: send it, print it, keep it. Its
+    name is printed.
 
     Exit status: 0 if no error was found, 1 if one was, 2 if no page could be
     written. Needs the extra: pip install 'mlperf-pkg[report]'.
@@ -59,4 +60,5 @@ def command(
     lines = drawing.excerpts(checked, shown)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
     target.write(html.html(page, runtime))
+    click.echo(output)
     return int(any(finding.is_error for finding in report.findings))

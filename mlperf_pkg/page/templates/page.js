@@ -139,10 +139,15 @@
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 8))}px`;
   }
 
+  // A set is drawn as a whole when it is opened, so that it can be printed without scrolling.
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
   }, { rootMargin: "200px" });
-  document.querySelectorAll("[data-charts]").forEach((place) => watcher.observe(place));
+  document.querySelectorAll("[data-charts]").forEach((place) => {
+    watcher.observe(place);
+    const around = place.closest("details");
+    around.addEventListener("toggle", () => { if (around.open) draw(place); });
+  });
   addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
 
   // ---- links into what is closed -----------------------------------------------------------
