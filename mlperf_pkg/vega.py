@@ -9,12 +9,11 @@ Vega-Embed) evaluates no text as code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any
 
 from mlperf_pkg.charts import Chart
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.extras import needed
 
+_LIBRARY = "vl_convert"
 _SCALE = 2.0  # of pictures made of pixels, for dense screens
 
 
@@ -24,17 +23,8 @@ def runtime() -> str:
     Raises:
         UserError: vl-convert-python is not installed.
     """
-    script: str = _library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script: str = needed(_LIBRARY).javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script
-
-
-def refuse_without() -> None:
-    """Refuse before the work rather than after it.
-
-    Raises:
-        UserError: vl-convert-python is not installed.
-    """
-    _library()
 
 
 def svg(chart: Chart) -> bytes:
@@ -43,7 +33,7 @@ def svg(chart: Chart) -> bytes:
     Raises:
         UserError: vl-convert-python is not installed.
     """
-    text: str = _library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
+    text: str = needed(_LIBRARY).vegalite_to_svg(chart.document(), allowed_base_urls=[])
     return text.encode()
 
 
@@ -53,18 +43,10 @@ def png(chart: Chart) -> bytes:
     Raises:
         UserError: vl-convert-python is not installed.
     """
-    data: bytes = _library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
+    data: bytes = needed(_LIBRARY).vegalite_to_png(
+        chart.document(), scale=_SCALE, allowed_base_urls=[]
+    )
     return data
 
 
 PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": svg, "png": png}
-
-
-def _library() -> ModuleType | Any:
-    try:
-        import vl_convert  # noqa: PLC0415 - large, and not needed by most commands
-    except ImportError as error:
-        raise UserError(
-            "charts need vl-convert-python: pip install 'mlperf-pkg[report]'"
-        ) from error
-    return vl_convert

@@ -16,6 +16,7 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 LAYERS = [
     {
         "errors",
+        "extras",
         "diagnostics",
         "braces",
         "jsonfile",

@@ -64,10 +64,11 @@ def command(
       mlperf-pkg plot submissions/ACME -o charts/ --format png --chart rcp
     """
     from mlperf_pkg import drawing, vega  # noqa: PLC0415 - only here
+    from mlperf_pkg.extras import needed  # noqa: PLC0415
     from mlperf_pkg.files import write_together  # noqa: PLC0415
 
     refuse_within(output, paths)
-    vega.refuse_without()
+    needed("vl_convert")
     charts = drawing.files(checker.check(paths, how), names or _CHARTS, how.jobs)
     picture = vega.PICTURES[format_]
     pictures = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}

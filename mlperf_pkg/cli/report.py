@@ -49,16 +49,18 @@ def command(
       mlperf-pkg report training_results_v2.0 -o v2.0.html
     """
     from mlperf_pkg import drawing, vega  # noqa: PLC0415 - only here
+    from mlperf_pkg.extras import needed  # noqa: PLC0415
     from mlperf_pkg.page import content, html  # noqa: PLC0415
 
     target = Output(output, force)
     target.refuse_early(paths)
-    runtime = vega.runtime()
+    for library in ("jinja2", "vl_convert"):
+        needed(library)
     checked = checker.check(paths, how)
     report = checked.report.only(select, ignore)
     shown = [each.first for each in content.shown_findings(report)[0]]
     lines = drawing.excerpts(checked, shown)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
-    target.write(html.html(page, runtime))
+    target.write(html.html(page, vega.runtime()))
     click.echo(output)
     return int(any(finding.is_error for finding in report.findings))

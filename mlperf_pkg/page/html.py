@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg import words
 from mlperf_pkg.charts import Chart, Detail, scoreboard, set_charts
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
+from mlperf_pkg.extras import needed
 from mlperf_pkg.page.content import Content
 from mlperf_pkg.page.payload import packed, payload
 from mlperf_pkg.render import headings
@@ -80,18 +80,16 @@ def _places(
 
 
 def _environment() -> jinja2.Environment:
-    try:
-        import jinja2  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise UserError("a page needs Jinja2: pip install 'mlperf-pkg[report]'") from error
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_file),
+    library = needed("jinja2")
+    environment: jinja2.Environment = library.Environment(
+        loader=library.FunctionLoader(_file),
         autoescape=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=library.StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    return environment
 
 
 def _shown(value: Any) -> Any:

@@ -63,10 +63,7 @@ def test_nothing_is_written_into_what_is_read(tmp_path: Path) -> None:
 def test_without_the_extra_it_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    monkeypatch.undo()
     monkeypatch.setitem(sys.modules, missing, None)
-    if missing == "jinja2":
-        monkeypatch.setattr(vega, "runtime", lambda: "")
     logs = write_set(tmp_path / "logs", simulated())
     result = call("report", logs, "-o", tmp_path / "page.html")
     assert result.exit_code == 2
