@@ -64,11 +64,11 @@ class Chart:
         """The chart with its data and of a fixed size, for a file of its own."""
         return {
             "$schema": SCHEMA,
+            "padding": 10,
             **self.spec,
             "title": self.title,
             "description": self.description,
             "width": WIDTH,
-            "padding": 10,
             "datasets": {name: list(rows) for name, rows in self.data.items()},
             "config": {**_in_ink(CONFIG), "background": "white"},
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from mlperf_pkg import words
@@ -11,14 +12,14 @@ from mlperf_pkg.report import ResultSetRow
 
 _OTHER = "no division"
 _DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), _OTHER: (GREY, "cross")}
-_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 320, "labelOverlap": False}
+_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 230, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
 
 
 def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     """A chart for each benchmark that anybody has a score in, by name."""
-    scored = [row for row in rows if row.score_minutes]
+    scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
     for benchmark in sorted({row.benchmark for row in scored}):
         yield benchmark, _chart([row for row in scored if row.benchmark == benchmark])
 
@@ -98,4 +99,5 @@ def _spec(scores: Rows, logarithmic: bool) -> Spec:
         ],
         _LANE_HEIGHT * lanes,
         data={"name": "scores"},
+        padding={"left": 5, "top": 5, "right": 45, "bottom": 5},
     )

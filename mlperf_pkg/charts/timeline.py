@@ -21,6 +21,7 @@ from mlperf_pkg.charts.sets import DrawnRun, DrawnSet
 from mlperf_pkg.curves import Phase, Span
 
 _FINE = 3  # decimals of the longest run, taken to be between 1 and 10
+_SHORTEST = 1e-3  # minutes of the axis at least
 _INIT_SHARE = 0.3  # of the longest run: how much of an initialisation is drawn at most
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
@@ -32,7 +33,8 @@ def timeline(drawn: DrawnSet, most: int) -> Chart | None:
     rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, most)]
     if not rows:
         return None
-    longest = max((row["stop"] for row in rows if row["stop"] > 0), default=1.0)
+    # Some evaluate after their end, and that does not count.
+    longest = max(_SHORTEST, *map(_length, drawn.runs))
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
     edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, most)]
     decimals = _FINE - math.floor(math.log10(longest))
@@ -46,7 +48,10 @@ def timeline(drawn: DrawnSet, most: int) -> Chart | None:
             f" {_INIT_SHARE:.0%} of a run is cut), training, evaluations, and the ends of epochs or"
             f" blocks as lines.{partly}"
         ),
-        spec=view(_layers(round(earliest, decimals)), _LANE_HEIGHT * len(drawn.runs)),
+        spec=view(
+            _layers(round(earliest, decimals), round(longest, decimals)),
+            _LANE_HEIGHT * len(drawn.runs),
+        ),
         data={
             "spans": [_as_drawn(row, decimals) for row in rows],
             "edges": [_as_drawn(row, decimals) for row in edges],
@@ -56,6 +61,12 @@ def timeline(drawn: DrawnSet, most: int) -> Chart | None:
 
 def _of(run: DrawnRun, *phases: Phase) -> list[Span]:
     return [span for span in run.curve.spans if span.phase in phases]
+
+
+def _length(run: DrawnRun) -> float:
+    """The minutes of a run; of one that did not end, until the last that is known of it."""
+    stops = (span.stop for span in run.curve.spans)
+    return run.row.minutes or max(stops, default=0.0)
 
 
 def _bars(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
@@ -89,8 +100,8 @@ _LANE: Spec = {
 }
 
 
-def _layers(earliest: float) -> list[Spec]:
-    x = quantitative("", "minutes from run_start", domainMin=earliest)
+def _layers(earliest: float, latest: float) -> list[Spec]:
+    x = quantitative("", "minutes from run_start", domain=[earliest, latest])
     return [
         {
             "data": {"name": "spans"},

@@ -171,6 +171,14 @@ def content(
     )
 
 
+def amount(value: float | None) -> str:
+    """Epochs or samples, however many a log claims."""
+    try:
+        return words.NOTHING if value is None else f"{value:,.10g}"
+    except OverflowError:
+        return "more than any number"
+
+
 def badge(verdict: Verdict) -> Badge:
     """A verdict as a badge."""
     return Badge(words.VERDICTS[verdict], verdict.value)

@@ -25,7 +25,7 @@ from mlperf_pkg import words
 from mlperf_pkg.charts import Chart, Detail, scoreboard, set_charts
 from mlperf_pkg.escape import visible
 from mlperf_pkg.extras import needed
-from mlperf_pkg.page.content import Content
+from mlperf_pkg.page.content import Content, amount
 from mlperf_pkg.page.payload import packed, payload
 from mlperf_pkg.render import headings
 
@@ -60,6 +60,7 @@ def html(content: Content, runtime: str) -> str:
         "style": _raw(style),
         "runtime": packed(runtime),
         "words": words,
+        "amount": amount,
         "headings": headings,
     }
     text = ""
