@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
-from mlperf_pkg.checker import PARALLEL_FROM_BYTES, Checked
+from mlperf_pkg.checker import Checked
 from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.diagnostics import Diagnostic
 from mlperf_pkg.render.score import ScoredSet, scores
@@ -21,6 +21,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission import Input, Place
 
 EXCERPT = 300  # characters of a line that are shown
+PARALLEL_FROM_RECORDS = 40_000
 MAX_NAME = 150  # characters of a file's name
 _ODD = re.compile(r"[^A-Za-z0-9._]+")
 
@@ -37,7 +38,8 @@ def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...
         )
         for run in checked.runs
     ]
-    curves = {curve.path: curve for curve in _read_all(files, jobs)}
+    large = sum(run.records for run in checked.runs) >= PARALLEL_FROM_RECORDS
+    curves = {curve.path: curve for curve in _read_all(files, large, jobs)}
     return tuple(_drawn(each, usages, curves) for each in scores(checked).sets)
 
 
@@ -106,10 +108,9 @@ def _places(given: Input) -> Iterator[Place]:
             yield from result_set.logs
 
 
-def _read_all(files: list[CurveFile], jobs: int | None) -> list[Curve]:
+def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Curve]:
     workers = min(jobs or os.cpu_count() or 1, len(files))
-    size = sum(file.open.args[0].stat().st_size for file in files if isinstance(file.open, partial))
-    if workers < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    if workers < 2 or not large:  # noqa: PLR2004
         return [_read(file) for file in files]
     with ProcessPoolExecutor(workers) as executor:
         return list(executor.map(_read, files, chunksize=4))

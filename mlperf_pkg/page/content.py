@@ -13,6 +13,7 @@ from mlperf_pkg.render import headings
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
 from mlperf_pkg.report import Report, ResultSetRow, SystemRow
+from mlperf_pkg.tables import description_path
 
 MOST_FINDINGS = 800
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
@@ -214,11 +215,9 @@ def _sections(
         for folder in {each.finding.path, each.finding.path.rpartition("/")[0]}:
             about.setdefault(folder, []).append(each)
     for index, one in enumerate(drawn):
-        path, system = one.row.path, one.row.system
-        description = f"{path.rpartition(f'results/{system}/')[0]}systems/{system}.json"
         yield Section(
             id=f"s{index}",
             drawn=one,
-            accelerators=accelerators.get(description),
-            findings=tuple(about.get(path, ())),
+            accelerators=accelerators.get(description_path(one.row)),
+            findings=tuple(about.get(one.row.path, ())),
         )

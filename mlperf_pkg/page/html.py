@@ -26,7 +26,7 @@ from mlperf_pkg.charts import Chart, Detail, scoreboard, set_charts
 from mlperf_pkg.escape import visible
 from mlperf_pkg.extras import needed
 from mlperf_pkg.page.content import Content, amount
-from mlperf_pkg.page.payload import packed, payload
+from mlperf_pkg.page.payload import packed, payload, short
 from mlperf_pkg.render import headings
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def html(content: Content, runtime: str) -> str:
         "policy": _POLICY.format(script=_hash(script), runtime=_hash(runtime), style=_hash(style)),
         "script": _raw(script),
         "style": _raw(style),
-        "runtime": packed(runtime),
+        "runtime": _raw(packed(runtime)),
         "words": words,
         "amount": amount,
         "headings": headings,
@@ -66,7 +66,7 @@ def html(content: Content, runtime: str) -> str:
     text = ""
     for detail in _DETAILS:
         charts = _places(content, list(boards.values()), detail)
-        text = template.render(said, charts=packed(payload(charts)))
+        text = template.render(said, charts=_raw(packed(payload(charts))))
         if len(text.encode()) <= MAX_BYTES:
             break
     return text
@@ -95,14 +95,14 @@ def _environment() -> jinja2.Environment:
 
 def _shown(value: Any) -> Any:
     """Every value of a page, whoever wrote it: what does not print is spelt out."""
-    return visible(value) if type(value) is str else value
+    return visible(short(value)) if type(value) is str else value
 
 
 def _raw(text: str) -> Any:
-    """Our own script or style, as it is."""
+    """What has nothing of a log in it, as it is: scripts, styles, Base64."""
     import markupsafe  # noqa: PLC0415 - comes with Jinja
 
-    return markupsafe.Markup(text)  # noqa: S704 - a file of this package
+    return markupsafe.Markup(text)  # noqa: S704 - none of it is a stranger's
 
 
 def _file(name: str) -> str:

@@ -15,6 +15,7 @@ from mlperf_pkg.report import as_json
 
 _GZIP = 31  # of zlib: a gzip stream, whose head holds neither name nor time
 
+MAX_TEXT = 1000  # characters
 _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are whole in units of the last decimal
 
@@ -38,8 +39,8 @@ def payload(places: Mapping[str, Sequence[Chart]]) -> str:
         place: [
             [
                 specs.index(chart.spec),
-                chart.title,
-                chart.description,
+                short(chart.title),
+                short(chart.description),
                 {name: data.index(columns(rows)) for name, rows in chart.data.items()},
             ]
             for chart in several
@@ -48,6 +49,11 @@ def payload(places: Mapping[str, Sequence[Chart]]) -> str:
     }
     listed = {"config": CONFIG, "specs": specs.listed, "data": data.listed, "charts": charts}
     return json.dumps(as_json(listed), separators=(",", ":"), allow_nan=False)
+
+
+def short(text: str) -> str:
+    """A text of a stranger, as much of it as anybody would read."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def columns(rows: Rows) -> dict[str, list[Any]]:
@@ -65,6 +71,7 @@ def _column(values: Sequence[Any]) -> list[Any]:
         decimals = max(map(_decimals, values))
         units = [round(value * 10**decimals) for value in values]
         return ["n", decimals, *(after - before for before, after in pairwise([0, *units]))]
+    values = [short(value) if isinstance(value, str) else value for value in values]
     runs = ((value, len(list(alike))) for value, alike in groupby(values))
     return ["v", *(part for run in runs for part in run)]
 

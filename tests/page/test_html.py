@@ -62,6 +62,13 @@ def test_a_finding_is_told_with_its_raw_line() -> None:
     assert "a/b.txt:7" in page
 
 
+def test_no_text_is_longer_than_anybody_reads() -> None:
+    one = drawn("bert")
+    row = replace(one.row, system="x" * 10**6, benchmark="y" * 10**6)
+    runs = tuple(replace(run, row=replace(run.row, path="z" * 10**6)) for run in one.runs)
+    assert len(module.html(page_of(replace(one, row=row, runs=runs)), RUNTIME)) < 10**5
+
+
 def test_errors_come_first_and_the_rest_is_counted() -> None:
     findings = tuple(
         Diagnostic(code="X101", message=f"number {i}", path=f"{i}", severity=severity)
