@@ -162,7 +162,7 @@
     } else {
       target.focus({ preventScroll: true });
     }
-    target.scrollIntoView();
+    target.scrollIntoView({ behavior: "instant" });
   }
   addEventListener("hashchange", follow);
   follow();
