@@ -53,6 +53,12 @@ def test_it_checks_a_log(tool: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_it_writes_a_page(tool: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes(good_log())
+    done = run(tool, "report", "run.log", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "report.html\n"), done.stderr
+
+
 def test_it_is_the_installed_package(tool: Path, tmp_path: Path) -> None:
     code = "import mlperf_pkg, mlperf_pkg.resources as r; print(mlperf_pkg.__file__); print(r.data_folder('rules'))"
     done = run(tool.parent / "python", "-c", code, cwd=tmp_path)

@@ -16,6 +16,8 @@ COMMANDS = {
     "pack": "mlperf_pkg.cli.pack",
     "verify": "mlperf_pkg.cli.verify",
     "diff": "mlperf_pkg.cli.diff",
+    "report": "mlperf_pkg.cli.report",
+    "plot": "mlperf_pkg.cli.plot",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",

@@ -166,6 +166,7 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         runs=Runs(**document["runs"]),
         target=target,
         unit=document["convergence"]["unit"],
+        counted_by=document["convergence"]["from"],
         sections={part: reader.section(part) for part in DIVISIONS},
         variants={
             key: {value: reader.rules(rules, {}) for value, rules in choices.items()}

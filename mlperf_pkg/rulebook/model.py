@@ -75,14 +75,17 @@ class Joined:
 class Benchmark:
     """The rules of one benchmark in one round.
 
-    ``target`` holds the constraints on the quality that training must reach. ``variants`` maps a
-    key (``opt_name``) to the rules that each of its values adds to the Closed division.
+    ``target`` holds the constraints on the quality that training must reach. ``unit`` is what
+    convergence is counted in, and ``counted_by`` the metadata of an evaluation that counts it.
+    ``variants`` maps a key (``opt_name``) to the rules that each of its values adds to the Closed
+    division.
     """
 
     name: str
     runs: Runs
     target: Mapping[str, Any]
     unit: str
+    counted_by: str
     sections: Mapping[str, Rules]
     variants: Mapping[str, Mapping[Any, Rules]]
     joined: Joined | None = None

@@ -1,0 +1,82 @@
+"""``mlperf-pkg plot``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.program import call
+from tests.logs import without
+from tests.trees import simulated, write_set, write_submission
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_of_each_chart(tmp_path: Path) -> None:
+    tree, out = write_submission(tmp_path / "training_results_v2.0" / "A&B"), tmp_path / "out"
+    result = call("plot", tree, "-o", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert names(out) == [
+        "resnet.scoreboard.svg",
+        "results-bow-pod16-resnet.curves.svg",
+        "results-bow-pod16-resnet.rcp.svg",
+        "results-bow-pod16-resnet.timeline.svg",
+        "results-bow-pod16-resnet.times.svg",
+    ]
+    assert sorted(result.stdout.splitlines()) == [str(out / name) for name in names(out)]
+    for file in out.iterdir():
+        assert ElementTree.parse(file).getroot().tag.endswith("svg")
+
+
+def test_one_chart_as_pixels(tmp_path: Path) -> None:
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    assert call("plot", logs, "-o", out, "--chart", "times", "--format", "png").exit_code == 0
+    (file,) = out.iterdir()
+    assert file.name == "resnet-bow-pod16.times.png"
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_input_is_the_same_picture(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    for name in ("one", "two"):
+        assert call("plot", logs, "-o", tmp_path / name, "--chart", "curves").exit_code == 0
+    (one,), (two,) = (tmp_path / "one").iterdir(), (tmp_path / "two").iterdir()
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
+    for name in ("a b", "a;b", ".."):
+        write_set(tmp_path / "logs" / f"{name}x", simulated())
+    call("plot", tmp_path / "logs", "-o", tmp_path / "out", "--chart", "times")
+    assert names(tmp_path / "out") == [
+        "a-bx-resnet-bow-pod16.times-2.svg",
+        "a-bx-resnet-bow-pod16.times.svg",
+    ]
+
+
+def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    arguments = ("plot", logs, "-o", out, "--chart", "times")
+    assert [call(*arguments).exit_code, call(*arguments).exit_code] == [0, 2]
+    assert call(*arguments, "--force").exit_code == 0
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", (without(simulated()[0], "run_start"),))
+    result = call("plot", logs, "-o", tmp_path / "out", "--chart", "times")
+    assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: nothing to draw\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    result = call("plot", write_set(tmp_path / "logs", simulated()), "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "pip install 'mlperf-pkg[report]'" in result.stderr

@@ -1,0 +1,88 @@
+"""``mlperf-pkg report``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg import vega
+from tests.cli.program import call
+from tests.trees import simulated, write_set, write_submission
+
+
+@pytest.fixture(autouse=True)
+def _small_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is not what is tested here, and takes seconds."""
+    monkeypatch.setattr(vega, "runtime", lambda: "window.vegaEmbed = null;")
+
+
+def test_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
+    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    assert "<title>MLPerf Training 2.0: pass / pass</title>" in page.read_text("utf-8")
+
+
+def test_findings_are_exit_status_1(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "ACME")
+    (tree / "results/bow-pod16/resnet/result_4.txt").unlink()
+    page = tmp_path / "page.html"
+    assert call("report", tree, "-o", page).exit_code == 1
+    assert ">SET101</b>" in page.read_text("utf-8")
+    page.unlink()
+    assert call("report", tree, "-o", page, "--ignore", "SET").exit_code == 0
+    assert "left out by --select or --ignore" in page.read_text("utf-8")
+
+
+def test_the_same_input_is_the_same_page(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    pages = [tmp_path / "one.html", tmp_path / "two.html"]
+    for page in pages:
+        call("report", logs, "-o", page)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_a_page_is_overwritten_only_by_force(tmp_path: Path) -> None:
+    logs, page = write_set(tmp_path / "logs", simulated()), tmp_path / "page.html"
+    page.write_text("mine")
+    result = call("report", logs, "-o", page)
+    assert (result.exit_code, page.read_text()) == (2, "mine")
+    assert call("report", logs, "-o", page, "--force").exit_code == 0
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_nothing_is_written_into_what_is_read(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    result = call("report", logs, "-o", logs / "page.html")
+    assert (result.exit_code, (logs / "page.html").exists()) == (2, False)
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "vl_convert"])
+def test_without_the_extra_it_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    logs = write_set(tmp_path / "logs", simulated())
+    result = call("report", logs, "-o", tmp_path / "page.html")
+    assert result.exit_code == 2
+    assert "pip install 'mlperf-pkg[report]'" in result.stderr
+
+
+def test_a_waived_finding_is_told_with_who_waived_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tree = write_submission(tmp_path / "training_results_v2.0" / "ACME")
+    (tree / "results/bow-pod16/resnet/result_4.txt").unlink()
+    waivers = [
+        f"  - {{code: {code}, path: resnet, reason: agreed, approved_by: Jane Doe, until: 2999-12-31}}"
+        for code in ("SET101",)
+    ]
+    Path("mlperf-pkg.yaml").write_text("\n".join(["waivers:", *waivers]), "utf-8")
+    result = call("report", tree, "-o", "page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert result.exit_code == 0
+    assert '<span class="severity">waived error</span> <b>SET101</b>' in page
+    assert "waived by Jane Doe until 2999-12-31: agreed" in page
