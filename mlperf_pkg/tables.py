@@ -166,7 +166,7 @@ def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> st
 def _sorted_sets(report: Report) -> list[tuple[ResultSetRow, int | None]]:
     """Every result set with its accelerators."""
     counts = {system.path: system.accelerators for system in report.systems}
-    rows = ((row, counts.get(_description(row))) for row in report.result_sets)
+    rows = ((row, counts.get(description(row))) for row in report.result_sets)
     return sorted(rows, key=lambda pair: _sort_key(pair[0]))
 
 
@@ -175,7 +175,7 @@ def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
     return tuple(each or "" for each in named)
 
 
-def _description(row: ResultSetRow) -> str:
+def description(row: ResultSetRow) -> str:
     """The path of the description of a set's system, in the same submission."""
     return f"{row.path.rpartition(f'results/{row.system}/')[0]}systems/{row.system}.json"
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "init": "mlperf_pkg.cli.init",
     "build": "mlperf_pkg.cli.build",
     "diff": "mlperf_pkg.cli.diff",
+    "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",
