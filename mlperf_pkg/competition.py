@@ -166,24 +166,28 @@ def _product(one: float | None, other: float | None) -> float | None:
 
 
 def _previous(entry: Entry, members: Sequence[Entry]) -> Entry | None:
-    """The same system's result of the latest earlier round: with the same software, if any."""
+    """The same system's result of the latest earlier round.
+
+    Of several it is one of the same name, else of the same framework, else the fastest.
+    """
     known = [each for each in members if each.minutes and _same_system(entry, each)]
     earlier = [each for each in known if _number(each.round) < _number(entry.round)]
     if entry.minutes is None or not earlier:
         return None
     latest = max(_number(each.round) for each in earlier)
     of_round = [each for each in earlier if _number(each.round) == latest]
-    alike = [each for each in of_round if each.framework == entry.framework]
-    return min(alike or of_round, key=lambda each: (each.minutes, each.system, each.path))
+    return min(of_round, key=lambda each: (*_differences(entry, each), each.minutes, each.path))
+
+
+def _differences(entry: Entry, other: Entry) -> tuple[bool, bool]:
+    return plain(entry.system) != plain(other.system), entry.framework != other.framework
 
 
 def _same_system(one: Entry, other: Entry) -> bool:
     if not one.round or not other.round or one.submitter != other.submitter:
         return False
     if one.hardware and other.hardware:
-        mine, theirs = (
-            (each.hardware, each.accelerators, each.nodes) for each in (one, other)
-        )
+        mine, theirs = ((each.hardware, each.accelerators, each.nodes) for each in (one, other))
         return mine == theirs
     return plain(one.system) == plain(other.system)
 

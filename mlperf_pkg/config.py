@@ -111,7 +111,9 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     if root is None:
         return {}
     schema = _schema()
-    return _prices(_checked(path, root, {**schema["properties"]["prices"], "$defs": schema["$defs"]}))
+    return _prices(
+        _checked(path, root, {**schema["properties"]["prices"], "$defs": schema["$defs"]})
+    )
 
 
 def _checked(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:

@@ -52,14 +52,13 @@ def _entries(path: Path, text: str, argument: int) -> Iterator[Entry]:
 
 
 def _entry(place: str, cells: Mapping[str, str], minutes: str, argument: int) -> Entry:
-    for name in ("system", "benchmark"):
-        if not cells[name]:
-            raise UserError(f"{place}: no {name}")
+    if not cells["benchmark"]:
+        raise UserError(f"{place}: no benchmark")
     return Entry(
         argument=argument,
         round=_round(place, cells.get("round", "")),
         submitter=cells.get("submitter") or None,
-        system=cells["system"],
+        system=cells["system"] or "no system named",
         system_name=None,
         benchmark=cells["benchmark"],
         division=cells.get("division") or None,

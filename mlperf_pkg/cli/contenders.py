@@ -13,7 +13,6 @@ from typing import Any
 
 from mlperf_pkg import checker, tables
 from mlperf_pkg.checker import Checked
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.cli.sides import places
 from mlperf_pkg.competition import Entry, named
 from mlperf_pkg.prices import plain
@@ -21,11 +20,11 @@ from mlperf_pkg.published import SUFFIX, read_published
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run import Run
 from mlperf_pkg.submission import Input, Submission, find_input, labels
 from mlperf_pkg.throughput import Training, mean, read_training
 
 _DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
+_COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
@@ -165,7 +164,7 @@ class _Reader:
 
 def _count(value: Any) -> int | None:
     text = str(value).strip()
-    return int(text) or None if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    return int(text) or None if _COUNT.fullmatch(text) else None
 
 
 def _hardware(value: Any) -> str | None:

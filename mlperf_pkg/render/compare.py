@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
@@ -50,10 +51,6 @@ def _whole(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def _dollars(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
-
-
 def _energy(entry: Entry) -> str:
     joules = entry.energy_joules
     return "" if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
@@ -81,12 +78,17 @@ _RATES = (
 def text(rows: Sequence[Row], view: View) -> str:
     """For a terminal or a pipe."""
     page = Page(view)
+    name = _naming(rows)
     for fields_, title in ((_SPEED, "Time to train"), (_RATES, "Throughput")):
         used = _used(fields_, rows)
         columns = [Column(title), *(Column(f.title, f.width, f.numbers) for f in used)]
         remarks = _remarks if fields_ is _SPEED else _units
         groups = [
-            Group(_heading(each[0].entry), [_cells(row, used) for row in each], list(remarks(each)))
+            Group(
+                _heading(each[0].entry),
+                [_cells(row, used, name) for row in each],
+                list(remarks(each, name)),
+            )
             for each in _groups(rows)
         ]
         if used:
@@ -110,16 +112,30 @@ def _heading(entry: Entry) -> str:
     return f"{benchmark} ({', '.join(about)})"
 
 
-def _cells(row: Row, used: Sequence[_Field]) -> list[Span]:
+def _naming(rows: Sequence[Row]) -> Callable[[Entry], str]:
+    """Systems by name alone, with what tells apart those that share it."""
+    rounds = {row.entry.round for row in rows}
+    owners = {(row.entry.system, row.entry.submitter) for row in rows}
+    shared = Counter(system for system, _ in owners)
+
+    def name(entry: Entry) -> str:
+        round_ = f"{entry.round} " if len(rounds) > 1 and entry.round else ""
+        owner = f"{entry.submitter}/" if shared[entry.system] > 1 and entry.submitter else ""
+        return f"{round_}{owner}{entry.system}"
+
+    return name
+
+
+def _cells(row: Row, used: Sequence[_Field], name: Callable[[Entry], str]) -> list[Span]:
     style = HEADING if row.baseline else PLAIN
-    name = f"{row.entry.name}{' *' if row.baseline else ''}"
-    return [(name, style), *((field.text(row) or words.NOTHING, style) for field in used)]
+    marked = f"{name(row.entry)}{' *' if row.baseline else ''}"
+    return [(marked, style), *((field.text(row) or words.NOTHING, style) for field in used)]
 
 
 # ---- remarks ------------------------------------------------------------------------------
 
 
-def _remarks(rows: Sequence[Row]) -> Iterator[str]:
+def _remarks(rows: Sequence[Row], name: Callable[[Entry], str]) -> Iterator[str]:
     """What a reader must know of a group, and what came of each round."""
     if not any(row.baseline for row in rows):
         yield "no result of the baseline here"
@@ -129,20 +145,27 @@ def _remarks(rows: Sequence[Row]) -> Iterator[str]:
         if row.improvement is not None:
             system = "" if row.previous_system == row.entry.system else f" ({row.previous_system})"
             since = f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
-            yield f"{row.entry.name}: {since}"
+            yield f"{name(row.entry)}: {since}"
         if row.entry.note:
-            yield f"{row.entry.name}: {row.entry.note}"
+            yield f"{name(row.entry)}: {row.entry.note}"
         if row.entry.rules is Verdict.FAIL:
-            yield f"{row.entry.name}: against the written rules, see mlperf-pkg check"
-    yield from dict.fromkeys(_price(row) for row in rows if row.price_usd is not None)
+            yield f"{name(row.entry)}: against the written rules, see mlperf-pkg check"
+    yield from _prices(rows)
 
 
-def _price(row: Row) -> str:
-    date = f", {row.price_date}" if row.price_date else ""
-    return f"{row.entry.system}: ${_dollars(row.price_usd)} ({row.price_source}{date})"
+def _prices(rows: Sequence[Row]) -> Iterator[str]:
+    """Each price with its source once, and whose it is."""
+    priced: dict[str, list[str]] = {}
+    for row in rows:
+        if row.price_usd is not None:
+            date = f", {row.price_date}" if row.price_date else ""
+            price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
+            priced.setdefault(price, []).append(row.entry.system)
+    for price, systems in priced.items():
+        yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 
-def _units(rows: Sequence[Row]) -> Iterator[str]:
+def _units(rows: Sequence[Row], _: object = None) -> Iterator[str]:
     if units := sorted({row.entry.unit for row in rows if row.entry.unit}):
         yield f"{' or '.join(units)} per second"
 
@@ -181,12 +204,19 @@ def markdown(rows: Sequence[Row], _: View) -> str:
     sections = [
         section(
             titles,
-            Group(_heading(each[0].entry), [_cells(row, used) for row in each], remarks),
+            Group(
+                _heading(each[0].entry),
+                [_cells(row, used, _full) for row in each],
+                [*_remarks(each, _full), *_units(each)],
+            ),
         )
         for each in _groups(rows)
-        for remarks in [[*_remarks(each), *_units(each)]]
     ]
     return "\n\n".join(["## MLPerf results compared", *sections, escaped(_LEGEND)]) + "\n"
+
+
+def _full(entry: Entry) -> str:
+    return entry.name
 
 
 def _titles(used: Sequence[_Field]) -> dict[str, bool]:
