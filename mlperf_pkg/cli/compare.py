@@ -59,8 +59,8 @@ def command(
     the first result of the first PATH, or of the system, submitter or both
     (ACME/dgx) that --baseline names.
 
-    Exit status: 0 if two results or more were compared with a baseline, 1 if
-    no benchmark has two, 2 if it could not be done.
+    Exit status: 0 if something was compared with a baseline, 1 if there was
+    nothing to compare, 2 if it could not be done.
 
     \b
     Examples:

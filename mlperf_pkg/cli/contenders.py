@@ -79,7 +79,7 @@ def _find(argument: str, prefix: str, wanted: Wanted) -> Input:
     """
     path = Path(argument).resolve()
     given = find_input(argument, prefix)  # tells what is wrong with the argument
-    for results in list(path.parents)[:_DEPTH] if path.is_dir() else ():
+    for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
         if results.name == "results" and (results.parent / "systems").is_dir():
             whole = os.path.relpath(results.parent)
             given = find_input(whole, prefix and whole)
