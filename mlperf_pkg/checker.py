@@ -77,10 +77,19 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
         UserError: an argument is no such path, cannot be read or holds no log; the rulebook has
             no such round.
     """
+    prefixes = labels(arguments)
+    found = (find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
+    return check_inputs(tuple(found), options)
+
+
+def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
+    """As ``check``, of what was found already.
+
+    Raises:
+        UserError: a log cannot be read; the rulebook has no such round.
+    """
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.check_codes()
-    prefixes = labels(arguments)
-    inputs = tuple(find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]

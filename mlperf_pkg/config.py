@@ -44,11 +44,15 @@ class WaiverConfig:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A list price in US dollars, of all nodes together; ``source`` says where it stands."""
+    """A list price in US dollars, of all nodes together; ``source`` says where it stands.
+
+    ``also`` are other names of the system, in which ``*`` is any text.
+    """
 
     usd: float
     source: str
     date: str | None = None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +98,30 @@ def read_config_file(path: Path) -> Config:
             names every offending line.
     """
     root = _compose(path)
-    if root is None or root.value == "":  # nothing, or nothing but "---"
-        return Config()
+    return Config() if root is None else _config(root, _checked(path, root, _schema()))
+
+
+def read_prices(path: Path) -> Mapping[str, Price]:
+    """The list prices in a file of what ``prices`` of the configuration holds, by system.
+
+    Raises:
+        UserError: as ``read_config_file``.
+    """
+    root = _compose(path)
+    if root is None:
+        return {}
+    schema = _schema()
+    return _prices(
+        _checked(path, root, {**schema["properties"]["prices"], "$defs": schema["$defs"]})
+    )
+
+
+def _checked(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
     _refuse_twice(path, root)
-    contents = _plain(root)
-    if wrong := sorted(set(_complaints(root, contents))):
+    contents: dict[str, Any] = _plain(root)
+    if wrong := sorted(set(_complaints(root, contents, schema))):
         raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in wrong))
-    return _config(root, contents)
+    return contents
 
 
 def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
@@ -112,10 +133,7 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
         benchmark: {"": given} if isinstance(given, str) else given
         for benchmark, given in contents.pop("code", {}).items()
     }
-    prices = {
-        system: Price(float(given.pop("price_usd")), **given)
-        for system, given in contents.pop("prices", {}).items()
-    }
+    prices = _prices(contents.pop("prices", {}))
     leave_out = tuple(contents.pop("leave_out", ()))
     waivers = tuple(
         WaiverConfig(each.pop("code"), each.pop("path"), Waiver(**each), line)
@@ -132,6 +150,14 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
     )
 
 
+def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
+    return {
+        system: Price(float(given["price_usd"]), given["source"], given.get("date"), also)
+        for system, given in contents.items()
+        for also in [tuple(given.get("also", ()))]
+    }
+
+
 # ---- YAML ---------------------------------------------------------------------------------
 
 
@@ -145,7 +171,7 @@ def _compose(path: Path) -> yaml.Node | None:
         raise UserError(f"{path}: no YAML in UTF-8: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    return node
+    return None if node is not None and node.value == "" else node  # nothing but "---"
 
 
 def _plain(node: yaml.Node) -> Any:
@@ -193,10 +219,17 @@ def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
 # ---- schema -------------------------------------------------------------------------------
 
 
-def _complaints(root: yaml.Node, contents: Any) -> Iterator[tuple[int, str]]:
+def _schema() -> dict[str, Any]:
+    text = (data_folder("rules") / "config.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _complaints(
+    root: yaml.Node, contents: Any, schema: dict[str, Any]
+) -> Iterator[tuple[int, str]]:
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - slow to import
 
-    schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
     for error in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(contents):
         steps = list(error.absolute_path)
         if error.validator == "additionalProperties":

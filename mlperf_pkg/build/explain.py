@@ -40,8 +40,13 @@ def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
 
 def _price(config: Config, system: str) -> dict[str, Any]:
     price = config.prices[system]
-    known = {"price_usd": f"{price.usd:.15g}", "source": price.source, "date": price.date}
-    return {name: value for name, value in known.items() if value is not None}
+    known = {
+        "price_usd": f"{price.usd:.15g}",
+        "source": price.source,
+        "date": price.date,
+        "also": list(price.also),
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _configured(config: Config) -> dict[str, Any]:

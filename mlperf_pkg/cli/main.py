@@ -18,6 +18,7 @@ COMMANDS = {
     "diff": "mlperf_pkg.cli.diff",
     "report": "mlperf_pkg.cli.report",
     "plot": "mlperf_pkg.cli.plot",
+    "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
     "simulate": "mlperf_pkg.cli.simulate",

@@ -61,12 +61,12 @@ def _side(checked: Checked, logs: _Logs) -> Side:
     # A single submission may have another name on the other side; several go by theirs.
     label = given.submissions[0].place.label if len(given.submissions) == 1 else ""
     listed = scores(checked).sets
-    places = _places(given)
+    found = places(given)
     sets = tuple(
         Set(
             place=_within(label, scored.row.path),
             row=scored.row,
-            logs=tuple(logs.read(places[run.path]) for run in scored.runs),
+            logs=tuple(logs.read(found[run.path]) for run in scored.runs),
             findings=(*result.findings, *result.run_findings),
         )
         for scored, result in zip(listed, checked.sets, strict=True)
@@ -76,14 +76,14 @@ def _side(checked: Checked, logs: _Logs) -> Side:
     of_sets = {id(finding) for each in sets for finding in each.findings}  # the same objects
     return Side(
         verdict=checked.report.verdict,
-        systems=tuple(_system(each, label, places[each.path]) for each in checked.systems),
+        systems=tuple(_system(each, label, found[each.path]) for each in checked.systems),
         sets=sets,
         findings=tuple(f for f in checked.report.findings if id(f) not in of_sets),
         files={_within(label, path): digest for path, digest in _others(given, told)},
     )
 
 
-def _places(given: Input) -> dict[str, Path]:
+def places(given: Input) -> dict[str, Path]:
     """Where the logs and the system descriptions are, by their paths in reports."""
     found = [*given.logs]
     for submission in given.submissions:

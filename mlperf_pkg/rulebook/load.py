@@ -23,7 +23,16 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.resources import data_folder
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.model import (
+    DIVISIONS,
+    Benchmark,
+    Epochs,
+    Joined,
+    Round,
+    Rule,
+    Rules,
+    Runs,
+)
 
 SECTIONS = ("common", *DIVISIONS)
 _ROUND_FIELDS = {
@@ -173,6 +182,7 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
             for key, choices in document.get("variants", {}).items()
         },
         joined=Joined(**document["joined"]) if document.get("joined") else None,
+        epochs=Epochs(**document["convergence"].get("epochs", {})),
     )
 
 

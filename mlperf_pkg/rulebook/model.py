@@ -72,6 +72,19 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Epochs:
+    """How many samples the epochs stand for that a benchmark's evaluations tell.
+
+    ``samples`` is the size of the data set of the Closed division, None where only the log tells.
+    Evaluations begin at epoch ``numbered_from``; more than ``at_most`` is no number of epochs.
+    """
+
+    samples: int | None = None
+    numbered_from: int = 0
+    at_most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """The rules of one benchmark in one round.
 
@@ -89,6 +102,7 @@ class Benchmark:
     sections: Mapping[str, Rules]
     variants: Mapping[str, Mapping[Any, Rules]]
     joined: Joined | None = None
+    epochs: Epochs = field(default_factory=Epochs)
 
 
 @dataclass(frozen=True, slots=True)

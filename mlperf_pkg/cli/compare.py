@@ -1,0 +1,91 @@
+"""``mlperf-pkg compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from mlperf_pkg import checker
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.contenders import Wanted, contenders
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.competition import Entry, compete, named
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.prices import known_prices
+from mlperf_pkg.render.compare import COMPARE_FORMATS
+
+
+def _patterns(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    return click.option(name, f"{name[2:]}s", multiple=True, metavar="NAME", help=text)
+
+
+@click.command(name="compare")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--baseline", metavar="NAME", help="What to compare with; default: the first PATH.")
+@_patterns("--benchmark", "Only this benchmark; repeatable, * is any text.")
+@_patterns("--system", "Only this system or submitter; repeatable, * is any text.")
+@_patterns("--division", "Only this division.")
+@click.option(
+    "--prices",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="List prices that go before those of --config and systems/prices.yaml.",
+)
+@options.judged
+@options.written(COMPARE_FORMATS)
+def command(
+    *,
+    paths: tuple[str, ...],
+    baseline: str | None,
+    benchmarks: tuple[str, ...],
+    systems: tuple[str, ...],
+    divisions: tuple[str, ...],
+    prices: Path | None,
+    how: checker.Options,
+    format_: str,
+    target: Output,
+) -> int:
+    """Compare results in speed, price and energy.
+
+    PATH is a submission, a folder of submissions, a system or result set in
+    one (ACME/results/dgx/bert), a folder of logs, or a .csv file of published
+    scores with the columns system, benchmark and minutes, and as known round,
+    submitter, division, accelerators, nodes, energy_joules.
+
+    Results compare where benchmark and division agree. The baseline of each is
+    the first result of the first PATH, or of the system, submitter or both
+    (ACME/dgx) that --baseline names.
+
+    Exit status: 0 if something was compared with a baseline, 1 if there was
+    nothing to compare, 2 if it could not be done.
+
+    \b
+    Examples:
+      mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --division closed
+      mlperf-pkg compare ACME/results/dgx/bert published.csv --system 'pod*'
+      mlperf-pkg compare v1.0 v1.1 --baseline 'ipu-pod16*' --benchmark resnet
+    """
+    target.refuse_early(paths)
+    known = known_prices(prices, how.config.prices, Path())
+    entries = contenders(paths, Wanted(benchmarks, systems, divisions), how)
+    if not entries:
+        raise UserError("no result here is of such a benchmark, system and division")
+    rows = compete(entries, known, _is_baseline(baseline, entries))
+    target.write(COMPARE_FORMATS[format_](rows, target.view()))
+    return int(not any(row.speed is not None and not row.baseline for row in rows))
+
+
+def _is_baseline(name: str | None, entries: Sequence[Entry]) -> Callable[[Entry], bool]:
+    if name is None:
+        return lambda entry: entry.argument == 0
+    if not any(named(entry, name) for entry in entries):
+        known = {entry.system for entry in entries} | {each.submitter or "" for each in entries}
+        close = get_close_matches(name, sorted(known), 1)
+        raise UserError(
+            f"--baseline {name}: no such system or submitter here"
+            + (f"; did you mean {close[0]}?" if close else "")
+        )
+    return lambda entry: named(entry, name)

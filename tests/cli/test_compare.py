@@ -1,0 +1,141 @@
+"""``mlperf-pkg compare``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.render.compare import COMPARE_FORMATS
+from tests.cli.program import call
+from tests.trees import SYSTEM, simulated, write_set, write_submission, write_system
+
+EVIL = "\x1b[31m\u202e"
+CSV = "system,benchmark,minutes,round,submitter,division,accelerators\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A submission to round 2.0, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_submission(tmp_path / "v2.0" / "ACME", "resnet")
+    return Path("v2.0/ACME")
+
+
+def published(*lines: str) -> Path:
+    path = Path("scores.csv")
+    path.write_text(CSV + "".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def compared(*arguments: str | Path) -> list[dict[str, Any]]:
+    result = call("compare", *arguments, "--format", "json")
+    assert result.exit_code in (0, 1), result.output
+    found: list[dict[str, Any]] = json.loads(result.stdout)["results"]
+    return found
+
+
+def test_a_submission_against_published_scores(tree: Path) -> None:
+    scores = published("dgx,resnet,40,2.0,Other,closed,8", "dgx,bert,40,2.0,Other,closed,8")
+    rows = {row["system"]: row for row in compared(tree, scores, "--benchmark", "resnet")}
+    own, other = rows[SYSTEM], rows["dgx"]
+    assert own["baseline"]
+    assert own["speed"] == 1.0
+    assert own["nodes"] == 1
+    assert other["speed"] == pytest.approx(own["minutes"] / 40)
+    assert other["speed_per_accelerator"] == pytest.approx(own["minutes"] / 40 * 2)
+    assert own["samples_per_second"] > 0
+    assert own["precision"] is None
+    assert other["rules"] is None
+    assert own["rules"] == "pass"
+
+
+@pytest.mark.parametrize("part", [f"results/{SYSTEM}/resnet", f"results/{SYSTEM}", "results", ""])
+def test_a_part_of_a_submission_is_that_part(tree: Path, part: str) -> None:
+    write_set(tree / "results" / "other" / "resnet", simulated("resnet"))
+    write_system(tree / "systems", "other")
+    rows = compared(tree / part)
+    assert len(rows) == (1 if SYSTEM in part else 2)
+    assert all(row["accelerators"] == 16 and row["submitter"] == "ACME" for row in rows)
+
+
+def test_nothing_is_compared_with_itself(tree: Path) -> None:
+    rows = compared(tree / "results" / SYSTEM / "resnet", tree.parent, tree)
+    assert [row["path"] for row in rows] == [f"v2.0/ACME/results/{SYSTEM}/resnet"]
+
+
+def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
+    write_system(Path("systems"))
+    Path("systems/prices.yaml").write_text(
+        f"{SYSTEM}: {{price_usd: 100, source: x}}\ndgx: {{price_usd: 100, source: x}}\n", "utf-8"
+    )
+    Path("own.yaml").write_text("dgx: {price_usd: 400, source: own, date: 2022-03-03}\n", "utf-8")
+    scores = published("dgx,resnet,40,2.0,Other,closed,8")
+    for options, ratio in ([], 1.0), (["--prices", "own.yaml"], 0.25):
+        row = next(r for r in compared(tree, scores, *options) if r["system"] == "dgx")
+        assert row["performance_per_dollar"] == pytest.approx(row["speed"] * ratio)
+
+
+def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
+    scores = published(
+        "dgx,resnet,40,2.0,Other,closed,8", "dgx,resnet,60,1.1,Other,closed,8", "dgx,resnet,5,1.0,Other,open,8"
+    )  # fmt: skip
+    rows = compared(tree, scores, "--baseline", "2.0 dgx", "--division", "closed")
+    assert [(row["round"], row["system"], row["baseline"]) for row in rows] == [
+        ("2.0", SYSTEM, False),
+        ("2.0", "dgx", True),
+        ("1.1", "dgx", False),
+    ]
+    assert (rows[1]["improvement"], rows[1]["previous_round"]) == (1.5, "1.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "Missing argument"),
+        (["nowhere"], 2, "nowhere: no such file or folder"),
+        (["v2.0/ACME", "--baseline", "bow-pod"], 2, "did you mean bow-pod16?"),
+        (["v2.0/ACME", "--benchmark", "x"], 2, "no result here is of such a benchmark"),
+        (["v2.0/ACME", "--prices", "none.yaml"], 2, "none.yaml: cannot be read"),
+        (["v2.0/ACME"], 1, "Time to train"),
+        (["v2.0/ACME", "-o", "v2.0/ACME/x"], 2, "nothing is ever written"),
+    ],
+)
+def test_exit_status(tree: Path, arguments: list[str], status: int, message: str) -> None:
+    result = call("compare", *arguments)
+    assert (result.exit_code, message in result.output) == (status, True), result.output
+
+
+@pytest.mark.parametrize("format_", COMPARE_FORMATS)
+def test_names_of_strangers_do_no_harm(tree: Path, format_: str) -> None:
+    scores = published(f"{EVIL}|<b>,resnet,40,2.0,=1+1,closed,8")
+    result = call("compare", tree, scores, "--format", format_)
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    again = call("compare", tree, scores, "--format", format_)
+    assert again.stdout == result.stdout
+
+
+def test_text_and_csv_hold_the_same(tree: Path) -> None:
+    scores = published("dgx,resnet,40,2.0,Other,closed,8")
+    text = call("compare", tree, scores).stdout
+    assert all(len(line) <= 80 for line in text.splitlines())
+    rows = list(
+        csv.DictReader(io.StringIO(call("compare", tree, scores, "--format", "csv").stdout))
+    )
+    for row in rows:
+        line = next(line for line in text.splitlines() if line.strip().startswith(row["system"]))
+        assert f"{float(row['minutes']):.3f}" in line
+        assert f"{float(row['speed']):.2f}x" in line
+    assert "dgx: a published score" in text
+
+
+def test_links_and_inputs_stay_as_they_are(tree: Path) -> None:
+    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    call("compare", tree)
+    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
