@@ -47,7 +47,7 @@ LAYERS = [
     {"checker"},
     {"tables", "words", "summary", "template", "comparison"},
     {"render", "simulate"},
-    {"build"},
+    {"build", "watch"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

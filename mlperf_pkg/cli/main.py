@@ -16,6 +16,7 @@ COMMANDS = {
     "diff": "mlperf_pkg.cli.diff",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
+    "watch": "mlperf_pkg.cli.watch",
     "simulate": "mlperf_pkg.cli.simulate",
 }
 

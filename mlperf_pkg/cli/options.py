@@ -31,10 +31,29 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def judged(function: Callable[..., Any]) -> Callable[..., Any]:
     """``how`` (``checker.Options``): how it is checked."""
+    jobs = click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes; by default one per core.",
+    )
+    return _ruled(function, jobs)
 
+
+def ruled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``how`` as for ``judged``, in one process."""
+    return _ruled(function)
+
+
+def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Callable[..., Any]:
     @wraps(function)
     def with_options(
-        round_: str | None, usage: str | None, jobs: int | None, config: Path | None, **more: Any
+        round_: str | None,
+        usage: str | None,
+        config: Path | None,
+        jobs: int | None = None,
+        **more: Any,
     ) -> Any:
         return function(how=_how(round_, usage, jobs, config), **more)
 
@@ -42,13 +61,7 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
         with_options,
         round_option(_ROUND),
         click.option("--usage", type=click.Choice(["training", "hpc"]), help="The rules to apply."),
-        click.option(
-            "-j",
-            "--jobs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Processes; by default one per core.",
-        ),
+        *between,
         click.option(
             "--config",
             type=click.Path(dir_okay=False, path_type=Path),
