@@ -1,9 +1,9 @@
 """When a run should end.
 
 Measured on published logs at half of the run, the reference's convergence tells the end to within
-a few percent for most benchmarks, and the curve of the metric to within 20 to 50: metrics rise
-late (learning rates that decay) or flatten (losses). So the reference decides as long as a run has
-not trained beyond it; the curve only where there is no reference, or where that is passed.
+a few percent for most benchmarks, and the curve of the metric to within 20 to 50, mostly too
+early: metrics flatten. So the reference decides as long as a run has not trained beyond it; the
+curve only where there is no reference, or where that is passed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import exp, inf, log
 from statistics import linear_regression
 
@@ -19,6 +20,7 @@ from mlperf_pkg.watch.progress import Course, Evaluation, Goal
 _MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
 _RECENT, _FEWEST = 5, 3
+_IN_SAMPLES = ("samples", "tokens")
 _FARTHEST = 10
 """A curve that needs so many times the training so far tells nothing."""
 
@@ -34,59 +36,67 @@ class Method(StrEnum):
 class Forecast:
     """The expected minutes from ``run_start`` to ``run_stop``, and between which they may lie.
 
-    By the reference: its mean, and two standard deviations to either side. By the curve: that of
-    the last evaluations over the logarithm of the training; the straight line gives the other
-    side. Never earlier than the next evaluation.
+    By the reference: its mean, and to either side two standard deviations of its runs and the
+    interval of evaluations (as far as it trained, before the second). By the curve: the last evaluations go on as a line over the logarithm
+    of the training, or at the earliest as a straight one; ``high`` is None, as nothing bounds it.
+    Never earlier than the next evaluation.
     """
 
     minutes: float
     low: float
-    high: float
+    high: float | None
     method: Method
 
 
 def forecast(course: Course, goal: Goal) -> Forecast | None:
     """When the run should end; None where that cannot be told (yet), or the target is met."""
-    pace = _pace(course)
-    if pace is None or course.start_ms is None or goal.met(course.evaluations[-1].values):
+    pace, last, start = _pace(course), course.latest, course.start_ms
+    if pace is None or last is None or start is None or goal.met(last.values):
         return None
-    found = _by_reference(course.evaluations, goal) or _by_curve(course.evaluations, goal)
+    if not _counted(course, last, goal):
+        return None
+    found = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
     if found is None:
         return None
-    method, positions = found
-    last, start = course.evaluations[-1], course.start_ms
-    upcoming = last.position + _interval(course.evaluations)
-    spent = (max(each, upcoming) - last.position for each in positions)
-    minutes, low, high = ((last.time_ms + ms * pace - start) / _MS_PER_MINUTE for ms in spent)
-    return Forecast(minutes, low, high, method)
+    upcoming = last.position + course.interval
+
+    def ends(position: float) -> float:
+        left = max(position, upcoming) - last.position
+        return (last.time_ms + left * pace - start) / _MS_PER_MINUTE
+
+    method, expected, low, high = found
+    return Forecast(ends(expected), ends(low), None if high is None else ends(high), method)
 
 
 def _pace(course: Course) -> float | None:
     """Milliseconds that one unit of training takes, with its evaluations; None if unknown."""
-    if course.start_ms is None or not course.evaluations:
+    last = course.latest
+    if course.start_ms is None or last is None:
         return None
-    first, last = course.evaluations[0], course.evaluations[-1]
-    if last is first:
-        time_ms, trained = last.time_ms - course.start_ms, last.position
-    else:
+    time_ms, trained = last.time_ms - course.start_ms, last.position
+    if len(course.evaluations) > 1:
+        first = course.evaluations[0]
         time_ms, trained = last.time_ms - first.time_ms, last.position - first.position
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 
-def _interval(evaluations: Sequence[Evaluation]) -> float:
-    """The training between the last two evaluations."""
-    return evaluations[-1].position - evaluations[-2].position if len(evaluations) > 1 else 0.0
+def _counted(course: Course, last: Evaluation, goal: Goal) -> bool:
+    """Whether positions count training; some logs of BERT repeat one epoch in place of samples."""
+    positions = [each.position for each in course.evaluations]
+    rising = all(one < other for one, other in pairwise(positions))
+    return rising and (goal.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
 
 
-_Found = tuple[Method, tuple[float, float, float]]
+_Found = tuple[Method, float, float, float | None]
+"""By what, and the position that is expected, the nearest and the farthest."""
 
 
-def _by_reference(evaluations: Sequence[Evaluation], goal: Goal) -> _Found | None:
+def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _Found | None:
     point = goal.reference
-    if point is None or point.mean <= evaluations[-1].position:
+    if point is None or point.mean <= last.position:
         return None
-    spread = _DEVIATIONS * point.stdev
-    return Method.REFERENCE, (point.mean, point.mean - spread, point.mean + spread)
+    spread = _DEVIATIONS * point.stdev + (course.interval or last.position)
+    return Method.REFERENCE, point.mean, point.mean - spread, point.mean + spread
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _Found | None:
@@ -102,7 +112,7 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _Found | None:
     straight = max(_reached(recent, goal, name, float, float) for name in needed)
     if max(bent, straight) > _FARTHEST * recent[-1].position:
         return None
-    return Method.CURVE, (bent, min(bent, straight), max(bent, straight))
+    return Method.CURVE, bent, min(bent, straight), None
 
 
 def _exp(power: float) -> float:

@@ -17,7 +17,8 @@ from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import Run
 
 METRICS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
-_POSITIONS = ("samples_count", "epoch_num", "step_num")
+_SAMPLES = "samples_count"
+_POSITIONS = (_SAMPLES, "epoch_num", "step_num")
 _LARGEST = 1e300
 _LOWER, _UPPER = ("at_least", "above"), ("at_most", "below")
 _decode = msgspec.json.Decoder(Record).decode
@@ -48,6 +49,19 @@ class Course:
     last_ms: float | None = None
     batch_size: float | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
+    _mark: Evaluation | None = None
+
+    @property
+    def latest(self) -> Evaluation | None:
+        """The last evaluation; before the first, what else tells how far the training is."""
+        return self.evaluations[-1] if self.evaluations else self._mark
+
+    @property
+    def interval(self) -> float:
+        """The training between the last two evaluations; 0 where there are no two."""
+        if len(self.evaluations) < 2:  # noqa: PLR2004
+            return 0.0
+        return self.evaluations[-1].position - self.evaluations[-2].position
 
     def take(self, lines: bytes) -> None:
         """Read more complete lines."""
@@ -57,21 +71,24 @@ class Course:
                 self.start_ms = record.time_ms
             elif record.key == "global_batch_size" and _is_number(record.value):
                 self.batch_size = record.value
-            elif record.key in METRICS and self.start_ms is not None:
-                self._evaluate(record)
+            elif self.start_ms is not None and isinstance(record.metadata, dict):
+                if record.key in METRICS:
+                    self._evaluate(record, record.metadata)
+                elif record.key == "tracked_stats" and _is_number(record.metadata.get(_SAMPLES)):
+                    self._mark = Evaluation(record.time_ms, record.metadata[_SAMPLES], {})
 
-    def _evaluate(self, record: Record) -> None:
-        metadata = record.metadata if isinstance(record.metadata, dict) else {}
+    def _evaluate(self, record: Record, metadata: Mapping[str, Any]) -> None:
         positions = (metadata[name] for name in _POSITIONS if _is_number(metadata.get(name)))
         position: float | None = next(positions, None)
         values = _values(record.value, metadata.get("metric"))
         if position is None or not values:
             return
         last = self.evaluations[-1] if self.evaluations else None
-        if last and last.position == position:  # metrics that are logged one a record
+        if last and last.position == position and not values.keys() & last.values.keys():
+            # metrics that are logged one a record
             values = {**last.values, **values}
             self.evaluations[-1] = Evaluation(record.time_ms, position, values)
-        elif not last or position > last.position:
+        else:
             self.evaluations.append(Evaluation(record.time_ms, position, values))
 
 
@@ -115,12 +132,15 @@ def goal_of(run: Run, batch_size: float | None) -> Goal | None:
 
 
 def _reference(run: Run, benchmark: Benchmark, batch_size: float | None) -> ReferencePoint | None:
-    """The reference point at a batch size, on the line between two, or else the nearest."""
+    """The reference point at a batch size, on the line between two, or else the nearest.
+
+    None for Open runs, which may train in another way than the reference.
+    """
     runs, ruleset = benchmark.runs, load_round(run.usage, run.round).ruleset
     points = prune(
         reference_points(run.usage, ruleset, benchmark.name, runs=runs.required, drop=runs.drop)
     )
-    if not points or batch_size is None:
+    if not points or batch_size is None or run.division != "closed":
         return None
     low = next((p for p in reversed(points) if p.batch_size <= batch_size), points[0])
     high = next((p for p in points if p.batch_size >= batch_size), points[-1])

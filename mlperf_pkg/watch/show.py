@@ -94,7 +94,8 @@ def _expected(expected: Forecast, minutes: float, remaining: float, now: datetim
         return f"expected to end after {duration(expected.minutes)}: overdue"
     end = now + timedelta(minutes=min(remaining, 1e6))
     at = f"{end:%H:%M}" if end.date() == now.date() else f"{end:%Y-%m-%d %H:%M}"
-    span = f"{duration(expected.low)} to {duration(expected.high)}"
+    latest = "or later" if expected.high is None else f"to {duration(expected.high)}"
+    span = f"{duration(expected.low)} {latest}"
     share = 100 * minutes / expected.minutes
     return (
         f"{share:.0f} %, ends about {at} after {duration(expected.minutes)}"
