@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,9 +19,12 @@ Refresh = Callable[[Sequence[str]], None]
 
 @contextmanager
 def display(*, refreshing: bool) -> Iterator[tuple[Write, Refresh]]:
-    """Two functions: to write text that stays, and to show the lines below it anew."""
+    """Two functions: to write text that stays, and to show the lines below it anew.
+
+    The second raises BrokenPipeError where nobody reads any longer: a quiet log would not tell.
+    """
     if not refreshing:
-        yield _write, lambda _: None
+        yield _write, lambda _: _refuse_closed()
         return
     from rich.console import Console  # noqa: PLC0415 - slow to import
     from rich.live import Live  # noqa: PLC0415
@@ -35,6 +40,16 @@ def display(*, refreshing: bool) -> Iterator[tuple[Write, Refresh]]:
 
 def _refresh(live: Live, text: object) -> None:
     live.update(text, refresh=True)  # type: ignore[arg-type]
+
+
+def _refuse_closed() -> None:
+    waiting = select.poll()
+    try:
+        waiting.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no file of the system
+        return
+    if waiting.poll(0):
+        raise BrokenPipeError
 
 
 def _write(text: str) -> None:

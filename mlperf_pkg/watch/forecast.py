@@ -37,9 +37,9 @@ class Forecast:
     """The expected minutes from ``run_start`` to ``run_stop``, and between which they may lie.
 
     By the reference: its mean, and to either side two standard deviations of its runs and the
-    interval of evaluations (as far as it trained, before the second). By the curve: the last evaluations go on as a line over the logarithm
-    of the training, or at the earliest as a straight one; ``high`` is None, as nothing bounds it.
-    Never earlier than the next evaluation.
+    interval of evaluations (before the second one, the training so far). By the curve: the last
+    evaluations go on as a line over the logarithm of the training, or at the earliest as a
+    straight one; ``high`` is None, as nothing bounds it. Never earlier than the next evaluation.
     """
 
     minutes: float

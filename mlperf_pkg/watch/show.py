@@ -16,8 +16,8 @@ from mlperf_pkg.watch.forecast import Forecast, Method
 
 _HOUR = 60
 _METHODS = {
-    Method.REFERENCE: "as the reference converges",
-    Method.CURVE: "as the last evaluations go on, roughly",
+    Method.REFERENCE: "by the reference",
+    Method.CURVE: "roughly, by the curve",
 }
 
 
@@ -98,8 +98,8 @@ def _expected(expected: Forecast, minutes: float, remaining: float, now: datetim
     span = f"{duration(expected.low)} {latest}"
     share = 100 * minutes / expected.minutes
     return (
-        f"{share:.0f} %, ends about {at} after {duration(expected.minutes)}"
-        f" ({span}, {_METHODS[expected.method]})"
+        f"{share:.0f} %, ends about {at}, {_METHODS[expected.method]},"
+        f" after {duration(expected.minutes)} ({span})"
     )
 
 

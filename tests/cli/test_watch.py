@@ -150,8 +150,6 @@ def test_a_reader_that_leaves_ends_it(growing: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        with growing.open("ab") as stream:
-            stream.write(GOOD[HALF:])
         assert process.wait() == 141
 
 
