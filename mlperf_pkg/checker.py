@@ -129,13 +129,13 @@ def _plans(given: Input, options: Options) -> Iterator[_Plan]:
     for submission in given.submissions:
         yield _plan_submission(submission, options)
     if given.logs:
-        usage, round_, reason = _from_tree(given.logs[0].path, options)
+        usage, round_, reason = round_for(given.logs[0].path, options)
         logs = tuple(_log_file(place, usage, round_) for place in given.logs)
         yield _Plan(None, usage, round_, reason, logs)
 
 
 def _plan_submission(submission: Submission, options: Options) -> _Plan:
-    usage, round_, reason = _from_tree(submission.place.path, options)
+    usage, round_, reason = round_for(submission.place.path, options)
     places = [place for each in submission.result_sets for place in each.logs]
     if round_ is None and places:
         # Logs of earlier rounds may be submitted again: the youngest run tells.
@@ -146,8 +146,8 @@ def _plan_submission(submission: Submission, options: Options) -> _Plan:
     return _Plan(submission, usage, round_, reason, logs)
 
 
-def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
-    """Usage and round as given, else as the folders above say."""
+def round_for(path: Path, options: Options) -> tuple[str, str | None, str]:
+    """Usage, round and its reason as given, else as the folders above say; None: runs will tell."""
     found = round_of_tree(part.name for part in (path.resolve(), *path.resolve().parents))
     usage = options.usage or options.config.usage or (found[0] if found else "training")
     if options.round:

@@ -112,6 +112,12 @@ class Diagnostic:
         return standing and self.basis in (Basis.BOTH, basis)
 
 
+class Pending(Diagnostic):
+    """A finding that a log which goes on may yet mend: of what is absent, or the last so far."""
+
+    __slots__ = ()
+
+
 def verdicts_of(findings: Iterable[Diagnostic]) -> Verdicts:
     """The verdicts that follow from findings alone."""
     listed = list(findings)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged, formula_values, holds, needed_in_words
@@ -52,6 +52,7 @@ class RuleChecker:
         self._series: dict[str, tuple[int, int]] = {}
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
         self._joiner = Joiner(table.joined) if table.joined else None
+        self._ended = False
         self.died: str | None = None
 
     @property
@@ -188,8 +189,10 @@ class RuleChecker:
         """Ask what only the whole log can answer.
 
         ``success`` is what ``run_stop`` says; ``unofficial`` are keys of records that stand in
-        the log but that the official parser does not read.
+        the log but that the official parser does not read. What is found now is ``Pending``,
+        unless no later record could have mended it.
         """
+        self._ended = True
         if self._joiner:
             for record, number in self._joiner.records():
                 self.taker(record.key)(record, number)
@@ -224,7 +227,8 @@ class RuleChecker:
         if rule.basis is Basis.BOTH and _true(compiled.formula, {**values, **final}):
             hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        self._break(rule, number, values["value"], str(rule.formula))
+        settled = self._joiner is None or rule.key != self._joiner.key
+        self._break(rule, number, values["value"], str(rule.formula), settled=settled)
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
@@ -254,9 +258,10 @@ class RuleChecker:
         count = logged.count if logged else 0
         needed = f"logged {needed_in_words(limits)} times"
         if not holds(count, limits):
-            last = logged.last_number if logged and count > limits.get("at_most", count) else None
+            excess = count > limits.get("at_most", count)
+            last = logged.last_number if logged and excess else None
             message = f"{rule.key} is logged {count} times: needed {needed_in_words(limits)}"
-            self._break(rule, last, count, needed, message)
+            self._break(rule, last, count, needed, message, settled=excess)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         first = self._line_of(logged.first_number)
@@ -266,7 +271,9 @@ class RuleChecker:
             times += ", always with the same value"
         else:
             times += ", with different values"
-        self._break(rule, logged.last_number, logged.last, "logged once", f"{times}: needed once")
+        message = f"{times}: needed once"
+        settled = not logged.same
+        self._break(rule, logged.last_number, logged.last, "logged once", message, settled=settled)
 
     def _missed(self, rule: Rule, logged: Logged, success: bool) -> None:
         """The target was not met; the rules forgive one such run, unless it claims success."""
@@ -291,15 +298,26 @@ class RuleChecker:
         ]
         parts += [f"{strange} without a name"] if strange else []
         message = f"{rule.key} must list each tensor of the model once: {', '.join(parts)}"
-        self._break(rule, logged.last_number, None, f"{len(needed)} tensors", message)
+        settled = bool(extra) or strange > 0
+        self._break(
+            rule, logged.last_number, None, f"{len(needed)} tensors", message, settled=settled
+        )
 
     def _break(
-        self, rule: Rule, number: int | None, found: Any, needed: str, message: str | None = None
+        self,
+        rule: Rule,
+        number: int | None,
+        found: Any,
+        needed: str,
+        message: str | None = None,
+        *,
+        settled: bool = False,
     ) -> None:
         needed = rule.needed or needed
         subject = f"{rule.key} is {shown(found)}" if found is not None else rule.key
+        kind = Pending if self._ended and not settled else Diagnostic
         self._report(
-            Diagnostic(
+            kind(
                 code=rule.code,
                 message=message or rule.message or f"{subject}, needed {needed}",
                 path=self._path,

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdicts, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity, Verdicts, verdicts_of
 from mlperf_pkg.mllog import (
     Batch,
     LogReader,
@@ -71,7 +71,8 @@ class Run:
     the first ``submission_*`` values, without that prefix. Copies of one run have the same
     ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
     are the different values of ``global_batch_size`` and ``config_filename``, as JSON; of the
-    latter with their first lines.
+    latter with their first lines. ``identified`` says that it names all that decides which rules
+    apply.
     ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
     convergence in epochs where ``convergence`` counts ``train_samples``, else None.
     """
@@ -99,6 +100,7 @@ class Run:
     config_files: Mapping[str, int]
     epochs: Convergence | None
     instance_scale: int | None = None
+    identified: bool = True
 
     @property
     def official_minutes(self) -> float | None:
@@ -164,6 +166,10 @@ class _Identity:
     round: str
     reason: str
     choosing: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        return all(key in self.values for key in (*_NAMING, *self.choosing))
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
@@ -279,7 +285,7 @@ class _Reading:
 
     def _finish(self) -> None:
         if not self._records:
-            self._add("LOG110", "no MLPerf log: it holds no record that can be read")
+            self._add("LOG110", "no MLPerf log: it holds no record that can be read", Pending)
         if self._times.backwards:
             self._add(
                 "RUN155",
@@ -291,6 +297,7 @@ class _Reading:
             self._add(
                 "RUN130",
                 f"{self._times.ending}: this run did not converge",
+                Pending if self._times.stop_ms is None else Diagnostic,
                 line=self._times.stop_line,
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
@@ -325,6 +332,7 @@ class _Reading:
             config_files=self._named["config_filename"],
             instance_scale=self._scale.result(),
             epochs=self._epochs.result() if self._epochs else None,
+            identified=self._identity.complete,
         )
 
     def _report(self, finding: Diagnostic) -> None:
@@ -345,9 +353,11 @@ class _Reading:
                 self._findings[index] = replace(finding, message=message)
         return sorted(self._findings, key=lambda finding: finding.sort_key)
 
-    def _add(self, code: str, message: str, **more: Any) -> None:
+    def _add(
+        self, code: str, message: str, kind: type[Diagnostic] = Diagnostic, **more: Any
+    ) -> None:
         self._report(
-            Diagnostic(
+            kind(
                 code=code,
                 message=message,
                 path=self._log.path,

@@ -54,7 +54,7 @@ LAYERS = [
     {"charts", "vega"},
     {"render", "simulate", "machine"},
     {"drawing", "page"},
-    {"build"},
+    {"build", "watch"},
     {"archive"},
     {"cli", "__main__"},
 ]

@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",
     "system": "mlperf_pkg.cli.system",
+    "watch": "mlperf_pkg.cli.watch",
     "simulate": "mlperf_pkg.cli.simulate",
 }
 

@@ -33,10 +33,22 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def judged(function: Callable[..., Any]) -> Callable[..., Any]:
     """``how`` (``checker.Options``): how it is checked."""
+    return _ruled(function, jobs_option)
 
+
+def ruled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``how`` as for ``judged``, in one process."""
+    return _ruled(function)
+
+
+def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Callable[..., Any]:
     @wraps(function)
     def with_options(
-        round_: str | None, usage: str | None, jobs: int | None, config: Path | None, **more: Any
+        round_: str | None,
+        usage: str | None,
+        config: Path | None,
+        jobs: int | None = None,
+        **more: Any,
     ) -> Any:
         return function(how=_how(round_, usage, jobs, config), **more)
 
@@ -44,7 +56,7 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
         with_options,
         round_option(_ROUND),
         click.option("--usage", type=Choice(["training", "hpc"]), help="The rules to apply."),
-        jobs_option,
+        *between,
         click.option(
             "--config",
             type=click.Path(dir_okay=False, path_type=Path),

@@ -1,0 +1,1 @@
+"""Following logs while they are written: what is lost already, and when the run should end."""

@@ -1,0 +1,56 @@
+"""Where events go as they happen: a terminal with lines that refresh below them, or a pipe."""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+Write = Callable[[str], None]
+Refresh = Callable[[Sequence[str]], None]
+
+
+@contextmanager
+def display(*, refreshing: bool) -> Iterator[tuple[Write, Refresh]]:
+    """Two functions: to write text that stays, and to show the lines below it anew.
+
+    The second raises BrokenPipeError where nobody reads any longer: a quiet log would not tell.
+    """
+    if not refreshing:
+        yield _write, lambda _: _refuse_closed()
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield (
+            lambda text: console.print(Text(text), end="", soft_wrap=True),
+            lambda lines: _refresh(live, Text("\n".join(lines), no_wrap=True, overflow="ellipsis")),
+        )
+
+
+def _refresh(live: Live, text: object) -> None:
+    live.update(text, refresh=True)  # type: ignore[arg-type]
+
+
+def _refuse_closed() -> None:
+    waiting = select.poll()
+    try:
+        waiting.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no file of the system
+        return
+    if waiting.poll(0):
+        raise BrokenPipeError
+
+
+def _write(text: str) -> None:
+    click.echo(text, nl=False)

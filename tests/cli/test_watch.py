@@ -1,0 +1,171 @@
+"""``mlperf-pkg watch``, with files that another thread or process writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, call, start
+from tests.logs import edited, good_log, line_of, without
+
+GOOD = good_log("bert")
+WRONG = edited(GOOD, "submission_status", value="good")
+HALF = GOOD.index(b"\n", GOOD.rindex(b"eval_accuracy", 0, len(GOOD) * 9 // 10)) + 1
+FAST = ("--interval", "0.05", "--round", "2.0")
+
+
+def watch(*arguments: str | Path) -> tuple[int, str]:
+    result = call("watch", "--timeout", "0.5", *arguments, *FAST)
+    return result.exit_code, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("log", "status", "said"),
+    [
+        (GOOD, 0, "ended with success: "),
+        (WRONG, 1, 'submission_status is "good"'),
+        (
+            edited(GOOD, "run_stop", metadata={"status": "aborted"}),
+            1,
+            "LOST: run_stop says aborted",
+        ),
+        (without(GOOD, "cache_clear"), 1, "cache_clear is not logged"),
+    ],
+)
+def test_a_whole_log(tmp_path: Path, log: bytes, status: int, said: str) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(log)
+    exit_code, output = watch(path)
+    assert exit_code == status
+    assert said in output
+    assert "\x1b" not in output
+
+
+def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.log", "b.log")]
+
+    def writer() -> None:
+        for path, log in zip(paths, (GOOD, WRONG), strict=True):
+            with path.open("wb") as stream:
+                for at in range(0, len(log), 1 + len(log) // 7):
+                    stream.write(log[at : at + 1 + len(log) // 7])
+                    stream.flush()
+                    time.sleep(0.02)
+
+    thread = threading.Thread(target=writer)
+    thread.start()
+    exit_code, output = watch(*paths)
+    thread.join()
+    assert exit_code == 1
+    assert f"{paths[0]}: ended with success" in output
+    assert f"{paths[1]}: LOST" in output
+    assert "waiting for it" in output
+
+
+def test_fail_fast_does_not_wait_for_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(WRONG[: len(WRONG) // 2])
+    exit_code, output = watch(path, "--fail-fast")
+    assert exit_code == 1
+    assert output.splitlines()[-1].startswith(f"{path}: LOST: ")
+
+
+def test_a_log_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    exit_code, output = watch(tmp_path / "none", "--idle", "0.001", "--timeout", "0.004")
+    assert exit_code == 2
+    assert "nothing new for" in output
+    assert "given up" in output
+
+
+def test_json_is_one_object_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(WRONG)
+    exit_code, output = watch(path, "--format", "json")
+    told = [json.loads(line) for line in output.splitlines()]
+    assert exit_code == 1
+    assert {"run", "finding", "lost", "evaluation", "end"} == {each["event"] for each in told}
+    assert {each["path"] for each in told} == {str(path)}
+    (finding,) = (each["finding"] for each in told if each["event"] == "finding")
+    assert (finding["found"], finding["line"]) == ("good", line_of(WRONG, "submission_status"))
+    assert told[-1]["lost"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Missing argument"),
+        ((".",), "is a folder"),
+        (("/dev/null",), "not a file"),
+        (("x", "--round", "9.9"), "no round"),
+        (("x", "--interval", "0"), "interval"),
+    ],
+)
+def test_bad_usage(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(GOOD)
+    given = [str(tmp_path / "x") if each == "x" else each for each in arguments]
+    result = call("watch", *given)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_hostile_text_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "run\x1b[31m.log"
+    path.write_bytes(edited(GOOD, "submission_status", value="\x1b]0;x\x07"))
+    assert "\x1b" not in watch(path)[1]
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Path:
+    path = tmp_path / "run.log"
+    path.write_bytes(GOOD[:HALF])
+    return path
+
+
+def lines_of(process: subprocess.Popen[bytes]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line.decode()
+
+
+def test_each_line_is_flushed_and_an_interrupt_ends_it(growing: Path) -> None:
+    with start("watch", growing, *FAST) as process:
+        assert any("samples" in line for line in lines_of(process))
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_reader_that_leaves_ends_it(growing: Path) -> None:
+    with start("watch", growing, *FAST) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait() == 141
+
+
+def test_a_terminal_shows_one_line_that_refreshes(growing: Path) -> None:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    command = [*COMMAND, "watch", str(growing), *FAST]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    while b"since run_start" not in seen:
+        seen += os.read(ours, 4096)
+    with growing.open("ab") as stream:
+        stream.write(GOOD[HALF:])
+    while b"ended with success" not in seen:
+        seen += os.read(ours, 4096)
+    assert process.wait() == 0
+    os.close(ours)
+    assert b"\x1b[2K" in seen  # a line that is taken back
