@@ -24,15 +24,17 @@ class Cost:
     processor: float
 
 
-def run(command: Sequence[str]) -> Cost:
+def run(command: Sequence[str], within: Path | None = None) -> Cost:
     """Run a program to its end, which may find errors (status 1) but must not fail.
+
+    ``within`` is the folder that it runs in: the official programs write their logs there.
 
     Raises:
         RuntimeError: its exit status is another one.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command, cwd=within, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr
     said = process.stderr.read()
