@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -23,6 +23,7 @@ from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
+from mlperf_pkg.processes import pool
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -42,6 +43,16 @@ PARALLEL_FROM_BYTES = 8 << 20
 _AT_ONCE = 4  # files that a process takes at once
 
 
+class Observer(Protocol):
+    """Who wants to know how far the reading of logs has come."""
+
+    def begin(self, files: int, size: int) -> None:
+        """So many files, of so many bytes, will be read."""
+
+    def advance(self, size: int) -> None:
+        """A file of so many bytes was read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
@@ -54,6 +65,7 @@ class Options:
     jobs: int | None = None
     config: Config = field(default_factory=Config)
     origin: str = CONFIG_NAME
+    observer: Observer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +105,14 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]
-    with _executor(plans, [*logs, *power], options.jobs) as executor:
-        runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor)]
-        measured = {log.path: log for log in _read_all(read_power_log, power, executor)}
+    files: list[LogFile | PowerFile] = [*logs, *power]
+    observer = options.observer
+    if observer:
+        observer.begin(len(files), sum(map(_size, files)))
+    with _executor(plans, files, options.jobs) as executor:
+        runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor, observer)]
+        powers = _read_all(read_power_log, power, executor, observer)
+    measured = {log.path: log for log in powers}
     by_path = {run.path: run for run in runs}
     judged = [_judge(plan, by_path, measured, waivers) for plan in plans]
     skipped = [_not_followed(place) for given in inputs for place in given.skipped]
@@ -181,14 +198,22 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _read_all(
-    read: Callable[[_File], _Read], files: Sequence[_File], executor: Executor | None
+    read: Callable[[_File], _Read],
+    files: Sequence[_File],
+    executor: Executor | None,
+    observer: Observer | None,
 ) -> list[_Read]:
     """What each file says, in their order. The largest are read first: none is waited for."""
-    if executor is None:
-        return [read(file) for file in files]
-    order = sorted(range(len(files)), key=lambda index: _size(files[index]), reverse=True)
-    found = executor.map(read, [files[index] for index in order], chunksize=_AT_ONCE)
-    by_index = dict(zip(order, found, strict=True))
+    order: Sequence[int] = range(len(files))
+    if executor is not None:
+        order = sorted(order, key=lambda index: _size(files[index]), reverse=True)
+    ordered = [files[index] for index in order]
+    found = executor.map(read, ordered, chunksize=_AT_ONCE) if executor else map(read, ordered)
+    by_index = {}
+    for index, each in zip(order, found, strict=True):
+        by_index[index] = each
+        if observer:
+            observer.advance(_size(files[index]))
     return [by_index[index] for index in range(len(files))]
 
 
@@ -201,10 +226,8 @@ def _executor(
     if workers < 2 or sum(map(_size, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
-
     _load_rules(plans)
-    with ProcessPoolExecutor(workers) as executor:
+    with pool(workers) as executor:
         yield executor
 
 

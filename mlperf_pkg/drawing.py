@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain, count
@@ -16,6 +15,7 @@ from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.processes import pool
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission import Input, Place
@@ -112,7 +112,7 @@ def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Cur
     workers = min(jobs or os.cpu_count() or 1, len(files))
     if workers < 2 or not large:  # noqa: PLR2004
         return [_read(file) for file in files]
-    with ProcessPoolExecutor(workers) as executor:
+    with pool(workers) as executor:
         return list(executor.map(_read, files, chunksize=4))
 
 

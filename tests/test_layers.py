@@ -23,6 +23,7 @@ LAYERS = [
         "resources",
         "files",
         "folders",
+        "processes",
         "escape",
         "filetree",
         "nearest",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from mlperf_pkg.checker import Options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
 from mlperf_pkg.cli.output import Output, Outputs
+from mlperf_pkg.cli.progress import progress
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -50,7 +52,9 @@ def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Call
         jobs: int | None = None,
         **more: Any,
     ) -> Any:
-        return function(how=_how(round_, usage, jobs, config), **more)
+        how = _how(round_, usage, jobs, config)
+        with progress() as observer:
+            return function(how=replace(how, observer=observer), **more)
 
     return _together(
         with_options,

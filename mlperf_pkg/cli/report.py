@@ -52,7 +52,8 @@ def command(
     from mlperf_pkg.extras import needed  # noqa: PLC0415
     from mlperf_pkg.page import content, html  # noqa: PLC0415
 
-    target = Output(output, force)
+    to_stdout = output == Path("-")
+    target = Output(None if to_stdout else output, force)
     target.refuse_early(paths)
     for library in ("jinja2", "vl_convert"):
         needed(library)
@@ -62,5 +63,6 @@ def command(
     lines = drawing.excerpts(checked, shown)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
     target.write(html.html(page, vega.runtime()))
-    click.echo(output)
+    if not to_stdout:
+        click.echo(output)
     return int(any(finding.is_error for finding in report.findings))

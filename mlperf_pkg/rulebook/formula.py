@@ -103,4 +103,6 @@ def _double(value: Any) -> float | None:
 def _told(metadata: Any, member: str) -> float | str | None:
     """A number as a double, or a text, of a record's metadata; None where there is neither."""
     value = metadata.get(member) if isinstance(metadata, dict) else None
-    return value if isinstance(value, str) else _double(value)
+    if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _double(value)

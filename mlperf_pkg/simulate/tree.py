@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.folders import new_folder
+from mlperf_pkg.processes import pool
 from mlperf_pkg.simulate.rounds import (
     File,
     RoundPlan,
@@ -76,13 +75,8 @@ def _write_systems(folder: Path, systems: Sequence[SystemPlan], jobs: int) -> li
     write = partial(_write_system, folder)
     if jobs == 1:
         return list(map(write, systems))
-    with ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent) as executor:
+    with pool(jobs) as executor:
         return list(executor.map(write, systems))
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    """Which then cancels what has not begun and takes the folder away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:

@@ -49,6 +49,14 @@ def test_holds(formula: str, values: dict[str, Any], holds: bool) -> None:
     assert compile_formula(formula)(values) is holds
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\udc00b", "\0", ""])
+def test_texts_that_cel_cannot_hold(text: str) -> None:
+    formula = "metadata.name == previous.name"
+    same = {"metadata": {"name": text}, "previous": {"name": text}}
+    assert compile_formula(formula)(same) is True
+    assert compile_formula(formula)({**same, "previous": {"name": "b"}}) is False
+
+
 @pytest.mark.parametrize(
     ("formula", "values"),
     [
