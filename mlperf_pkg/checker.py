@@ -23,7 +23,7 @@ from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
-from mlperf_pkg.processes import pool
+from mlperf_pkg.processes import pool, spread
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -208,7 +208,7 @@ def _read_all(
     if executor is not None:
         order = sorted(order, key=lambda index: _size(files[index]), reverse=True)
     ordered = [files[index] for index in order]
-    found = executor.map(read, ordered, chunksize=_AT_ONCE) if executor else map(read, ordered)
+    found = spread(executor, read, ordered, _AT_ONCE) if executor else map(read, ordered)
     by_index = {}
     for index, each in zip(order, found, strict=True):
         by_index[index] = each

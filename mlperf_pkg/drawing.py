@@ -15,7 +15,7 @@ from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.diagnostics import Diagnostic
-from mlperf_pkg.processes import pool
+from mlperf_pkg.processes import pool, spread
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission import Input, Place
@@ -113,7 +113,7 @@ def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Cur
     if workers < 2 or not large:  # noqa: PLR2004
         return [_read(file) for file in files]
     with pool(workers) as executor:
-        return list(executor.map(_read, files, chunksize=4))
+        return list(spread(executor, _read, files, 4))
 
 
 def _open(path: Path) -> BinaryIO:
