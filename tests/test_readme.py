@@ -31,7 +31,7 @@ def test_make_targets_exist() -> None:
 
 def test_commands_run_as_written(tmp_path: Path) -> None:
     """Simulated logs first, as the others need some."""
-    write_system(tmp_path / "systems", SYSTEM)
+    write_system(tmp_path / "systems", SYSTEM, submitter="Example")
     simulate = [line for line in TOOL if " simulate " in line]
     for line in [*simulate, *(line for line in TOOL if line not in simulate)]:
         command = [sys.executable, "-m", "mlperf_pkg", *shlex.split(line)[1:]]
