@@ -6,20 +6,21 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 
-.PHONY: help demo test parity lint types format bench wheel clean
+.PHONY: help demo test parity lint types format docs bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
+	@echo "make docs    the documentation as a site, in build/site/"
 	@echo "make bench   ratios of speed against the official checker"
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
 $(READY): setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev,docs]'
 	touch $@
 
 test: $(READY)
@@ -49,6 +50,10 @@ demo: $(READY)
 	$(TOOL) build $(DEMO) --division closed --output submissions/closed --force
 	$(TOOL) build $(DEMO) --division open --output submissions/open --force
 
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -d build/site-cache docs build/site
+	@echo "build/site/index.html"
+
 bench: $(READY)
 	$(BIN)/python bench/official.py
 
@@ -56,4 +61,4 @@ wheel: $(READY)
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
