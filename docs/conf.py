@@ -1,4 +1,8 @@
-"""The documentation as a site: ``make docs``. Nothing is fetched to build it or to read it."""
+"""The documentation as a site: ``make docs``.
+
+Nothing is fetched to build it or to read it: the theme brings its scripts and uses the fonts of the
+system, and the search reads an index that is a script, which browsers load from files too.
+"""
 
 from __future__ import annotations
 
