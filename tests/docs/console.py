@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
+_REFERENCE = "4.1.68"  # the version that pages show
 _STEP = re.compile(r"^\$ (.*(?:\n> .*)*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE)
 
 
@@ -38,4 +40,5 @@ def follow(page: str, folder: Path, **environment: str) -> None:
             ["sh", "-c", command], cwd=folder, env=env, text=True, encoding="utf-8",
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
-        assert prints(done.stdout, expected), f"$ {command}\n{done.stdout}\n--- not ---\n{expected}"
+        output = done.stdout.replace(version("mlperf-logging"), _REFERENCE)
+        assert prints(output, expected), f"$ {command}\n{output}\n--- not ---\n{expected}"
