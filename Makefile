@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 
-.PHONY: help demo test parity lint types format rules bench wheel clean
+.PHONY: help demo test parity lint types format rules docs bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
@@ -14,13 +14,14 @@ help:
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make lint    style and types"
 	@echo "make rules   compile the rulebook, after an edit of rules/"
+	@echo "make docs    the documentation as a site, in build/site/"
 	@echo "make bench   ratios of speed against the official checker and the floor"
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
 $(READY): setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev,docs]'
 	touch $@
 
 test: $(READY)
@@ -53,6 +54,10 @@ demo: $(READY)
 	$(TOOL) build $(DEMO) --division closed --output submissions/closed --force
 	$(TOOL) build $(DEMO) --division open --output submissions/open --force
 
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -d build/site-cache docs build/site
+	@echo "build/site/index.html"
+
 bench: $(READY)
 	$(BIN)/python bench/run.py
 
@@ -60,4 +65,4 @@ wheel: $(READY)
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

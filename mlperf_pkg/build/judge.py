@@ -150,6 +150,7 @@ def _case(planned: PlannedSet, submitter: str, round_: Round) -> SetCase:
             system=planned.system.id,
             benchmark=planned.benchmark,
             logs=(),
+            scaling_mode=planned.scaling,
         ),
         runs=planned.runs,
         round=round_,

@@ -12,6 +12,7 @@ from mlperf_pkg.build.mapping import Mapped, Unmapped, complaints, folded, map_r
 from mlperf_pkg.build.workspace import Workspace
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run import Run
 from mlperf_pkg.selection import start_order
@@ -224,7 +225,7 @@ def _left_out(apart: Collection[str], every: Iterable[PlannedSet]) -> Iterator[s
         if name in runs:
             yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
         else:
-            yield f"there is no result set {name} to leave out"
+            yield f"there is no result set {name} to leave out{did_you_mean(name, runs)}"
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:

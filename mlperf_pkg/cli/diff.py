@@ -12,8 +12,8 @@ from mlperf_pkg.render.diff import DIFF_FORMATS
 
 
 @click.command(name="diff")
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
 @options.judged
 @options.written(DIFF_FORMATS)
 def command(

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import IO, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
@@ -38,7 +39,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As ``click.Group``, but with a suggestion."""
         name, known = args[0], self.list_commands(ctx)
-        if name not in known and not name.startswith("-"):
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{did_you_mean(name, known)}")
         return super().resolve_command(ctx, args)
 
@@ -61,6 +62,11 @@ class LazyGroup(Group):
             return None
         command: click.Command = import_module(self._modules[cmd_name]).command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete options and names, which needs no import."""
+        names = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 class Program(LazyGroup):

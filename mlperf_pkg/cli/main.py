@@ -36,6 +36,9 @@ COMMANDS = {
 def cli(debug: bool) -> None:
     """Check and build MLPerf Training submissions.
 
+    Exit status: 0 if nothing is wrong, 1 if something was found, 2 if the command
+    could not do its work.
+
     \b
     Examples:
       mlperf-pkg check logs/

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from mlperf_pkg.checker import Options
+from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
 from mlperf_pkg.cli.output import Output, Outputs
@@ -28,7 +29,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """``paths``, and how they are ``judged``: what is checked."""
     return _together(
         function,
-        click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths),
+        click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()),
         judged,
     )
 
@@ -92,6 +93,7 @@ def _codes(name: str, text: str) -> Callable[[_Function], _Function]:
         name,
         multiple=True,
         metavar="CODES",
+        shell_complete=completion.prefixes,
         callback=lambda *given: _prefixes(given[2]),
         help=text,
     )
@@ -125,6 +127,7 @@ def written(
             "--output",
             multiple=True,
             metavar="[FORMAT:]FILE",
+            shell_complete=completion.files,
             help=f"Write there, not to standard output (which is -){more}.",
         ),
         _force_option,
@@ -189,7 +192,12 @@ def verbose_option(function: _Function) -> _Function:
 def round_option(text: str) -> Callable[[_Function], _Function]:
     """``round_``, in which ``v2.0`` is ``2.0``."""
     return click.option(
-        "--round", "round_", metavar="ROUND", callback=lambda *given: _round(given[2]), help=text
+        "--round",
+        "round_",
+        metavar="ROUND",
+        callback=lambda *given: _round(given[2]),
+        shell_complete=completion.rounds,
+        help=text,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import Group
 from mlperf_pkg.codes import known_code
@@ -41,7 +42,12 @@ _format = click.option(
     show_default=True,
     help="How the result is written.",
 )
-_benchmark = click.option("--benchmark", metavar="NAME", help="Only this benchmark.")
+_benchmark = click.option(
+    "--benchmark",
+    metavar="NAME",
+    shell_complete=completion.benchmarks,
+    help="Only this benchmark.",
+)
 
 
 def _usage(default: str | None, text: str) -> _Decorator:
@@ -62,6 +68,8 @@ def _division(default: str | None, text: str) -> _Decorator:
 def command() -> None:
     """Show what the rules ask, where they changed, and that they are current.
 
+    Exit status: that of the command.
+
     \b
     Examples:
       mlperf-pkg rules list --round 5.1
@@ -72,7 +80,7 @@ def command() -> None:
 
 @command.command(name="list")
 @_usage(None, "Only this usage.")
-@click.option("--round", "round_", metavar="ROUND", callback=_round, help="Only this round.")
+@options.round_option("Only this round.")
 @_benchmark
 @_division("closed", "With --benchmark: whose rules.")
 @_format
@@ -85,6 +93,8 @@ def list_(
     and numbers of runs, with --benchmark the rules of its runs in that round
     or, without --round, in the newest that has it. A rule in brackets rests on
     the official checker or on the written rules alone.
+
+    Exit status: 0 if there are such rules, 2 if not.
 
     \b
     Examples:
@@ -133,13 +143,15 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 
 
 @command.command()
-@click.argument("code")
+@click.argument("code", shell_complete=completion.codes)
 @_format
 def show(*, code: str, format_: str) -> int:
     """Explain the CODE of a finding.
 
     What is asked, where and since when, whose rule it is, and a line of a log
     that meets it.
+
+    Exit status: 0 if there is such a code, 2 if not.
 
     \b
     Examples:
@@ -153,8 +165,8 @@ def show(*, code: str, format_: str) -> int:
 
 
 @command.command()
-@click.argument("old", callback=_round)
-@click.argument("new", callback=_round)
+@click.argument("old", callback=_round, shell_complete=completion.rounds)
+@click.argument("new", callback=_round, shell_complete=completion.rounds)
 @_usage("training", "The usage of the rounds.")
 @_benchmark
 @_division(None, "Only this division.")
@@ -163,6 +175,8 @@ def diff(
     *, old: str, new: str, usage: str, benchmark: str | None, division: str | None, format_: str
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
+
+    Exit status: 0 whether or not something changes, 2 if there is no such round.
 
     \b
     Examples:
@@ -194,7 +208,6 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     Every difference is named, so that a change of the official checker is seen
     the day it is installed.
 
-    \b
     Exit status: 0 if they agree, 1 if they differ, 2 if it could not be told.
 
     \b

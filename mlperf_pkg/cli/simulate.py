@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from mlperf_pkg.cli import options
+from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
 from mlperf_pkg.rulebook.load import usages
@@ -22,9 +22,14 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
 @click.command(name="simulate")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
-    "--benchmark", "benchmarks", multiple=True, metavar="NAME", help="The benchmark, such as bert."
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completion.benchmarks,
+    help="The benchmark, such as bert.",
 )
-@click.option("--system", metavar="ID", help="The system's id.")
+@click.option("--system", metavar="ID", shell_complete=completion.systems, help="The system's id.")
 @click.option("--submitter", metavar="ORG", help="The submitting organisation.")
 @click.option(
     "--usage",

@@ -66,14 +66,16 @@ def write_a_set(folder: Path, usage: str, round_: str | None, given: Mapping[str
     if missing := [
         f"--{name}"
         for name, value in zip(_NEEDED, (benchmarks, system, submitter), strict=True)
-        if value in ((), None)
+        if not value
     ]:
         raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
-    name = round_ or newest_round(usage, benchmarks[-1])
+    if len(benchmarks) > 1:
+        raise click.UsageError("one result set is of one benchmark (or --whole-round)")
+    name = round_ or newest_round(usage, benchmarks[0])
     plan = RunPlan(
         usage=usage,
         round=name,
-        benchmark=benchmarks[-1],
+        benchmark=benchmarks[0],
         division=given["division"] or DIVISIONS[0],
         system=_file_name(system),
         organization=submitter,

@@ -16,6 +16,8 @@ COMMANDS = {
 def command() -> None:
     """Work on system descriptions.
 
+    Exit status: that of the command.
+
     \b
     Examples:
       mlperf-pkg system init --submitter ACME -o systems/dgx-a100.json

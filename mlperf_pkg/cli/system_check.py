@@ -22,7 +22,7 @@ _FOLDER = "systems"
 
 
 @click.command(name="check")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.round_option("The round, such as 2.0; by default the newest of the rulebook.")
 @options.verbose_option
 def command(paths: tuple[str, ...], round_: str | None, verbose: bool) -> int:

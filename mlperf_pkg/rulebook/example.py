@@ -36,10 +36,10 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
 
 
 def _parts(record: Record, joined: Joined) -> Iterator[Record]:
-    """The records that are joined to one."""
+    """The records that are joined to one; a rule need not name what they are joined by."""
     for name, value in record.value.items():
         if name != joined.by:
-            metadata = {joined.name: name, joined.by: record.value[joined.by]}
+            metadata = {joined.name: name, joined.by: record.value.get(joined.by, 1)}
             yield Record(joined.of, record.time_ms, value, metadata)
 
 

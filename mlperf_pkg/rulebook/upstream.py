@@ -57,8 +57,15 @@ def installed() -> Path:
 
 
 def rulesets(folder: Path) -> list[tuple[str, str]]:
-    """Usage and ruleset of every folder of rules: ("training", "2.0.0")."""
-    names = sorted(path.name for path in (folder / "compliance_checker").iterdir())
+    """Usage and ruleset of every folder of rules: ("training", "2.0.0").
+
+    Raises:
+        UserError: it is not the folder of an mlperf_logging.
+    """
+    rules = folder / "compliance_checker"
+    if not rules.is_dir():
+        raise UserError(f"{folder}: no mlperf_logging here (it has no folder {rules.name}/)")
+    names = sorted(path.name for path in rules.iterdir())
     return [(match[1], match[2]) for name in names if (match := _RULESET.fullmatch(name))]
 
 

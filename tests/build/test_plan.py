@@ -73,13 +73,13 @@ def test_one_division() -> None:
 @pytest.mark.parametrize("asked", ["option", "configuration"])
 def test_leave_out(asked: str) -> None:
     other = run("logs/box/b.log", benchmark="bert")
-    names = ("box/resnet", "box/ssd")
+    names = ("box/resnet", "box/brt")
     config = Config(code=CODE.code, leave_out=names if asked == "configuration" else ())
     plan = planned(HERE, other, config=config, leave_out=names if asked == "option" else ())
     assert [each.name for each in plan.sets] == ["box/bert"]
     assert plan.notes == (
+        "there is no result set box/brt to leave out; did you mean box/bert?",
         "left out as you asked: box/resnet, 1 run",
-        "there is no result set box/ssd to leave out",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -11,11 +12,23 @@ import click
 import pytest
 
 from mlperf_pkg import __version__, checker
-from mlperf_pkg.cli import main, system
+from mlperf_pkg.cli import main
 from tests.cli.program import call, start
 from tests.trees import simulated, write_set
 
-PATHS = [(name,) for name in main.COMMANDS] + [("system", name) for name in system.COMMANDS]
+
+def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names of a command and of all below it."""
+    yield path
+    if isinstance(command, click.Group):
+        ctx = click.Context(command)
+        for name in command.list_commands(ctx):
+            below = command.get_command(ctx, name)
+            assert below
+            yield from paths(below, (*path, name))
+
+
+PATHS = list(paths(main.cli))
 
 
 def test_version() -> None:
@@ -33,13 +46,15 @@ def test_version_imports_little() -> None:
     assert output.splitlines()[-1] == "set()"
 
 
-@pytest.mark.parametrize("path", [(), *PATHS], ids=" ".join)
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     result = call(*path, "--help")
     assert result.exit_code == 0
     assert all(len(line) <= 80 for line in result.output.splitlines())
-    assert "Example" in result.output
+    words = " ".join(result.output.split())
+    assert "Exit status: " in words
+    assert f"Examples: mlperf-pkg {' '.join(path)}".rstrip() in words
     assert result.output == call(*path, "-h").output
 
 

@@ -309,5 +309,11 @@ def test_exit_status(arguments: tuple[str, ...], status: int) -> None:
     assert program.call("rules", *arguments).exit_code == status
 
 
+def test_a_folder_that_is_no_mlperf_logging(tmp_path: Path) -> None:
+    result = program.call("rules", "verify", "--against", tmp_path)
+    assert result.exit_code == 2
+    assert "no mlperf_logging here (it has no folder compliance_checker/)" in result.stderr
+
+
 def test_exit_status_of_a_difference(other: Path) -> None:
     assert program.call("rules", "verify", "--against", other).exit_code == 1

@@ -1,0 +1,72 @@
+"""The reference of the command line, from the commands themselves."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import cast
+
+import click
+
+from mlperf_pkg.cli.main import cli
+from references.markdown import block, code, contents, page, plain, table
+
+_PROGRAM = "mlperf-pkg"
+_VERBATIM = "\b"  # click keeps the lines of a paragraph that begins so
+_STATUS = "Exit status: "
+_EXAMPLES = "Examples:"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """A page for each command, and one for all."""
+    top = click.Context(cli, info_name=_PROGRAM, **cli.context_settings)
+    found = {name: _below(top, name) for name in cli.list_commands(top)}
+    rows = [
+        (f"[{name}](cli/{name}.md)", plain(each.command.get_short_help_str(80)))
+        for name, each in found.items()
+    ]
+    below = contents(f"cli/{name}" for name in found)
+    parts = [*_about(top, 2), table(("Command", ""), rows), below]
+    yield "cli.md", page("Command line", parts)
+    for name, each in found.items():
+        yield f"cli/{name}.md", page(name, _whole(each))
+
+
+def _below(ctx: click.Context, name: str) -> click.Context:
+    group = cast(click.Group, ctx.command)
+    return click.Context(cast(click.Command, group.get_command(ctx, name)), ctx, name)
+
+
+def _whole(ctx: click.Context) -> Iterator[str]:
+    yield from _about(ctx, 2)
+    if isinstance(ctx.command, click.Group):
+        for name in ctx.command.list_commands(ctx):
+            yield f"## {ctx.info_name} {name}"
+            yield from _about(_below(ctx, name), 3)
+
+
+def _about(ctx: click.Context, level: int) -> Iterator[str]:
+    """Usage, help, options, exit status and examples of one command."""
+    mark = "#" * level
+    said = inspect.cleandoc(ctx.command.help or "").split("\n\n")
+    told = [each.removeprefix(_VERBATIM).strip() for each in said]
+    yield block(f"{ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}")
+    for text in told:
+        if not text.startswith((_STATUS, _EXAMPLES)):
+            yield plain(text)
+    yield f"{mark} Options"
+    yield table(("Option", ""), _options(ctx))
+    for text in told:
+        if text.startswith(_STATUS):
+            yield f"{mark} Exit status"
+            yield plain(text.removeprefix(_STATUS).capitalize())
+        if text.startswith(_EXAMPLES):
+            yield f"{mark} Examples"
+            yield block(textwrap.dedent(text.partition("\n")[2]), "sh")
+
+
+def _options(ctx: click.Context) -> Iterator[tuple[str, str]]:
+    for option in ctx.command.get_params(ctx):
+        if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
+            yield code(record[0]), plain(record[1])

@@ -1,0 +1,133 @@
+"""The reference of rules: every code that a finding can have, and every round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from mlperf_pkg.codes import CODES
+from mlperf_pkg.render.rules import USAGES
+from mlperf_pkg.rulebook import describe
+from mlperf_pkg.rulebook.describe import History, Span
+from mlperf_pkg.rulebook.example import example
+from mlperf_pkg.rulebook.load import load_round, rounds, usages
+from mlperf_pkg.rulebook.model import Round, Rule
+from references.markdown import block, code, contents, page, plain, table
+
+_FAMILIES = {
+    "CODE": "The code of a submission",
+    "LOG": "Records of a log",
+    "PACK": "Archives",
+    "POW": "Power logs",
+    "RCP": "Reference convergence points",
+    "REPO": "Names, sizes and links",
+    "SEED": "Seeds",
+    "SET": "Result sets",
+    "SYS": "System descriptions",
+    "TREE": "The tree of a submission",
+    "WAIVE": "Waivers",
+}
+_INTRODUCTION = (
+    "Every finding has a code; `mlperf-pkg rules show CODE` tells the same as these pages. Codes"
+    " begin with their family, so `--select` and `--ignore` take families too."
+)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """A page for each family of codes, one for all families, and one for all rounds."""
+    known = sorted(CODES.keys() | describe.rulebook_codes())
+    families = {name: list(codes) for name, codes in groupby(known, _family)}
+    about = {name: _FAMILIES.get(name) or _about(codes) for name, codes in families.items()}
+    rows = [
+        (f"[{name}](rules/{name}.md)", str(len(codes)), about[name])
+        for name, codes in families.items()
+    ]
+    below = contents(f"rules/{name}" for name in families)
+    parts = [_INTRODUCTION, table(("Family", "Codes", "Of"), rows), below]
+    yield "rules.md", page("Codes of findings", parts)
+    yield "rounds.md", page("Rounds and benchmarks", _rounds())
+    for name, codes in families.items():
+        parts = [part for each in codes for part in _code(each)]
+        yield f"rules/{name}.md", page(f"{name}: {about[name]}", parts)
+
+
+def _family(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _about(codes: Sequence[str]) -> str:
+    """The benchmarks that the rules of a family are of."""
+    found = [each for name in codes for each in describe.histories(name)]
+    if any(describe.EVERY_RUN in each.where for each in found):
+        return describe.EVERY_RUN.capitalize()
+    return plain(", ".join(dict.fromkeys(name for each in found for name in each.benchmarks)))
+
+
+def _code(name: str) -> Iterator[str]:
+    yield f"({name.lower()})="
+    if name in CODES:
+        known = CODES[name]
+        yield f"## {name}: {plain(known.title)}"
+        yield plain(known.explanation)
+        yield f"Source: {plain(known.source)}"
+    else:
+        several = describe.histories(name)
+        rules = [span.rule for each in several for span in reversed(each.spans)]
+        yield f"## {name}: {', '.join(code(key) for key in dict.fromkeys(r.key for r in rules))}"
+        for history in several:
+            yield from _history(history)
+        yield "\n".join(f"- {line}" for line in _notes(rules))
+        yield from _example(several[0])
+
+
+def _history(history: History) -> Iterator[str]:
+    everywhere = describe.EVERY_RUN in history.where
+    places = describe.EVERY_RUN if everywhere else ", ".join(history.where)
+    yield f"**{USAGES[history.usage]}, {plain(places)}**"
+    rows = [(each.words, plain(describe.with_basis(each.rule))) for each in history.spans]
+    yield table(("Rounds", "Asked"), rows)
+    yield from _targets(history)
+
+
+def _targets(history: History) -> Iterator[str]:
+    latest = history.spans[-1]
+    if latest.rule.reaches:
+        round_ = load_round(history.usage, latest.until)
+        for name in history.benchmarks:
+            words = describe.target(describe.loaded(round_, name))
+            yield f"Target of {plain(name)} in {round_.name}: {plain(words)}."
+
+
+def _notes(rules: Sequence[Rule]) -> Iterator[str]:
+    for basis in dict.fromkeys(rule.basis for rule in rules):
+        yield f"Basis `{basis}`: {describe.BASIS[basis]}"
+    for severity in dict.fromkeys(rule.severity for rule in rules):
+        yield f"Severity: {describe.SEVERITY[severity]}"
+    if any(rule.fatal for rule in rules):
+        yield "The official checker dies where it is broken"
+    for hint in dict.fromkeys(rule.hint for rule in rules if rule.hint):
+        yield f"Hint: {plain(hint)}"
+    yield f"Source: {plain('; '.join(dict.fromkeys(rule.source for rule in rules)))}"
+
+
+def _example(history: History) -> Iterator[str]:
+    latest: Span = history.spans[-1]
+    round_ = load_round(history.usage, latest.until)
+    if lines := example(latest.rule, round_, describe.joined(history, latest)):
+        yield f"What meets it in {latest.until}:"
+        yield block(lines)
+
+
+def _rounds() -> Iterator[str]:
+    for usage in reversed(usages()):
+        for name in reversed(rounds(usage)):
+            round_ = load_round(usage, name)
+            yield f"## {USAGES[usage]} {name}"
+            yield f"Submission {round_.submission_date}, ruleset {round_.ruleset}."
+            yield table(("Benchmark", "Runs", "Converges in", "Target"), _benchmarks(round_))
+
+
+def _benchmarks(round_: Round) -> Iterator[tuple[str, ...]]:
+    for name in round_.benchmarks:
+        each = describe.loaded(round_, name)
+        yield code(name), describe.runs(each.runs), each.unit, plain(describe.target(each))

@@ -1,0 +1,124 @@
+"""What the shell completes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
+
+from mlperf_pkg.cli.main import COMMANDS, cli
+from mlperf_pkg.codes import CODES
+from mlperf_pkg.render import FORMATS
+from mlperf_pkg.rulebook.describe import rulebook_codes
+from mlperf_pkg.rulebook.load import load_round, rounds
+
+
+def items(line: str) -> list[CompletionItem]:
+    """What the last word of a line may become."""
+    _, *words, last = line.split(" ")
+    complete = ShellComplete(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
+    return complete.get_completions(words, last)
+
+
+def completed(line: str) -> list[str]:
+    """The words."""
+    return [item.value for item in items(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mlperf-pkg ", list(COMMANDS)),
+        ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
+        ("mlperf-pkg --v", ["--version"]),
+        ("mlperf-pkg system ", ["init", "check"]),
+        ("mlperf-pkg rules ", ["diff", "list", "show", "verify"]),
+        ("mlperf-pkg check --con", ["--config"]),
+        ("mlperf-pkg check --format ", list(FORMATS)),
+        ("mlperf-pkg check --format s", ["sarif"]),
+        ("mlperf-pkg check --round ", [*rounds("training")[::-1], "3.0"]),
+        ("mlperf-pkg check --usage hpc --round ", ["3.0", "2.0", "1.0"]),
+        ("mlperf-pkg check --usage hpcc --round 5", ["5.1", "5.0"]),
+        ("mlperf-pkg rules diff 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg rules diff 5.0 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg rules diff 5.0 5.1 --division ", ["closed", "open"]),
+        ("mlperf-pkg rules list --usage hpc --benchmark c", ["cosmoflow"]),
+        ("mlperf-pkg rules list --usage training --round 2.0 --benchmark ", sorted(load_round("training", "2.0").benchmarks)),
+        ("mlperf-pkg rules list --round 9.9 --benchmark ", []),
+        ("mlperf-pkg rules show SET10", [code for code in sorted(CODES) if code.startswith("SET10")]),
+        ("mlperf-pkg rules show bert10", [code for code in sorted(rulebook_codes()) if code.startswith("BERT10")]),
+        ("mlperf-pkg check --select RC", ["RCP", *(code for code in sorted(CODES) if code.startswith("RCP"))]),
+        ("mlperf-pkg check --ignore REPO,SEED10", ["REPO,SEED101", "REPO,SEED102", "REPO,SEED103", "REPO,SEED104"]),
+        ("mlperf-pkg check --select nothing --round 6.", ["6.1", "6.0"]),
+        ("mlperf-pkg simulate logs --system bow-pod1", ["bow-pod128", "bow-pod16"]),
+        ("mlperf-pkg simulate logs --failure a", ["aborted"]),
+        ("mlperf-pkg chekc logs ", list(COMMANDS)),
+        ("mlperf-pkg rules shwo ", ["diff", "list", "show", "verify"]),
+    ],
+)  # fmt: skip
+def test_words(line: str, words: list[str]) -> None:
+    assert completed(line) == list(dict.fromkeys(words))
+
+
+def test_all_codes() -> None:
+    assert completed("mlperf-pkg rules show ") == sorted(CODES.keys() | rulebook_codes())
+
+
+def test_families_before_codes() -> None:
+    found = completed("mlperf-pkg check --select ")
+    assert found == sorted({code.rstrip("0123456789") for code in CODES.keys() | rulebook_codes()})
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("check ", "file"),
+        ("check logs/a logs/b", "file"),
+        ("check -o ", "file"),
+        ("check --config ", "file"),
+        ("score ", "file"),
+        ("select ", "file"),
+        ("diff old ne", "file"),
+        ("system check ", "file"),
+        ("verify ", "file"),
+        ("pack ", "dir"),
+        ("build ", "dir"),
+        ("simulate ", "dir"),
+    ],
+)
+def test_paths(line: str, kind: str) -> None:
+    """The shell completes these itself."""
+    assert [item.type for item in items(f"mlperf-pkg {line}")] == [kind]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells(shell: str) -> None:
+    """Each has a script; bash is not asked, as click would look for its version."""
+    known = get_completion_class(shell)
+    assert known
+    script = known(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
+    assert "_MLPERF_PKG_COMPLETE" in script.source_template % script.source_vars()
+
+
+def test_as_the_shell_asks(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
+    asked = {
+        "_MLPERF_PKG_COMPLETE": "bash_complete",
+        "COMP_WORDS": "mlperf-pkg check --format j",
+        "COMP_CWORD": "3",
+    }
+    output = subprocess.check_output(program, cwd=tmp_path, env=asked, text=True)
+    assert output.split() == ["plain,json", "plain,junit"]
+
+
+def test_names_of_commands_need_no_import() -> None:
+    code = (
+        "import sys; from mlperf_pkg.cli.main import cli;"
+        "from click.shell_completion import ShellComplete;"
+        "ShellComplete(cli, {}, 'x', 'X').get_completions([], '');"
+        "print([name for name in sys.modules if name.startswith('mlperf_pkg.checks')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

@@ -1,0 +1,79 @@
+"""What the pages tell one to do works, and prints what they say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import mlperf_pkg
+from mlperf_pkg.cli.main import cli
+from tests.docs.console import DOCS, follow
+
+
+def test_the_tutorial(tmp_path: Path) -> None:
+    follow("tutorial.md", tmp_path)
+    assert (tmp_path / "submissions" / "Submitter1.tar.gz.sha256").is_file()
+
+
+def test_a_round_is_added(tmp_path: Path) -> None:
+    """In a copy of the checkout, with the files that the page shows."""
+    shutil.copytree(Path(mlperf_pkg.__file__).parent, tmp_path / "mlperf_pkg")
+    for name in ("rules", "systems"):
+        shutil.copytree(DOCS.parent / name, tmp_path / name)
+    page = "howto/add-a-round.md"
+    files = re.findall(r"`(rules/\S*)`:\n\n```yaml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    assert len(files) == 2
+    for name, text in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    follow(page, tmp_path, PYTHONPATH=str(tmp_path))
+
+
+def commands(page: Path) -> list[str]:
+    """The commands in the blocks for a shell, their further lines joined to the first."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.startswith("mlperf-pkg ")]
+
+
+SHOWN = [
+    (page, line) for page in sorted(DOCS.rglob("*.md")) for line in commands(page)
+    if "reference" not in page.parts
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda each: getattr(each, "stem", each))
+def test_commands_and_options_exist(page: Path, line: str) -> None:
+    command: click.Command = cli
+    words = shlex.split(line, comments=True)[1:]
+    while isinstance(command, click.Group):
+        below = command.get_command(click.Context(command), words.pop(0))
+        assert below
+        command = below
+    ctx = click.Context(command)
+    values, _, _ = command.make_parser(ctx).parse_args(words)
+    for param in command.get_params(ctx):
+        if isinstance(param.type, click.Choice) and param.name in values:
+            param.type_cast_value(ctx, values[param.name])
+
+
+def test_a_round_is_reviewed(tmp_path: Path) -> None:
+    """Every command of the page does its work; that of the simulation is the first."""
+    page = DOCS / "howto" / "review-a-round.md"
+    lines = sorted(commands(page), key=lambda line: " simulate " not in line)
+    assert len(lines) > 5
+    for line in lines:
+        words = [sys.executable, "-m", "mlperf_pkg", *shlex.split(line)[1:]]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode in {0, 1}, f"{line}\n{done.stderr}"
+        if " simulate " in line:
+            shutil.copytree(tmp_path / "training_results_v5.1", tmp_path / "submitted")
+            (waivers,) = re.findall(r"^```yaml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+            (tmp_path / "mlperf-pkg.yaml").write_text(waivers, "utf-8")
