@@ -22,6 +22,7 @@ SCALINGS = ("strong", "weak")
 _RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
 _LOG_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog", ""})
 _SNIFF_BYTES = 1 << 20
+_ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class _Finder:
 
     def find(self, top: Place) -> Input:
         if top.path.is_file():
+            _refuse_archive(top.path)
             return Input(logs=(Place(top.path, top.label or top.name),))
         folders = [top] if self._is_submission(top) else self._submissions_below(top)
         if folders:
@@ -312,6 +314,13 @@ class _Finder:
         if not inside and place not in self.skipped:
             self.skipped.append(place)
         return inside
+
+
+def _refuse_archive(path: Path) -> None:
+    with path.open("rb") as stream:
+        head = stream.read(max(map(len, _ARCHIVES)))
+    if head.startswith(_ARCHIVES):
+        raise UserError(f"{path}: an archive, not a log: 'mlperf-pkg verify {path}' checks it")
 
 
 def _is_power_log(name: str) -> bool:

@@ -163,3 +163,10 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_labels() -> None:
     assert labels(["a/"]) == [""]
     assert labels(["a/", "b/c.log"]) == ["a", "b/c.log"]
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"age-encryption.org/v1\n"])
+def test_an_archive_is_no_log(tmp_path: Path, head: bytes) -> None:
+    archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
+    with pytest.raises(UserError, match="an archive, not a log: 'mlperf-pkg verify"):
+        find_input(str(archive))

@@ -69,6 +69,8 @@ def command(
       mlperf-pkg pack submissions/ACME --encrypt openssl --passphrase-file FILE
     """
     with stop_cleanly():
+        if not (tree / "results").is_dir():
+            raise UserError(f"{tree}: no submission (it holds no results/): build one first")
         form = Form(encrypt) if encrypt else None
         target = output or default_target(tree, form)
         _refuse_early(tree, target, form, force)

@@ -170,3 +170,10 @@ def test_killed_half_way_it_leaves_nothing(tree: Path, how: signal.Signals) -> N
     process.communicate()
     assert process.returncode == 130
     assert beside(tree) == ["ACME"]
+
+
+def test_loose_logs_are_no_submission(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    result = call("pack", tmp_path / "logs")
+    assert result.exit_code == 2
+    assert "no submission (it holds no results/)" in result.stderr
