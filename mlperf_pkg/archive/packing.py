@@ -47,7 +47,7 @@ def default_target(tree: Path, form: Form | None) -> Path:
 
     The official pack_submission.sh finds an archive by its name, which is therefore given.
     """
-    place, name = tree if tree.name else tree.resolve(), name_of(tree)
+    place, name = tree.resolve(), name_of(tree)
     if form is Form.OFFICIAL:
         return place.with_name(f"mlperf_submission_{name}{ENDING}")
     return place.with_name(f"{name}{ENDING}{SUFFIXES[form] if form else ''}")

@@ -106,7 +106,7 @@ def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
     assert beside(tree) == ["ACME"]
 
 
-@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "no MLPerf log here")])  # fmt: skip
+@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "no submission (it holds no results/)")])  # fmt: skip
 def test_no_submission(tree: Path, path: str, message: str) -> None:
     result = call("pack", tree.parent / path)
     assert result.exit_code == 2
