@@ -45,6 +45,7 @@ class Runner:
 
     workspace: Path
     temporary: Path
+    action: Path = ROOT
     more: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, **given: str) -> Done:
@@ -53,7 +54,7 @@ class Runner:
         inputs |= {"version": "installed"}
         inputs |= {name.replace("_", "-"): value for name, value in given.items()}
         known = {f"inputs.{name}": value for name, value in inputs.items()}
-        known["github.action_path"] = str(ROOT)
+        known["github.action_path"] = str(self.action)
         files = {name: self.temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         status, log = 0, ""
         for step in ACTION["runs"]["steps"]:

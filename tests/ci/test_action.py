@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.ci.kit import HAS_NETWORK, QUICK, copied
 from tests.ci.runner import ACTION, Runner, obeyed
-from tests.trees import SYSTEM, simulated, write_set, write_system
+from tests.trees import SYSTEM
 
 STEPS = ACTION["runs"]["steps"]
 EVIL = ("::error::x", "##[add-mask]pass", "`touch pwned`", "$(touch pwned)", "a\n::add-mask::pass")
@@ -18,19 +19,14 @@ ALL_EVIL = ("".join(EVIL), '"; touch pwned; ##[error]x')
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    """A repository with ``logs/`` and ``systems/`` that nothing is wrong with."""
-    repository, temporary = tmp_path / "repository", tmp_path / "temporary"
-    write_set(repository / "logs", simulated())
-    write_system(repository / "systems")
+def runner(repository: Path, tmp_path: Path) -> Runner:
+    temporary = tmp_path / "temporary"
     (repository / ".git").mkdir()
     temporary.mkdir()
     return Runner(repository, temporary)
 
 
-def spoil(
-    runner: Runner, *edits: tuple[bytes, bytes], number: int = 1, more: bytes = b""
-) -> None:
+def spoil(runner: Runner, *edits: tuple[bytes, bytes], number: int = 1, more: bytes = b"") -> None:
     log = runner.workspace / "logs" / f"result_{number}.txt"
     content = log.read_bytes()
     for old, new in edits:
@@ -137,7 +133,11 @@ def test_a_hostile_tree(runner: Runner) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        *({name: evil} for name in ("path", "round", "usage", "args", "build") for evil in ALL_EVIL),
+        *(
+            {name: evil}
+            for name in ("path", "round", "usage", "args", "build")
+            for evil in ALL_EVIL
+        ),
         {"path": "--output=pwned"},
         {"build": "closed --logs=/"},
     ],
@@ -154,7 +154,7 @@ def test_the_summary_has_a_limit(runner: Runner) -> None:
     tool = runner.temporary / "mlperf-pkg"
     tool.write_text(
         "#!/usr/bin/env bash\n"
-        'for each; do case $each in *.md) file=$each;; *.json) report=$each;; esac; done\n'
+        "for each; do case $each in *.md) file=$each;; *.json) report=$each;; esac; done\n"
         'touch "$(dirname "$file")/annotations"\n'
         'yes "a line of the summary, with an umlaut: ä" | head -n 100000 > "$file"\n'
         """echo '{"verdict": {"official": "pass", "rules": "pass"}}' > "$report"\n"""
@@ -189,6 +189,26 @@ def test_what_cannot_be_built(runner: Runner) -> None:
         "error",
         "No submission was built: the log of this step says why",
     )
+
+
+# ---- the tool is installed ----------------------------------------------------------------
+
+
+@HAS_NETWORK
+@pytest.mark.parametrize("version", ["", "source"])
+def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
+    """That of the action's own commit, or what ``version`` says; nothing of what is checked."""
+    source = copied(tmp_path / "source")
+    if not version:
+        runner.action = source
+    for name in ("venv", "pip", "json"):
+        (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
+    runner.more = QUICK
+    before = contents(runner)
+    done = runner.run(version=str(source) if version else "")
+    assert done.status == 0
+    assert list(runner.temporary.glob("mlperf-pkg-env.*/bin/mlperf-pkg"))
+    assert contents(runner) == before
 
 
 # ---- how it is written --------------------------------------------------------------------
