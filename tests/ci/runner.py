@@ -90,11 +90,12 @@ class Runner:
                 **{name: _filled(value, known) for name, value in step.get("env", {}).items()},
                 **self.more,
             },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
+            text=True,
             check=False,
         )
-        return done.returncode, done.stdout.decode("utf-8", "strict")
+        # The runner reads both at once, so what is on standard error may come before anything.
+        return done.returncode, done.stderr + done.stdout
 
 
 def _filled(value: str, known: Mapping[str, str]) -> str:

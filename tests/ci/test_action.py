@@ -101,6 +101,14 @@ def test_inputs(runner: Runner) -> None:
     assert (report["round_reason"], len(report["runs"])) == ("as given", 2)
 
 
+def test_a_path_is_one_argument(runner: Runner) -> None:
+    for name in ("my logs", "*"):
+        (runner.workspace / "logs").rename(runner.workspace / name)
+        done = runner.run(path=name)
+        assert done.status == 0
+        (runner.workspace / name).rename(runner.workspace / "logs")
+
+
 def test_a_folder_of_the_repository(runner: Runner) -> None:
     (runner.workspace / "logs").rename(runner.workspace / "systems" / "logs")
     assert runner.run(working_directory="systems").status == 0
@@ -177,7 +185,8 @@ def test_build(runner: Runner) -> None:
     assert done.status == 0
     tree = Path(done.outputs["submissions"]) / "Graphcore"
     assert (tree / "results" / SYSTEM / "resnet" / "result_4.txt").is_file()
-    assert (tree / "results.md").read_text("utf-8") in done.summary
+    table = (tree / "results.md").read_text("utf-8")
+    assert done.summary.endswith(f"## MLPerf submission\n\n{table}")
     assert not (runner.workspace / "submissions").exists()
 
 

@@ -43,6 +43,11 @@ def test_versions_are_ours() -> None:
     assert {each.removeprefix("v") for each in ours} == {__version__}
 
 
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(\.\./([^)]*)\)", DOCS))))
+def test_links(link: str) -> None:
+    assert (ROOT / link).is_file()
+
+
 # ---- GitHub -------------------------------------------------------------------------------
 
 
