@@ -1,0 +1,130 @@
+"""A runner of composite actions, as far as ``action.yml`` needs one, and what it obeys of a log."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")  # what "shell: bash" stands for
+TOOLS = Path(sys.executable).parent
+
+_VALUE = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
+_UNEQUAL = re.compile(r"([\w.-]+) != '(\w*)'")
+_COMMAND = re.compile(r"\s*::([\w-]+)( [^:]*)?::(.*)")
+_OLD_COMMAND = re.compile(r".*?##\[([\w-]+)( [^\]]*)?\](.*)")
+KNOWN = {"error", "warning", "notice", "debug", "add-mask", "set-output", "group", "stop-commands"}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is left of an action: status of the last step, log, outputs, summary."""
+
+    status: int
+    log: str
+    outputs: Mapping[str, str]
+    summary: str
+
+    def annotations(self) -> list[tuple[str, str]]:
+        """Kind and message of each, and of every other command that the runner would obey."""
+        return obeyed(self.log)
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs the scripts of the action in a folder; other actions that it uses are left out."""
+
+    workspace: Path
+    temporary: Path
+    action: Path = ROOT
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, **given: str) -> Done:
+        """Run it with these inputs, ``_`` for ``-``, the tool being the one under test."""
+        inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
+        inputs |= {"version": "installed"}
+        inputs |= {name.replace("_", "-"): value for name, value in given.items()}
+        known = {f"inputs.{name}": value for name, value in inputs.items()}
+        known["github.action_path"] = str(self.action)
+        files = {name: self.temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        status, log = 0, ""
+        for step in ACTION["runs"]["steps"]:
+            if "run" not in step or not _holds(step.get("if", ""), known):
+                continue
+            for file in files.values():
+                file.open("a").close()
+            status, said = self._step(step, known, files)
+            log += said
+            lines = files["GITHUB_OUTPUT"].read_text("utf-8").splitlines()
+            pairs = (line.split("=", 1) for line in lines)
+            known |= {f"steps.{step['id']}.outputs.{name}": value for name, value in pairs}
+            files["GITHUB_OUTPUT"].unlink()
+            if status:
+                break
+        outputs = {name: _filled(each["value"], known) for name, each in ACTION["outputs"].items()}
+        return Done(status, log, outputs, files["GITHUB_STEP_SUMMARY"].read_text("utf-8"))
+
+    def _step(
+        self, step: Mapping[str, Any], known: Mapping[str, str], files: Mapping[str, Path]
+    ) -> tuple[int, str]:
+        script = self.temporary / "script.sh"
+        script.write_text(step["run"], "utf-8")
+        folder = self.workspace / _filled(step.get("working-directory", "."), known)
+        done = subprocess.run(
+            [*SHELL, str(script)],
+            cwd=folder,
+            env={
+                "PATH": f"{TOOLS}:{os.environ['PATH']}",
+                "HOME": str(self.temporary),
+                "RUNNER_TEMP": str(self.temporary),
+                **{name: str(file) for name, file in files.items()},
+                **{name: _filled(value, known) for name, value in step.get("env", {}).items()},
+                **self.more,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # The runner reads both at once, so what is on standard error may come before anything.
+        return done.returncode, done.stderr + done.stdout
+
+
+def _filled(value: str, known: Mapping[str, str]) -> str:
+    """The value with what its expressions stand for; an unknown output is empty."""
+    return _VALUE.sub(lambda found: known.get(found[1], ""), value)
+
+
+def _holds(condition: str, known: Mapping[str, str]) -> bool:
+    if not condition:
+        return True
+    found = _UNEQUAL.fullmatch(condition)
+    assert found, f"a condition that this runner does not know: {condition}"
+    return known[found[1]] != found[2]
+
+
+def obeyed(log: str) -> list[tuple[str, str]]:
+    """Commands that GitHub's runner obeys: ``::new::`` at the start of a line, ``##[old]`` anywhere."""
+    found, token = [], ""
+    for line in log.splitlines():
+        matched = _COMMAND.fullmatch(line)
+        if not matched or matched[1] not in {*KNOWN, token}:
+            matched = _OLD_COMMAND.fullmatch(line)
+        if not matched or matched[1] not in {*KNOWN, token}:
+            continue
+        if token:
+            token = "" if matched[1] == token else token
+        elif matched[1] == "stop-commands":
+            token = matched[3]
+        else:
+            found.append((matched[1], matched[3]))
+    assert not token, "commands are stopped for good"
+    return found

@@ -1,0 +1,246 @@
+"""The GitHub Action: its steps, run as GitHub would, on trees good, bad and hostile."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.ci.kit import HAS_NETWORK, QUICK, copied
+from tests.ci.runner import ACTION, Runner, obeyed
+from tests.trees import SYSTEM
+
+STEPS = ACTION["runs"]["steps"]
+EVIL = ("::error::x", "##[add-mask]pass", "`touch pwned`", "$(touch pwned)", "a\n::add-mask::pass")
+ALL_EVIL = ("".join(EVIL), '"; touch pwned; ##[error]x')
+
+
+@pytest.fixture
+def runner(repository: Path, tmp_path: Path) -> Runner:
+    temporary = tmp_path / "temporary"
+    (repository / ".git").mkdir()
+    temporary.mkdir()
+    return Runner(repository, temporary)
+
+
+def spoil(runner: Runner, *edits: tuple[bytes, bytes], number: int = 1, more: bytes = b"") -> None:
+    log = runner.workspace / "logs" / f"result_{number}.txt"
+    content = log.read_bytes()
+    for old, new in edits:
+        assert old in content
+        content = content.replace(old, new)
+    log.write_bytes(content + more)
+
+
+def contents(runner: Runner) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in runner.workspace.rglob("*") if path.is_file()}
+
+
+# ---- the tree is good or bad --------------------------------------------------------------
+
+
+def test_a_good_tree(runner: Runner) -> None:
+    before = contents(runner)
+    done = runner.run()
+    assert (done.status, done.outputs["status"]) == (0, "0")
+    assert (done.outputs["official"], done.outputs["rules"]) == ("pass", "pass")
+    assert [kind for kind, _ in done.annotations() if kind == "error"] == []
+    assert done.annotations()[0][1].startswith("official: pass")
+    assert done.summary.startswith("## MLPerf check\n")
+    assert contents(runner) == before
+
+
+def test_its_reports(runner: Runner) -> None:
+    outputs = runner.run().outputs
+    assert json.loads(Path(outputs["report"]).read_text("utf-8"))["format"] == "mlperf-pkg/report/1"
+    assert json.loads(Path(outputs["sarif"]).read_text("utf-8"))["version"] == "2.1.0"
+    assert Path(outputs["junit"]).read_text("utf-8").startswith("<?xml")
+
+
+def test_a_bad_tree(runner: Runner) -> None:
+    spoil(runner, (b'"submission_benchmark"', b'"submission_bench"'))
+    done = runner.run()
+    assert (done.status, done.outputs["status"]) == (1, "1")
+    assert (done.outputs["official"], done.outputs["rules"]) == ("fail", "fail")
+    assert "::error file=logs/result_1.txt,title=RUN119::submission_benchmark is not" in done.log
+    assert "error" in {kind for kind, _ in done.annotations()}
+    assert "RUN119" in done.summary
+    assert Path(done.outputs["sarif"]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"path": "none"}, "none"),
+        ({"path": "systems/../.git"}, "no MLPerf log"),
+        ({"round": "2.00"}, "no round '2.00'"),
+        ({"usage": "inference"}, "inference"),
+        ({"args": "--ignore=SEET"}, "no code begins with 'SEET'"),
+    ],
+)
+def test_what_cannot_be_checked(runner: Runner, given: dict[str, str], said: str) -> None:
+    done = runner.run(**given)
+    assert (done.status, done.outputs["status"]) == (2, "2")
+    assert said in done.log
+    assert done.annotations() == [
+        ("error", "It could not be checked: the log of this step says why")
+    ]
+    assert done.outputs["official"] == done.outputs["rules"] == "not_checked"
+    assert (done.outputs["report"], done.outputs["sarif"], done.summary) == ("", "", "")
+
+
+def test_inputs(runner: Runner) -> None:
+    spoil(runner, (b'"submission_benchmark"', b'"submission_bench"'))
+    logs = "\n".join(f"logs/result_{number}.txt" for number in (0, 1))
+    done = runner.run(path=f"{logs}\n", round="v2.0", usage="training", args="--select\nLOG\n")
+    assert (done.status, done.outputs["rules"]) == (0, "fail")
+    report = json.loads(Path(done.outputs["report"]).read_text("utf-8"))
+    assert (report["round_reason"], len(report["runs"])) == ("as given", 2)
+
+
+def test_a_path_is_one_argument(runner: Runner) -> None:
+    for name in ("my logs", "*"):
+        (runner.workspace / "logs").rename(runner.workspace / name)
+        done = runner.run(path=name)
+        assert done.status == 0
+        (runner.workspace / name).rename(runner.workspace / "logs")
+
+
+def test_a_folder_of_the_repository(runner: Runner) -> None:
+    (runner.workspace / "logs").rename(runner.workspace / "systems" / "logs")
+    assert runner.run(working_directory="systems").status == 0
+
+
+# ---- the tree, or who gives the inputs, is hostile ----------------------------------------
+
+
+def test_a_hostile_tree(runner: Runner) -> None:
+    """As names of files, in values and keys, and in lines that are no records."""
+    for number, evil in enumerate(EVIL):
+        value = json.dumps(evil)[1:-1].encode()
+        edits = ((b"Graphcore", value), (b'"seed"', b'"' + value + b'"'))
+        spoil(runner, *edits, number=number, more=f"\n{evil}\n:::MLLOG {evil}\n".encode())
+        log = runner.workspace / "logs" / f"result_{number}.txt"
+        log.rename(log.with_name(evil))
+    for name in ("json", "venv", "pip", "sitecustomize", "click"):
+        (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
+    before = contents(runner)
+    done = runner.run()
+    assert done.status == 1
+    assert all(evil.split("\n")[0] in done.log for evil in EVIL)
+    kinds = Counter(kind for kind, _ in done.annotations())
+    assert set(kinds) == {"error", "warning", "notice"}
+    assert kinds.total() == len(re.findall(r"(?m)^::(?:error|warning|notice) ", done.log))
+    assert contents(runner) == before
+    assert not list(runner.temporary.rglob("pwned"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(
+            {name: evil}
+            for name in ("path", "round", "usage", "args", "build")
+            for evil in ALL_EVIL
+        ),
+        {"path": "--output=pwned"},
+        {"build": "closed --logs=/"},
+    ],
+)
+def test_hostile_inputs(runner: Runner, given: dict[str, str]) -> None:
+    before = contents(runner)
+    done = runner.run(**given)
+    assert done.status == 2
+    assert {kind for kind, _ in done.annotations()} <= {"error", "warning", "notice"}
+    assert contents(runner) == before
+
+
+def test_the_summary_has_a_limit(runner: Runner) -> None:
+    tool = runner.temporary / "mlperf-pkg"
+    tool.write_text(
+        "#!/usr/bin/env bash\n"
+        "for each; do case $each in *.md) file=$each;; *.json) report=$each;; esac; done\n"
+        'touch "$(dirname "$file")/annotations"\n'
+        'yes "a line of the summary, with an umlaut: ä" | head -n 100000 > "$file"\n'
+        """echo '{"verdict": {"official": "pass", "rules": "pass"}}' > "$report"\n"""
+    )
+    tool.chmod(0o755)
+    runner.more = {"TOOL": str(tool)}
+    done = runner.run()
+    assert done.status == 0
+    assert 990_000 < len(done.summary.encode()) < 1_048_576
+    *lines, _, last = done.summary.splitlines()
+    assert set(lines) == {"a line of the summary, with an umlaut: ä"}
+    assert last == "Too long to show here: the log of the step has all."
+
+
+# ---- build --------------------------------------------------------------------------------
+
+
+def test_build(runner: Runner) -> None:
+    done = runner.run(build="closed")
+    assert done.status == 0
+    tree = Path(done.outputs["submissions"]) / "Graphcore"
+    assert (tree / "results" / SYSTEM / "resnet" / "result_4.txt").is_file()
+    table = (tree / "results.md").read_text("utf-8")
+    assert done.summary.endswith(f"## MLPerf submission\n\n{table}")
+    assert not (runner.workspace / "submissions").exists()
+
+
+def test_what_cannot_be_built(runner: Runner) -> None:
+    done = runner.run(build="open")
+    assert done.status != 0
+    assert done.outputs["submissions"] == ""
+    assert done.annotations()[-1] == (
+        "error",
+        "No submission was built: the log of this step says why",
+    )
+
+
+# ---- the tool is installed ----------------------------------------------------------------
+
+
+@HAS_NETWORK
+@pytest.mark.parametrize("version", ["", "source"])
+def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
+    """That of the action's own commit, or what ``version`` says; nothing of what is checked."""
+    source = copied(tmp_path / "source")
+    if not version:
+        runner.action = source
+    for name in ("venv", "pip", "json"):
+        (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
+    runner.more = QUICK
+    before = contents(runner)
+    done = runner.run(version=str(source) if version else "")
+    assert done.status == 0
+    assert list(runner.temporary.glob("mlperf-pkg-env.*/bin/mlperf-pkg"))
+    assert contents(runner) == before
+
+
+# ---- how it is written --------------------------------------------------------------------
+
+
+def test_no_expression_in_a_script() -> None:
+    assert [step["name"] for step in STEPS if "${{" in step.get("run", "")] == []
+
+
+def test_actions_are_pinned_by_major_version() -> None:
+    used = [step["uses"] for step in STEPS if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"[\w-]+(/[\w-]+)+@v[0-9]+", each) for each in used)
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("::error file=a::b\n", [("error", "b")]),
+        ("  ::error::b\nx ::error::b\n::unknown::b\n", [("error", "b")]),
+        ("text ##[add-mask]b\n##[unknown]b\n", [("add-mask", "b")]),
+        ("::stop-commands::t\n::error::a\n##[error]a\n::t::\n::notice::b\n", [("notice", "b")]),
+    ],
+)
+def test_what_the_runner_obeys(log: str, expected: list[tuple[str, str]]) -> None:
+    assert obeyed(log) == expected

@@ -1,0 +1,53 @@
+"""The recipe of a container, and what it pins. No container engine is needed."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tests.ci.kit import HAS_NETWORK, KIT, RECIPE, copied, instructions, run, sources
+from tests.ci.runner import ROOT
+
+
+def test_container_is_small_and_not_root() -> None:
+    assert instructions("FROM") == ["${PYTHON} AS build", "${PYTHON}"]
+    assert "-slim" in instructions("ARG")[0]
+    last = [each["instruction"] for each in RECIPE][-6:]
+    assert last == ["COPY", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"]
+    assert instructions("USER") == ["10001:10001"]
+    assert json.loads(instructions("ENTRYPOINT")[0]) == ["mlperf-pkg"]
+
+
+def test_what_the_container_copies_is_there() -> None:
+    assert [name for name in sources() if not (ROOT / name).exists()] == []
+
+
+def test_constraints_are_what_the_tool_accepts() -> None:
+    """Every dependency is pinned, to a version in its range."""
+    lines = (KIT / "constraints.txt").read_text("utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    pinned = {name.lower(): version for name, version in pinned.items()}
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", "utf-8")
+    needed = [
+        Requirement(line)
+        for line in config["options"]["install_requires"].splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert [each.name for each in needed if pinned[each.name] not in each.specifier] == []
+
+
+@HAS_NETWORK
+def test_the_container_installs(tmp_path: Path, repository: Path) -> None:
+    """The commands of the recipe, with its folders elsewhere."""
+    source = copied(tmp_path / "source")
+    for line in instructions("RUN"):
+        moved = re.sub(r"(?<!\w)/(wheels|opt)", rf"{tmp_path}/\1", line)
+        done = run("sh", "-c", moved, cwd=source)
+        assert done.returncode == 0, done.stdout
+    done = run(tmp_path / "opt" / "mlperf-pkg" / "bin" / "mlperf-pkg", "check", cwd=repository)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,71 @@
+"""The hooks for pre-commit."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.ci.kit import DOCS, HAS_NETWORK, QUICK, copied, run, spoil
+from tests.ci.runner import ROOT
+from tests.trees import write_system
+
+MANIFEST = ROOT / ".pre-commit-hooks.yaml"
+HOOKS = {each["id"]: each for each in yaml.safe_load(MANIFEST.read_text("utf-8"))}
+
+
+def test_manifest() -> None:
+    done = run("pre-commit", "validate-manifest", MANIFEST, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("hook", "file", "taken"),
+    [
+        ("mlperf-pkg-check", "logs/run.log", True),
+        ("mlperf-pkg-check", "ACME/results/dgx/bert/result_0.txt", True),
+        ("mlperf-pkg-check", "mlperf-pkg.yaml", True),
+        ("mlperf-pkg-check", "src/catalogs/train.py", False),
+        ("mlperf-pkg-system-check", "systems/dgx.json", True),
+        ("mlperf-pkg-system-check", "ACME/systems/dgx.json", True),
+        ("mlperf-pkg-system-check", "ACME/subsystems/dgx.json", False),
+        ("mlperf-pkg-system-check", "systems/dgx/notes.json", False),
+    ],
+)
+def test_hooks_take(hook: str, file: str, taken: bool) -> None:
+    assert bool(re.search(HOOKS[hook]["files"], file)) == taken
+
+
+def test_the_docs_name_the_hooks() -> None:
+    (block,) = [yaml.safe_load(b) for b in re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL) if "repos:" in b]  # fmt: skip
+    assert [each["id"] for each in block["repos"][0]["hooks"]] == list(HOOKS)
+
+
+def git(*arguments: str, cwd: Path) -> None:
+    name = ("-c", "user.name=Test", "-c", "user.email=test@example.com")
+    subprocess.run(["git", *name, *arguments], cwd=cwd, check=True, capture_output=True)
+
+
+@HAS_NETWORK
+def test_pre_commit(repository: Path, tmp_path: Path) -> None:
+    source = copied(tmp_path / "source", MANIFEST.name)
+    for folder in (source, repository):
+        git("init", "--quiet", cwd=folder)
+        git("add", ".", cwd=folder)
+        git("commit", "--quiet", "-m", "All", cwd=folder)
+    more = {**QUICK, "PRE_COMMIT_HOME": str(tmp_path / "home")}
+    command = ("pre-commit", "try-repo", source, "--all-files", "--verbose")
+    done = run(*command, cwd=repository, **more)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("Passed") == 2
+    spoil(repository)
+    write_system(repository / "systems", division="neither")
+    git("add", ".", cwd=repository)
+    done = run(*command, cwd=repository, **more)
+    assert done.returncode == 1
+    assert "RUN119" in done.stdout
+    assert "SYS" in done.stdout
+    assert done.stdout.count("exit code: 1") == 2

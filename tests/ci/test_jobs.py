@@ -1,0 +1,111 @@
+"""Jobs for GitHub, GitLab and Jenkins: their schemas accept them, their scripts do what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+from mlperf_pkg import __version__
+from tests.ci.kit import DOCS, KIT, run, spoil
+from tests.ci.runner import ACTION, ROOT
+
+WORKFLOW = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
+GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
+JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("vendor.github-actions", "action.yml"),
+        ("vendor.github-workflows", "ci/mlperf.yml"),
+        ("custom.github-workflows-require-timeout", "ci/mlperf.yml"),
+        ("vendor.gitlab-ci", "ci/gitlab-ci.yml"),
+    ],
+)
+def test_schemas(schema: str, file: str) -> None:
+    done = run("check-jsonschema", "--builtin-schema", schema, ROOT / file, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+def test_versions_are_ours() -> None:
+    """What is copied from here names the version that it was made for."""
+    texts = [path.read_text("utf-8") for path in KIT.iterdir()]
+    named = [found for text in (*texts, DOCS) for found in re.findall(r"\bv?0\.\d+\.\d+\b", text)]
+    pinned = (KIT / "constraints.txt").read_text("utf-8")
+    ours = [each for each in named if f"=={each}" not in pinned]
+    assert len(ours) > 5
+    assert {each.removeprefix("v") for each in ours} == {__version__}
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(\.\./([^)]*)\)", DOCS))))
+def test_links(link: str) -> None:
+    assert (ROOT / link).is_file()
+
+
+# ---- GitHub -------------------------------------------------------------------------------
+
+
+def test_workflow_fits_the_action() -> None:
+    text = (KIT / "mlperf.yml").read_text("utf-8")
+    steps = WORKFLOW["jobs"]["pre-submission"]["steps"]
+    (ours,) = [each for each in steps if each["uses"].startswith("OWNER/")]
+    assert set(ours["with"]) <= set(ACTION["inputs"])
+    used = set(re.findall(r"steps\.mlperf\.outputs\.([\w-]+)", text))
+    assert used
+    assert used <= set(ACTION["outputs"])
+    others = [each["uses"] for each in steps if each is not ours]
+    assert all(re.fullmatch(r"actions/[\w-]+@v[0-9]+", each) for each in others)
+
+
+@pytest.mark.parametrize("name", ["inputs", "outputs"])
+def test_the_docs_name_what_the_action_has(name: str) -> None:
+    title = {"inputs": "Input", "outputs": "Output"}[name]
+    table = re.search(rf"\| {title} \|.*?\n\n", DOCS, re.DOTALL)
+    assert table
+    assert re.findall(r"^\| `([\w-]+)`", table[0], re.MULTILINE) == list(ACTION[name])
+
+
+# ---- GitLab and Jenkins -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_gitlab(repository: Path, status: int) -> None:
+    if status:
+        spoil(repository)
+    script = " && ".join(GITLAB["script"])
+    done = run("bash", "-e", "-c", script, cwd=repository, **GITLAB["variables"])
+    assert done.returncode == status, done.stdout
+    reports = GITLAB["artifacts"]["reports"]
+    issues = json.loads((repository / reports["codequality"]).read_text("utf-8"))
+    failures = JUnitXml.fromfile(str(repository / reports["junit"])).failures
+    assert bool(status) == bool(failures)
+    assert bool(status) == any(each["severity"] == "blocker" for each in issues)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_jenkins(repository: Path, status: int) -> None:
+    """Twice, as the workspace is kept."""
+    if status:
+        spoil(repository)
+    (script,) = re.findall(r"sh '''\n(.*?)'''", JENKINS, re.DOTALL)
+    environment = dict(re.findall(r"^\s+(MLPERF_\w+) = '(.*)'$", JENKINS, re.MULTILINE))
+    for _ in range(2):
+        done = run("sh", "-xe", "-c", script, cwd=repository, **environment)
+        assert done.returncode == status, done.stdout
+    (junit,) = re.findall(r"testResults: '(.*?)'", JENKINS)
+    (sarif,) = re.findall(r"sarif\(pattern: '(.*?)'", JENKINS)
+    assert bool(status) == bool(JUnitXml.fromfile(str(repository / junit)).failures)
+    results = json.loads((repository / sarif).read_text("utf-8"))["runs"][0]["results"]
+    assert bool(status) == any(each["level"] == "error" for each in results)
+
+
+def test_jenkinsfile_is_balanced() -> None:
+    code = re.sub(r"//.*|'''.*?'''|'.*?'", "", JENKINS, flags=re.DOTALL | re.NOFLAG)
+    assert [code.count(each) for each in "{(["] == [code.count(each) for each in "})]"]
+    assert '"' not in code  # Groovy would put values into such texts, and a shell would run them
