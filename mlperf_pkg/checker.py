@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -21,6 +20,7 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.opening import at_once, opener, shared, size_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.report import Report, RunRow, SystemRow
@@ -29,11 +29,13 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
 from mlperf_pkg.run import LogFile, Run, infer_round, read_run
+from mlperf_pkg.stores import Object, StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from multiprocessing.context import BaseContext
 
 _File = TypeVar("_File", LogFile, PowerFile)
 _Read = TypeVar("_Read", Run, PowerLog)
@@ -46,6 +48,7 @@ _AT_ONCE = 4  # files that a process takes at once
 class Options:
     """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
 
+    ``scheduler`` is the address of that of a Dask cluster, whose workers read instead.
     ``config`` is what ``mlperf-pkg.yaml`` (at ``origin``) says, for what is not set here.
     """
 
@@ -54,6 +57,7 @@ class Options:
     jobs: int | None = None
     config: Config = field(default_factory=Config)
     origin: str = CONFIG_NAME
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]
-    with _executor(plans, [*logs, *power], options.jobs) as executor:
+    if options.scheduler is not None:
+        logs, power = list(map(shared, logs)), list(map(shared, power))
+    with _executor(plans, [*logs, *power], options) as executor:
         runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor)]
         measured = {log.path: log for log in _read_all(read_power_log, power, executor)}
     by_path = {run.path: run for run in runs}
@@ -137,9 +143,9 @@ def _plan_submission(submission: Submission, options: Options) -> _Plan:
     return _Plan(submission, usage, round_, reason, logs)
 
 
-def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
+def _from_tree(path: Path | StoredPath, options: Options) -> tuple[str, str | None, str]:
     """Usage and round as given, else as the folders above say."""
-    found = round_of_tree(part.name for part in (path.resolve(), *path.resolve().parents))
+    found = round_of_tree(reversed(path.resolve().parts))
     usage = options.usage or options.config.usage or (found[0] if found else "training")
     if options.round:
         return usage, options.round, "as given"
@@ -151,21 +157,14 @@ def _from_tree(path: Path, options: Options) -> tuple[str, str | None, str]:
 
 
 def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
-    return LogFile(partial(_open, place.path), place.label, usage, round_, train_samples)
+    return LogFile(opener(place.path), place.label, usage, round_, train_samples)
 
 
 def _power_files(plan: _Plan) -> Iterator[PowerFile]:
     for each in plan.submission.result_sets if plan.submission else ():
         for log in each.logs if each.power else ():
             for place, switch in each.power.logs(log.name) if each.power else ():
-                yield PowerFile(partial(_open, place.path), place.label, switch)
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except PermissionError:
-        return BytesIO()  # the check of the tree tells; what it holds is not passed
+                yield PowerFile(opener(place.path), place.label, switch)
 
 
 # ---- reading ------------------------------------------------------------------------------
@@ -175,9 +174,10 @@ def _read_all(
     read: Callable[[_File], _Read], files: Sequence[_File], executor: Executor | None
 ) -> list[_Read]:
     """What each file says, in their order. The largest are read first: none is waited for."""
+    read = partial(at_once, read)
     if executor is None:
         return [read(file) for file in files]
-    order = sorted(range(len(files)), key=lambda index: _size(files[index]), reverse=True)
+    order = sorted(range(len(files)), key=lambda index: size_of(files[index]), reverse=True)
     found = executor.map(read, [files[index] for index in order], chunksize=_AT_ONCE)
     by_index = dict(zip(order, found, strict=True))
     return [by_index[index] for index in range(len(files))]
@@ -185,18 +185,33 @@ def _read_all(
 
 @contextmanager
 def _executor(
-    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], jobs: int | None
+    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], options: Options
 ) -> Iterator[Executor | None]:
-    """Processes, where there is enough to read that they pay."""
-    workers = min(jobs or os.cpu_count() or 1, len(files))
-    if workers < 2 or sum(map(_size, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
+    if options.scheduler is not None:
+        from mlperf_pkg.executors import cluster  # noqa: PLC0415 - slow to import
+
+        with cluster(options.scheduler) as executor:
+            yield executor
+        return
+    workers = min(options.jobs or os.cpu_count() or 1, len(files))
+    if workers < 2 or sum(map(size_of, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
 
     _load_rules(plans)
-    with ProcessPoolExecutor(workers) as executor:
+    with ProcessPoolExecutor(workers, _context(files)) as executor:
         yield executor
+
+
+def _context(files: Sequence[LogFile | PowerFile]) -> BaseContext | None:
+    """How processes begin: not as forks of one that talks to a store in threads."""
+    if not any(isinstance(file.open, Object) for file in files):
+        return None
+    from multiprocessing import get_context  # noqa: PLC0415 - slow to import
+
+    return get_context("spawn")
 
 
 def _load_rules(plans: Sequence[_Plan]) -> None:
@@ -205,10 +220,6 @@ def _load_rules(plans: Sequence[_Plan]) -> None:
         if plan.round and plan.submission:
             for name in {files.benchmark for files in plan.submission.result_sets}:
                 load_benchmark(plan.usage, plan.round, name)
-
-
-def _size(file: LogFile | PowerFile) -> int:
-    return int(file.open.args[0].stat().st_size) if isinstance(file.open, partial) else 0
 
 
 # ---- judging ------------------------------------------------------------------------------
@@ -284,7 +295,7 @@ def _around_sets(
 
 
 def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
-    with _open(place.path) as stream:
+    with opener(place.path)() as stream:
         return check_system(place.label, stream.read(), usage, round_)
 
 

@@ -26,6 +26,8 @@ LAYERS = [
         "filetree",
         "nearest",
         "params",
+        "stores",
+        "executors",
     },
     {
         "record",
@@ -41,7 +43,7 @@ LAYERS = [
         "weak_scaling",
     },
     {"rulebook"},
-    {"rulecheck", "joining", "run"},
+    {"rulecheck", "joining", "run", "opening"},
     {"report", "selection", "settings"},
     {"checks"},
     {"codes"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import click
 from mlperf_pkg.checker import Options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
 
@@ -36,9 +38,17 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def with_options(
-        round_: str | None, usage: str | None, jobs: int | None, config: Path | None, **more: Any
+        round_: str | None,
+        usage: str | None,
+        jobs: int | None,
+        scheduler: str | None,
+        config: Path | None,
+        **more: Any,
     ) -> Any:
-        return function(how=_how(round_, usage, jobs, config), **more)
+        if jobs and scheduler:
+            raise click.UsageError("--jobs and --scheduler exclude each other")
+        how = _how(round_, usage, jobs, config)
+        return function(how=replace(how, scheduler=scheduler), **more)
 
     return _together(
         with_options,
@@ -46,8 +56,13 @@ def judged(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--usage", type=Choice(["training", "hpc"]), help="The rules to apply."),
         jobs_option,
         click.option(
+            "--scheduler",
+            metavar="URL",
+            help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786; see docs/scale.md.",
+        ),
+        click.option(
             "--config",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=LocalPath(dir_okay=False, path_type=Path),
             metavar="FILE",
             help=f"Round, usage and waivers; by default {CONFIG_NAME} of this folder.",
         ),
@@ -123,7 +138,7 @@ def output_options(function: _Function) -> _Function:
         click.option(
             "-o",
             "--output",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=LocalPath(dir_okay=False, path_type=Path),
             help="Write to a file instead of standard output.",
         ),
         _force_option,
