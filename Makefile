@@ -1,6 +1,7 @@
 # The project's vocabulary. Every target makes its own environment first; Python 3.11 is all it needs.
 PYTHON ?= python3
 VENV   ?= .venv
+EXTRAS ?= test,dev
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
@@ -20,7 +21,7 @@ help:
 
 $(READY): setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
 
 test: $(READY)
