@@ -1,6 +1,7 @@
 # The project's vocabulary. Every target makes its own environment first; Python 3.11 is all it needs.
 PYTHON ?= python3
 VENV   ?= .venv
+EXTRAS ?= test,dev,docs
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
@@ -21,7 +22,7 @@ help:
 
 $(READY): setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
 
 test: $(READY)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -21,20 +20,22 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.opening import at_once, opener, shared, size_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
-from mlperf_pkg.processes import pool, spread
+from mlperf_pkg.processes import Mapper, pool
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
 from mlperf_pkg.run import LogFile, Run, infer_round, read_run
+from mlperf_pkg.stores import Object, StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from multiprocessing.context import BaseContext
 
 _File = TypeVar("_File", LogFile, PowerFile)
 _Read = TypeVar("_Read", Run, PowerLog)
@@ -57,6 +58,7 @@ class Observer(Protocol):
 class Options:
     """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
 
+    ``scheduler`` is the address of that of a Dask cluster, whose workers read instead.
     ``config`` is what ``mlperf-pkg.yaml`` (at ``origin``) says, for what is not set here.
     """
 
@@ -66,6 +68,7 @@ class Options:
     config: Config = field(default_factory=Config)
     origin: str = CONFIG_NAME
     observer: Observer | None = None
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +108,13 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     plans = [plan for given in inputs for plan in _plans(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in _power_files(plan)]
+    if options.scheduler is not None:
+        logs, power = list(map(shared, logs)), list(map(shared, power))
     files: list[LogFile | PowerFile] = [*logs, *power]
     observer = options.observer
     if observer:
-        observer.begin(len(files), sum(map(_size, files)))
-    with _executor(plans, files, options.jobs) as executor:
+        observer.begin(len(files), sum(map(size_of, files)))
+    with _executor(plans, files, options) as executor:
         runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor, observer)]
         powers = _read_all(read_power_log, power, executor, observer)
     measured = {log.path: log for log in powers}
@@ -163,9 +168,9 @@ def _plan_submission(submission: Submission, options: Options) -> _Plan:
     return _Plan(submission, usage, round_, reason, logs)
 
 
-def round_for(path: Path, options: Options) -> tuple[str, str | None, str]:
+def round_for(path: Path | StoredPath, options: Options) -> tuple[str, str | None, str]:
     """Usage, round and its reason as given, else as the folders above say; None: runs will tell."""
-    found = round_of_tree(part.name for part in (path.resolve(), *path.resolve().parents))
+    found = round_of_tree(reversed(path.resolve().parts))
     usage = options.usage or options.config.usage or (found[0] if found else "training")
     if options.round:
         return usage, options.round, "as given"
@@ -177,21 +182,14 @@ def round_for(path: Path, options: Options) -> tuple[str, str | None, str]:
 
 
 def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
-    return LogFile(partial(_open, place.path), place.label, usage, round_, train_samples)
+    return LogFile(opener(place.path), place.label, usage, round_, train_samples)
 
 
 def _power_files(plan: _Plan) -> Iterator[PowerFile]:
     for each in plan.submission.result_sets if plan.submission else ():
         for log in each.logs if each.power else ():
             for place, switch in each.power.logs(log.name) if each.power else ():
-                yield PowerFile(partial(_open, place.path), place.label, switch)
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except PermissionError:
-        return BytesIO()  # the check of the tree tells; what it holds is not passed
+                yield PowerFile(opener(place.path), place.label, switch)
 
 
 # ---- reading ------------------------------------------------------------------------------
@@ -200,35 +198,51 @@ def _open(path: Path) -> BinaryIO:
 def _read_all(
     read: Callable[[_File], _Read],
     files: Sequence[_File],
-    executor: Executor | None,
+    executor: Mapper | None,
     observer: Observer | None,
 ) -> list[_Read]:
     """What each file says, in their order. The largest are read first: none is waited for."""
+    read = partial(at_once, read)
     order: Sequence[int] = range(len(files))
     if executor is not None:
-        order = sorted(order, key=lambda index: _size(files[index]), reverse=True)
+        order = sorted(order, key=lambda index: size_of(files[index]), reverse=True)
     ordered = [files[index] for index in order]
-    found = spread(executor, read, ordered, _AT_ONCE) if executor else map(read, ordered)
+    found = executor.map(read, ordered, chunksize=_AT_ONCE) if executor else map(read, ordered)
     by_index = {}
     for index, each in zip(order, found, strict=True):
         by_index[index] = each
         if observer:
-            observer.advance(_size(files[index]))
+            observer.advance(size_of(files[index]))
     return [by_index[index] for index in range(len(files))]
 
 
 @contextmanager
 def _executor(
-    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], jobs: int | None
-) -> Iterator[Executor | None]:
-    """Processes, where there is enough to read that they pay."""
-    workers = min(jobs or os.cpu_count() or 1, len(files))
-    if workers < 2 or sum(map(_size, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], options: Options
+) -> Iterator[Mapper | None]:
+    """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
+    if options.scheduler is not None:
+        from mlperf_pkg.executors import cluster  # noqa: PLC0415 - slow to import
+
+        with cluster(options.scheduler) as executor:
+            yield executor
+        return
+    workers = min(options.jobs or os.cpu_count() or 1, len(files))
+    if workers < 2 or sum(map(size_of, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
     _load_rules(plans)
-    with pool(workers) as executor:
+    with pool(workers, _context(files)) as executor:
         yield executor
+
+
+def _context(files: Sequence[LogFile | PowerFile]) -> BaseContext | None:
+    """How processes begin: not as forks of one that talks to a store in threads."""
+    if not any(isinstance(file.open, Object) for file in files):
+        return None
+    from multiprocessing import get_context  # noqa: PLC0415 - slow to import
+
+    return get_context("spawn")
 
 
 def _load_rules(plans: Sequence[_Plan]) -> None:
@@ -237,10 +251,6 @@ def _load_rules(plans: Sequence[_Plan]) -> None:
         if plan.round and plan.submission:
             for name in {files.benchmark for files in plan.submission.result_sets}:
                 load_benchmark(plan.usage, plan.round, name)
-
-
-def _size(file: LogFile | PowerFile) -> int:
-    return int(file.open.args[0].stat().st_size) if isinstance(file.open, partial) else 0
 
 
 # ---- judging ------------------------------------------------------------------------------
@@ -316,7 +326,7 @@ def _around_sets(
 
 
 def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
-    with _open(place.path) as stream:
+    with opener(place.path)() as stream:
         return check_system(place.label, stream.read(), usage, round_)
 
 

@@ -15,7 +15,7 @@ from mlperf_pkg.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.curves import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.diagnostics import Diagnostic
-from mlperf_pkg.processes import pool, spread
+from mlperf_pkg.processes import pool
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission import Input, Place
@@ -97,7 +97,7 @@ def _drawn(each: ScoredSet, usages: Mapping[str, str], curves: Mapping[str, Curv
 
 def _paths(inputs: Iterable[Input]) -> dict[str, Path]:
     """Where the logs and system descriptions lie, by their paths in the report."""
-    return {place.label: place.path for given in inputs for place in _places(given)}
+    return {place.label: place.local for given in inputs for place in _places(given)}
 
 
 def _places(given: Input) -> Iterator[Place]:
@@ -113,7 +113,7 @@ def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Cur
     if workers < 2 or not large:  # noqa: PLR2004
         return [_read(file) for file in files]
     with pool(workers) as executor:
-        return list(spread(executor, _read, files, 4))
+        return list(executor.map(_read, files, chunksize=4))
 
 
 def _open(path: Path) -> BinaryIO:

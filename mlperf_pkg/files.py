@@ -11,14 +11,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.stores import StoredFile
+
+_Content = str | bytes
+_Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
+def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool) -> None:
     """Write a file so that nobody ever sees a part of it; text becomes UTF-8.
 
-    It is written under a temporary name in the same folder and then renamed. Without ``replace``
+    It is written under a temporary name in the same folder and then renamed, or put into a store
+    by one request. Without ``replace``
     a file that exists is never touched, not even one that appears meanwhile.
 
     Raises:
@@ -27,8 +32,8 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool) -> None:
     write_several({path: content}, replace=replace)
 
 
-def write_several(files: Mapping[Path, str | bytes], *, replace: bool) -> None:
-    """Write files of any folders: all of them or none.
+def write_several(files: _Files, *, replace: bool) -> None:
+    """Write files of any folders and stores: all of them or none.
 
     Of each of them the same holds as of ``write_whole``; none has its name before all are written.
 
@@ -36,14 +41,22 @@ def write_several(files: Mapping[Path, str | bytes], *, replace: bool) -> None:
         UserError: one exists and is not to be replaced, or one cannot be written.
     """
     mark = secrets.token_hex(8)
+    here: dict[Path, str | bytes] = {}
+    away: dict[StoredFile, str | bytes] = {}
+    for target, content in files.items():
+        if isinstance(target, StoredFile):
+            away[target] = content
+        else:
+            here[target] = content
     temporary = {
-        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(files)
+        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(here)
     }
     try:
-        for path, content in files.items():
+        for path, written in temporary.items():
             with _told(path):
-                _write(temporary[path], _data(content))
-        _place(temporary, replace)
+                _write(written, _data(here[path]))
+        with _stored(away, replace):
+            _place(temporary, replace)
     finally:
         for each in temporary.values():
             with suppress(OSError):
@@ -79,6 +92,21 @@ def _place(temporary: Mapping[Path, Path], replace: bool) -> None:
             with _told(path):
                 (os.replace if replace else _rename_anew)(written, path)
             placed.append(path)
+    except UserError:
+        for path in () if replace else placed:
+            path.unlink()
+        raise
+
+
+@contextmanager
+def _stored(files: Mapping[StoredFile, str | bytes], replace: bool) -> Iterator[None]:
+    """The files of stores written; where something fails then, those made anew go again."""
+    placed: list[StoredFile] = []
+    try:
+        for path, content in files.items():
+            path.write(_data(content), replace=replace)
+            placed.append(path)
+        yield
     except UserError:
         for path in () if replace else placed:
             path.unlink()

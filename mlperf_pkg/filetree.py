@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlperf_pkg.stores import StoredPath
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -30,9 +32,25 @@ class Entry:
         return self.path.rpartition("/")[2]
 
 
-def list_tree(top: Path) -> tuple[Entry, ...]:
+def list_tree(top: Path | StoredPath) -> tuple[Entry, ...]:
     """Everything below ``top``, by path; folders that cannot be read are told as such."""
-    return tuple(sorted(_below(top, ""), key=lambda entry: entry.path))
+    found = _stored(top, "") if isinstance(top, StoredPath) else _below(top, "")
+    return tuple(sorted(found, key=lambda entry: entry.path))
+
+
+def names_in(folder: Path | StoredPath) -> list[tuple[str, bool]]:
+    """The sorted names in a folder, and whether each is a link."""
+    if isinstance(folder, StoredPath):
+        return [(name, False) for name in folder.names]
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, entry.is_symlink()) for entry in entries)
+
+
+def _stored(folder: StoredPath, prefix: str) -> Iterator[Entry]:
+    for name in folder.names:
+        path, found = prefix + name, folder / name
+        yield Entry(path, found.is_dir(), found.object.size if found.is_file() else 0)
+        yield from _stored(found, f"{path}/")
 
 
 def _below(folder: Path, prefix: str) -> Iterator[Entry]:

@@ -5,18 +5,28 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from multiprocessing.context import BaseContext
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
+class Mapper(Protocol):
+    """What shares work among workers, as ``concurrent.futures.Executor`` does."""
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item], /, *, chunksize: int = 1
+    ) -> Iterator[_Result]:
+        """The results of all items, in their order; a worker takes ``chunksize`` at once."""
+
+
 @contextmanager
-def pool(workers: int) -> Iterator[Executor]:
-    """An executor of so many processes.
+def pool(workers: int, context: BaseContext | None = None) -> Iterator[Mapper]:
+    """So many processes, which begin as ``context`` says.
 
     Where the work is broken off, by Ctrl-C or an error, they are stopped at once.
     """
@@ -24,11 +34,11 @@ def pool(workers: int) -> Iterator[Executor]:
     from multiprocessing import active_children  # noqa: PLC0415
 
     others = set(active_children())
-    executor = ProcessPoolExecutor(workers, initializer=_leave_signals_to_the_parent)
+    executor = ProcessPoolExecutor(workers, context, initializer=_leave_signals_to_the_parent)
     try:
         with _interrupts_wait():  # a process that is just beginning would tell of one
             executor.submit(_begin)
-        yield executor
+        yield _Pool(executor)
     except BaseException:
         for child in set(active_children()) - others:
             child.terminate()
@@ -37,22 +47,26 @@ def pool(workers: int) -> Iterator[Executor]:
     executor.shutdown()
 
 
-def spread(
-    executor: Executor, work: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int = 1
-) -> Iterator[_Result]:
-    """The results of all items, in their order; a process takes so many of them ``at_once``.
+class _Pool:
+    """A ``Mapper`` that cancels nothing where the work is broken off.
 
-    As ``Executor.map``, but nothing is cancelled where the work is broken off: the executor trips
-    over cancelled work when its processes are stopped.
+    ``ProcessPoolExecutor`` trips over cancelled work when its processes are stopped.
     """
-    parts = [items[start : start + at_once] for start in range(0, len(items), at_once)]
-    futures = [executor.submit(_several, work, part) for part in parts]
-    for future in futures:
-        yield from future.result()
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, chunksize: int = 1
+    ) -> Iterator[_Result]:
+        parts = [items[start : start + chunksize] for start in range(0, len(items), chunksize)]
+        futures = [self._executor.submit(_several, function, part) for part in parts]
+        for future in futures:
+            yield from future.result()
 
 
-def _several(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    return [work(item) for item in items]
+def _several(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    return [function(item) for item in items]
 
 
 @contextmanager

@@ -6,17 +6,17 @@ nothing is ever written.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.filetree import Entry, list_tree
+from mlperf_pkg.filetree import Entry, list_tree, names_in
 from mlperf_pkg.mllog import TOKEN
 from mlperf_pkg.params import FILE as PARAMS
 from mlperf_pkg.params import Params, inner_params, top_params
+from mlperf_pkg.stores import StoredPath, path_of
 
 SCALINGS = ("strong", "weak")
 _RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
@@ -29,7 +29,7 @@ _ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
 class Place:
     """A file or folder: where it is, and its path in reports."""
 
-    path: Path
+    path: Path | StoredPath
     label: str
 
     def child(self, name: str) -> Place:
@@ -40,6 +40,17 @@ class Place:
     def name(self) -> str:
         """The last part of its path."""
         return self.path.name
+
+    @property
+    def local(self) -> Path:
+        """Where it is on this machine.
+
+        Raises:
+            UserError: it is in a store.
+        """
+        if isinstance(self.path, StoredPath):
+            raise UserError(f"{self.path}: is in a store; here a path of this machine is needed")
+        return self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +150,15 @@ def find_input(argument: str, prefix: str = "") -> Input:
     """What the argument of a command holds; ``prefix`` begins every path in reports.
 
     Raises:
-        UserError: there is no such file or folder, it cannot be read, or it holds no log.
+        UserError: there is no such file or folder, it cannot be read, or it holds no log; of a
+            URL, as ``path_of``.
     """
-    path = Path(argument)
-    if not path.exists():
+    path = path_of(argument)
+    if isinstance(path, Path) and not path.exists():
         raise UserError(f"{argument}: no such file or folder{_nearest(path)}")
     try:
-        found = _Finder(path.resolve()).find(Place(path, prefix))
+        top = Place(path, prefix)
+        found = _Finder(top).find(top)
     except OSError as error:
         raise UserError(f"{argument}: cannot be read: {error.strerror}") from error
     if not found.submissions and not found.logs:
@@ -165,7 +178,7 @@ def _nearest(path: Path) -> str:
 
 @dataclass(slots=True)
 class _Finder:
-    root: Path
+    root: Place
     skipped: list[Place] = field(default_factory=list)
 
     def find(self, top: Place) -> Input:
@@ -295,28 +308,29 @@ class _Finder:
         """The entries of a folder by name, without links that lead out of the argument."""
         if not folder.path.is_dir():
             return []
-        with os.scandir(folder.path) as entries:
-            found = sorted((entry.name, entry.is_symlink()) for entry in entries)
         return [
-            folder.child(name) for name, link in found if not link or self._inside(folder, name)
+            folder.child(name)
+            for name, link in names_in(folder.path)
+            if not link or self._inside(folder, name)
         ]
 
     def _inside(self, folder: Place, name: str) -> bool:
         place = folder.child(name)
+        if isinstance(place.path, StoredPath):  # in a store there are no links
+            return True
         try:
             target = place.path.resolve(strict=True)
         except (OSError, RuntimeError):
             target = Path()
         # A link to a folder above itself would never end.
-        inside = target.is_relative_to(self.root) and not folder.path.resolve().is_relative_to(
-            target
-        )
+        inside = target.is_relative_to(self.root.local.resolve())
+        inside = inside and not folder.local.resolve().is_relative_to(target)
         if not inside and place not in self.skipped:
             self.skipped.append(place)
         return inside
 
 
-def _refuse_archive(path: Path) -> None:
+def _refuse_archive(path: Path | StoredPath) -> None:
     with path.open("rb") as stream:
         head = stream.read(max(map(len, _ARCHIVES)))
     if head.startswith(_ARCHIVES):

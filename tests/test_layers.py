@@ -28,6 +28,8 @@ LAYERS = [
         "filetree",
         "nearest",
         "params",
+        "stores",
+        "executors",
     },
     {
         "record",
@@ -44,7 +46,7 @@ LAYERS = [
         "weak_scaling",
     },
     {"rulebook"},
-    {"rulecheck", "joining", "run", "curves"},
+    {"rulecheck", "joining", "run", "curves", "opening"},
     {"report", "selection", "settings", "throughput", "competition"},
     {"published"},
     {"checks"},

@@ -99,7 +99,7 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         ),
         runs=tuple(waivers.on_run(_relabelled(run, labels[run.path])) for run in runs),
         sources=described | {labels[label]: path for label, path in places.items()},
-        trees=tuple(tree.place.path for tree in checked.inputs[0].submissions),
+        trees=tuple(tree.place.local for tree in checked.inputs[0].submissions),
         notes=tuple(_tree_notes(folders, checked.inputs[0])),
     )
 
@@ -147,9 +147,9 @@ def _places(folders: Folders, config: Config, given: Input) -> dict[str, Path]:
     inside = [path.resolve() for path in apart]
     inside = [path for path in inside if not folders.logs.resolve().is_relative_to(path)]
     found = {
-        place.label: place.path
+        place.label: place.local
         for place in places
-        if not any(place.path.resolve().is_relative_to(path) for path in inside)
+        if not any(place.local.resolve().is_relative_to(path) for path in inside)
     }
     if not found:
         raise UserError(f"{folders.logs}: no logs but those of an earlier build")
@@ -178,14 +178,14 @@ def _of_one_round(
 def _tree_notes(folders: Folders, given: Input) -> Iterator[str]:
     """What lies beside the logs of submission trees, and is not taken along."""
     for tree in given.submissions:
-        name = folders.relative(tree.place.path)
+        name = folders.relative(tree.place.local)
         yield f"the logs are those of the submission tree {name}"
         flags = tree.flags.union(*(each.flags for each in tree.result_sets))
         if flags:
             yield f"not taken along from {name}: the flags {', '.join(sorted(flags))}"
         for each in tree.result_sets:
             if each.others:
-                where = folders.relative(each.place.path)
+                where = folders.relative(each.place.local)
                 yield f"not taken along from {where}: {', '.join(each.others)}"
 
 

@@ -16,12 +16,13 @@ from mlperf_pkg.build.tree import write_tree
 from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.escape import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.template import config_text
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_FOLDER = LocalPath(file_okay=False, path_type=Path)
 _MEND = (
     ": mend this, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
     " or build all the same with --keep-invalid"

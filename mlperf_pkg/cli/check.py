@@ -25,8 +25,9 @@ def command(
     """Check logs, result sets, submissions or whole rounds.
 
     PATH is a log, a folder of logs, a submission (a folder with results/ and
-    systems/) or a folder of submissions; without one it is logs/. Two verdicts
-    are given: that of the official checker and that of the written rules.
+    systems/) or a folder of submissions, here or in a store (s3://...); without
+    one it is logs/. Two verdicts are given: that of the official checker and
+    that of the written rules.
 
     Exit status: 0 if no error was found, 1 if one was, 2 if it could not be
     checked. Findings that mlperf-pkg.yaml waives are told, but are no errors.
@@ -38,6 +39,7 @@ def command(
       mlperf-pkg check logs/ --round 2.0 -o report.json
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
       mlperf-pkg check submissions/ --ignore CODE,REPO102
+      mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
     report = checker.check(paths, how).report.only(select, ignore)

@@ -20,6 +20,7 @@ from mlperf_pkg.published import SUFFIX, read_published
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.stores import StoredPath
 from mlperf_pkg.submission import Input, Submission, find_input, labels
 from mlperf_pkg.throughput import Training, mean, read_training
 
@@ -56,7 +57,8 @@ def contenders(arguments: Sequence[str], wanted: Wanted, how: checker.Options) -
     Raises:
         UserError: as ``checker.check`` and ``read_published``.
     """
-    found: dict[tuple[Path, str], Entry] = {}
+    found: dict[tuple[Path | StoredPath, str], Entry] = {}
+    listed: dict[tuple[Path | StoredPath, str], Entry]
     for index, (argument, prefix) in enumerate(zip(arguments, labels(arguments), strict=True)):
         path = Path(argument)
         if path.suffix.lower() == SUFFIX and path.is_file():
@@ -93,7 +95,7 @@ def _part(submission: Submission, path: Path, wanted: Wanted) -> Submission:
     sets = (
         each
         for each in submission.result_sets
-        if each.place.path.resolve().is_relative_to(path) and wanted.benchmark(each.benchmark)
+        if each.place.local.resolve().is_relative_to(path) and wanted.benchmark(each.benchmark)
     )
     return replace(submission, result_sets=tuple(sets), entries=())
 
@@ -113,7 +115,7 @@ class _Reader:
             label: path for given in checked.inputs for label, path in places(given).items()
         }
 
-    def entries(self, wanted: Wanted) -> Iterator[tuple[tuple[Path, str], Entry]]:
+    def entries(self, wanted: Wanted) -> Iterator[tuple[tuple[Path | StoredPath, str], Entry]]:
         """Each result with what it is known again by: its folder, and what it is the result of."""
         for each in scores(self._checked).sets:
             if wanted.benchmark(each.row.benchmark) and each.runs:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.nearest import did_you_mean
+from mlperf_pkg.stores import StoredFile, is_url
 
 STDOUT = "-"
 DEFAULT = "text"
@@ -19,12 +20,12 @@ _ENDINGS = {
     ".md": "markdown",
     ".csv": "csv",
 }
-_PREFIX = re.compile(r"([a-z]+):(.*)", re.DOTALL)
+_PREFIX = re.compile(r"([a-z]+):(?!//)(.*)", re.DOTALL)
 
 
 def destinations(
     outputs: Sequence[str], format_: str | None, formats: Sequence[str]
-) -> list[tuple[str, Path | None]]:
+) -> list[tuple[str, Path | StoredFile | None]]:
     """Formats and files, None for standard output, which it is without ``outputs``.
 
     The format of an output is its prefix. Without one it is ``format_`` if there is but one
@@ -44,7 +45,7 @@ def destinations(
     ]
 
 
-def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | None]:
+def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
     matched = _PREFIX.fullmatch(value)
     prefix, name = matched.groups() if matched else (None, value)
     if prefix is not None and prefix not in formats:
@@ -54,9 +55,11 @@ def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path |
         )
     if not name:
         raise click.UsageError(f"-o {value}: no file is named")
-    return prefix, None if name == STDOUT else Path(name)
+    if name == STDOUT:
+        return prefix, None
+    return prefix, StoredFile(name) if is_url(name) else Path(name)
 
 
-def _by_ending(file: Path | None, formats: Sequence[str]) -> str | None:
+def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
     named = _ENDINGS.get(file.suffix.lower()) if file else None
     return named if named in formats else None

@@ -11,6 +11,7 @@ import click
 from mlperf_pkg.build.explain import explained
 from mlperf_pkg.build.prepare import Order, prepare
 from mlperf_pkg.build.workspace import Folders
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.escape import visible
@@ -19,7 +20,7 @@ from mlperf_pkg.template import config_text
 
 
 @click.command(name="init")
-@click.argument("workspace", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("workspace", default=".", type=LocalPath(file_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite a configuration that exists.")
 def command(*, workspace: Path, force: bool) -> int:
     """Write the configuration of a workspace, mlperf-pkg.yaml.

@@ -14,6 +14,7 @@ from mlperf_pkg.checker import Options
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
@@ -36,7 +37,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def judged(function: Callable[..., Any]) -> Callable[..., Any]:
     """``how`` (``checker.Options``): how it is checked."""
-    return _ruled(function, jobs_option)
+    return _ruled(function, jobs_option, _scheduler_option)
 
 
 def ruled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,9 +52,12 @@ def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Call
         usage: str | None,
         config: Path | None,
         jobs: int | None = None,
+        scheduler: str | None = None,
         **more: Any,
     ) -> Any:
-        how = _how(round_, usage, jobs, config)
+        if jobs and scheduler:
+            raise click.UsageError("--jobs and --scheduler exclude each other")
+        how = replace(_how(round_, usage, jobs, config), scheduler=scheduler)
         with progress() as observer:
             return function(how=replace(how, observer=observer), **more)
 
@@ -64,7 +68,7 @@ def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Call
         *between,
         click.option(
             "--config",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=LocalPath(dir_okay=False, path_type=Path),
             metavar="FILE",
             help=f"Round, usage and waivers; by default {CONFIG_NAME} of this folder.",
         ),
@@ -142,7 +146,7 @@ def output_options(function: _Function) -> _Function:
         click.option(
             "-o",
             "--output",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=LocalPath(dir_okay=False, path_type=Path),
             help="Write to a file instead of standard output.",
         ),
         _force_option,
@@ -169,6 +173,14 @@ def _with_target(
 
 def _force_option(function: _Function) -> _Function:
     return click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
+
+
+def _scheduler_option(function: _Function) -> _Function:
+    return click.option(
+        "--scheduler",
+        metavar="URL",
+        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786; see docs/scale.md.",
+    )(function)
 
 
 def jobs_option(function: _Function) -> _Function:

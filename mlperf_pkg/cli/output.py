@@ -15,27 +15,32 @@ import click
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.files import write_several, write_whole
 from mlperf_pkg.render import Checkout, View
+from mlperf_pkg.stores import StoredFile, is_url, is_within
 
 _Result = TypeVar("_Result")
 
 WIDTH_OF_FILES = 80
 
 
-def refuse_within(path: Path, inputs: Sequence[str]) -> None:
+def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
     """Nothing is ever written into what is read.
 
     Raises:
         UserError: ``path`` lies within one of ``inputs``.
     """
-    if any(path.resolve().is_relative_to(Path(each).resolve()) for each in inputs):
+    if isinstance(path, StoredFile):
+        within = any(is_within(path.url, each) for each in inputs)
+    else:
+        within = any(path.resolve().is_relative_to(Path(each).resolve()) for each in inputs)
+    if within:
         raise UserError(f"{path}: is within what is read, where nothing is ever written")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file, to be overwritten only by ``force``, or standard output (``file`` None)."""
+    """A file, here or in a store, overwritten only by ``force``; standard output if None."""
 
-    file: Path | None = None
+    file: Path | StoredFile | None = None
     force: bool = False
     verbose: bool = False
 
@@ -48,10 +53,8 @@ class Output:
         if self.file is None:
             return
         refuse_within(self.file, inputs)
-        if self.file.is_dir():
-            raise UserError(f"{self.file}: is a folder")
-        if not self.file.parent.is_dir():
-            raise UserError(f"{self.file}: there is no folder {self.file.parent}")
+        if isinstance(self.file, Path):
+            _refuse_folder(self.file)
         if self.file.exists() and not self.force:
             raise UserError(f"{self.file}: exists already; --force overwrites it")
 
@@ -76,6 +79,13 @@ class Output:
         # What the encoding of a pipe or terminal lacks is spelt out.
         encoding = sys.stdout.encoding or "utf-8"
         click.echo(content.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+
+
+def _refuse_folder(file: Path) -> None:
+    if file.is_dir():
+        raise UserError(f"{file}: is a folder")
+    if not file.parent.is_dir():
+        raise UserError(f"{file}: there is no folder {file.parent}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +137,7 @@ def checkout(inputs: Sequence[str]) -> Checkout:
     here = Path.cwd()
     root = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
     base = here
-    if len(inputs) == 1:
+    if len(inputs) == 1 and not is_url(inputs[0]):
         base = here / inputs[0]
         base = base if base.is_dir() else base.parent
     return Checkout(root.as_posix(), here.as_posix(), base.as_posix())

@@ -13,6 +13,7 @@ from mlperf_pkg.archive.packing import Packed, default_target, pack, written_nam
 from mlperf_pkg.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, refuse_within
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.errors import UserError
@@ -22,11 +23,11 @@ from mlperf_pkg.report import Report
 
 
 @click.command(name="pack")
-@click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("tree", type=LocalPath(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False, path_type=Path),
     help="By default TREE.tar.gz, beside TREE.",
 )
 @options.judged

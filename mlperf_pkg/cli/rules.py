@@ -12,6 +12,7 @@ import click
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import Group
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.codes import known_code
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.nearest import did_you_mean
@@ -193,7 +194,7 @@ def diff(
 @command.command()
 @click.option(
     "--against",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=LocalPath(exists=True, file_okay=False, path_type=Path),
     help="The folder of another mlperf_logging than the installed one.",
 )
 @click.option(

@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.official_tables import OfficialTables
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render.score import SCORE_FORMATS, scores
@@ -18,7 +19,7 @@ from mlperf_pkg.render.score import SCORE_FORMATS, scores
 @options.written(SCORE_FORMATS, several=True)
 @click.option(
     "--tables",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Write the official summarizer's tables there.",
 )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.errors import UserError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -21,7 +22,7 @@ def option(purpose: str) -> Callable[[_Function], _Function]:
     """``passphrase_file``."""
     return click.option(
         "--passphrase-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=LocalPath(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
         help=f"{purpose} with the first line of FILE, else ${VARIABLE}, else ask.",
     )

@@ -12,6 +12,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.comparison import Comparison, Log, Set, Side, System, compare
 from mlperf_pkg.render.score import scores
 from mlperf_pkg.settings import read_settings, settings_named
+from mlperf_pkg.stores import StoredPath
 from mlperf_pkg.submission import Input
 
 _UNREADABLE = "cannot be read"
@@ -38,7 +39,7 @@ class _Logs:
         self._names = names
         self._settings: dict[str, dict[str, str]] = {}
 
-    def read(self, path: Path) -> Log:
+    def read(self, path: Path | StoredPath) -> Log:
         """The digest of a log and its settings."""
         digest = _digest(path)
         if digest == _UNREADABLE:
@@ -48,7 +49,7 @@ class _Logs:
         return Log(path.name, digest, self._settings[digest])
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path | StoredPath) -> str:
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -83,7 +84,7 @@ def _side(checked: Checked, logs: _Logs) -> Side:
     )
 
 
-def places(given: Input) -> dict[str, Path]:
+def places(given: Input) -> dict[str, Path | StoredPath]:
     """Where the logs and the system descriptions are, by their paths in reports."""
     found = [*given.logs]
     for submission in given.submissions:
@@ -92,7 +93,7 @@ def places(given: Input) -> dict[str, Path]:
     return {place.label: place.path for place in found}
 
 
-def _system(system: SystemFile, label: str, path: Path) -> System:
+def _system(system: SystemFile, label: str, path: Path | StoredPath) -> System:
     return System(_within(label, system.path), system.id, _digest(path), system.contents or {})
 
 

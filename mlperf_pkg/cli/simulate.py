@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
 from mlperf_pkg.rulebook.load import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
@@ -20,7 +21,7 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
 
 
 @click.command(name="simulate")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=LocalPath(file_okay=False, path_type=Path))
 @click.option(
     "--benchmark",
     "benchmarks",

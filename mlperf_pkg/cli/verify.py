@@ -9,6 +9,7 @@ import click
 from mlperf_pkg import checker
 from mlperf_pkg.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.errors import UserError
@@ -17,11 +18,11 @@ from mlperf_pkg.report import Report
 
 
 @click.command(name="verify")
-@click.argument("packed", metavar="ARCHIVE|TREE", type=click.Path(exists=True, path_type=Path))
+@click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True, path_type=Path))
 @options.judged
 @click.option(
     "--extract",
-    type=click.Path(path_type=Path),
+    type=LocalPath(path_type=Path),
     metavar="DIR",
     help="Unpack into the new folder DIR, if all is as packed.",
 )
@@ -29,7 +30,7 @@ from mlperf_pkg.report import Report
 @click.option(
     "-i",
     "--identity",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=LocalPath(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Decrypt with the age or SSH identity in FILE.",
 )

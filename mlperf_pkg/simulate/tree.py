@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.folders import new_folder
-from mlperf_pkg.processes import pool, spread
+from mlperf_pkg.processes import pool
 from mlperf_pkg.simulate.rounds import (
     File,
     RoundPlan,
@@ -76,7 +76,7 @@ def _write_systems(folder: Path, systems: Sequence[SystemPlan], jobs: int) -> li
     if jobs == 1:
         return list(map(write, systems))
     with pool(jobs) as executor:
-        return list(spread(executor, write, systems))
+        return list(executor.map(write, systems))
 
 
 def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:

@@ -1,0 +1,90 @@
+"""A Dask cluster and an S3 server on this machine, spoken to over TCP."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+BUCKET = "submissions"
+_DASK = [sys.executable, "-m", "dask"]
+_WORKER = ["--no-nanny", "--no-dashboard", "--nthreads=2"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The address of a scheduler, its process, and those of its workers."""
+
+    scheduler: str
+    server: subprocess.Popen[bytes]
+    workers: tuple[subprocess.Popen[bytes], ...]
+
+
+@contextmanager
+def dask(folder: Path, workers: int) -> Iterator[Cluster]:
+    """A scheduler and its workers, which start in a folder of their own."""
+    from distributed import Client  # noqa: PLC0415 - may not be installed
+
+    address = f"tcp://127.0.0.1:{_free_port()}"
+    with ExitStack() as stack:
+        scheduler = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
+        server = stack.enter_context(_process(scheduler, folder))
+        commands = [[*_DASK, "worker", address, *_WORKER]] * workers
+        processes = [stack.enter_context(_process(each, folder)) for each in commands]
+        with Client(address, timeout=30, set_as_default=False) as client:
+            if workers:
+                client.wait_for_workers(workers, timeout=30)
+        yield Cluster(address, server, tuple(processes))
+
+
+@contextmanager
+def _process(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@contextmanager
+def s3() -> Iterator[None]:
+    """A server with an empty bucket, told to this process and its children by environment."""
+    import s3fs  # noqa: PLC0415 - may not be installed
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().mkdir(BUCKET)
+        yield
+        s3fs.S3FileSystem().rm(BUCKET, recursive=True)  # the next server is of the same memory
+        s3fs.S3FileSystem.clear_instance_cache()
+    server.stop()
+
+
+def upload(folder: Path, to: str) -> str:
+    """Put a folder into the bucket; its URL."""
+    import s3fs  # noqa: PLC0415 - may not be installed
+
+    url = f"s3://{BUCKET}/{to}"
+    s3fs.S3FileSystem().put(str(folder), url, recursive=True)
+    return url
