@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,7 +34,7 @@ def write_several(files: Mapping[Path, str | bytes], *, replace: bool) -> None:
     Raises:
         UserError: one exists and is not to be replaced, or one cannot be written.
     """
-    mark = secrets.token_hex(8)
+    mark = os.urandom(8).hex()
     temporary = {
         path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(files)
     }
@@ -59,7 +58,7 @@ def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[P
     """
     if taken := [name for name in names if (folder / name).exists()] if not replace else []:
         raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
-    new = folder / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
+    new = folder / f".mlperf-pkg-{os.urandom(8).hex()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         new.mkdir(mode=0o700)
