@@ -175,24 +175,29 @@ def _compose(path: Path) -> yaml.Node | None:
     return None if node is not None and node.value == "" else node  # nothing but "---"
 
 
+def _kind(node: Any) -> str:
+    """What a node is: ``mapping``, ``sequence`` or ``scalar``."""
+    return str(node.id)
+
+
 def _plain(node: yaml.Node) -> Any:
     """The value of a node, every scalar as the text that was written."""
-    if node.id == "mapping":
+    if _kind(node) == "mapping":
         return {_plain_key(key): _plain(value) for key, value in node.value}
-    if node.id == "sequence":
+    if _kind(node) == "sequence":
         return [_plain(item) for item in node.value]
     return node.value
 
 
 def _plain_key(node: yaml.Node) -> str:
-    return node.value if node.id == "scalar" else "?"
+    return node.value if _kind(node) == "scalar" else "?"
 
 
 def _refuse_twice(path: Path, node: yaml.Node) -> None:
-    if node.id == "sequence":
+    if _kind(node) == "sequence":
         for item in node.value:
             _refuse_twice(path, item)
-    elif node.id == "mapping":
+    elif _kind(node) == "mapping":
         seen: set[str] = set()
         for key, value in node.value:
             name = _plain_key(key)
@@ -206,7 +211,7 @@ def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """The 1-based line of the member that ``steps`` lead to: its key's, in a mapping."""
     line: int = node.start_mark.line + 1
     for step in steps:
-        if node.id == "mapping":
+        if _kind(node) == "mapping":
             pair = next((pair for pair in node.value if _plain_key(pair[0]) == step), None)
             if pair is None:
                 break
