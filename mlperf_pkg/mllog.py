@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import islice
 from typing import Any, BinaryIO
 
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
@@ -60,21 +60,26 @@ class _Lines:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self._chunk = b""
+        self._chunk = self._text = b""
         self._first = 1
-        self._known = array("Q")
-        self._coming: Iterator[int] = iter(())
+        self._counts = [0]  # how many records came before each block, and after the last
+        self._blocks: list[Sequence[int] | None] = []
 
     def enter(self, chunk: bytes, text: bytes, count: int) -> None:
         """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
-        self._known.extend(self._coming)
-        self._first, self._chunk = self.after, chunk
-        self._coming = self._walk(text, count)
+        if self._blocks and self._blocks[-1] is None:
+            self._blocks[-1] = self._found()
+        self._first, self._chunk, self._text = self.after, chunk, text
+        self._counts.append(self._counts[-1] + count)
+        self._blocks.append(None)
 
     def of(self, number: int) -> int:
         """The line of a record by its number in the log."""
-        self._known.extend(islice(self._coming, max(0, number + 1 - len(self._known))))
-        return self._known[number]
+        at = bisect_right(self._counts, number) - 1
+        lines = self._blocks[at]
+        if lines is None:  # of the block that is read now
+            lines = self._blocks[at] = self._found()
+        return lines[number - self._counts[at]]
 
     def at(self, offset: int) -> int:
         """The line of an offset in the block."""
@@ -85,15 +90,18 @@ class _Lines:
         """The line after the block."""
         return self.at(len(self._chunk))
 
-    def _walk(self, text: bytes, count: int) -> Iterator[int]:
+    def _found(self) -> Sequence[int]:
+        text, count = self._text, self._counts[-1] - self._counts[-2]
         if text is self._chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
-            yield from range(self._first, self._first + count)  # every line is a record
-            return
-        line, counted, offset = self._first, 0, text.find(TOKEN)
+            return range(self._first, self._first + count)  # every line is a record
+        return array("Q", self._walk())
+
+    def _walk(self) -> Iterator[int]:
+        line, counted, offset = self._first, 0, self._text.find(TOKEN)
         while offset >= 0:
             line += self._chunk.count(b"\n", counted, offset)
             yield line
-            counted, offset = offset, text.find(TOKEN, _end_of_line(text, offset))
+            counted, offset = offset, self._text.find(TOKEN, _end_of_line(self._text, offset))
 
 
 @dataclass(frozen=True, slots=True)

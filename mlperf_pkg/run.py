@@ -229,9 +229,7 @@ class _Reading:
         for batch in reader.batches():
             self._converge(batch)
             self._records += len(batch.records) - batch.records.count(None)
-            for number, record in batch.named():
-                if take := takers.get(record.key):
-                    take(record, number)
+            self._rules.take_block(batch.named(), takers)
         self._died = reader.died
         hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
         self._rules.finish(self._times.status == "success", hidden)
@@ -240,7 +238,7 @@ class _Reading:
         self._finish()
 
     def _takers(self) -> dict[str, Taker]:
-        """What takes the records of each key that anything asks for."""
+        """What takes the records of a key one by one, of each key that anything asks so for."""
         takers: dict[str, Taker] = {
             "seed": self._seed,
             **dict.fromkeys(clock.KEYS, self._time),
@@ -252,7 +250,7 @@ class _Reading:
         }
         for key in trace.KEYS:
             takers[key] = _both(lambda record, _: self._trace.see(record), takers.get(key))
-        for key in self._rules.keys:
+        for key in filter(lambda key: key in takers or self._rules.in_order(key), self._rules.keys):
             takers[key] = _both(self._rules.taker(key), takers.get(key))
         return takers
 
