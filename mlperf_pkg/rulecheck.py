@@ -56,7 +56,6 @@ class RuleChecker:
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
         self._joiner = Joiner(table.joined) if table.joined else None
         self._ended = False
-        self._held: list[tuple[int, Diagnostic]] | None = None
         self.died: str | None = None
 
     @property
@@ -93,7 +92,8 @@ class RuleChecker:
         """Take the next records, each with its number.
 
         ``takers`` take theirs one by one, in order. The other keys with rules are asked all their
-        records at once where that finds the same, which is faster.
+        records at once where that finds the same, which is faster. The findings of a key come in
+        order; those of a code are all of one key.
         """
         in_order: list[Numbered] = []
         groups: dict[str, list[Numbered]] = {k: [] for k in self._table.together.keys() - takers}
@@ -107,16 +107,11 @@ class RuleChecker:
             in_order += group[:count]
             del group[:count]
         in_order.sort(key=itemgetter(0))
-        self._held = []
         for number, record in in_order:
             (takers.get(record.key) or self.taker(record.key))(record, number)
         for key, group in groups.items():
             if group:
                 self._take_group(key, group)
-        self._held.sort(key=itemgetter(0))
-        for _, finding in self._held:
-            self._report(finding)
-        self._held = None
 
     # ---- many records of one key ----------------------------------------------------------
 
@@ -132,10 +127,12 @@ class RuleChecker:
         return 0 if logged else 1
 
     def _take_group(self, key: str, group: Sequence[Numbered]) -> None:
-        for compiled in self._table.together[key]:
-            if not self._all_hold(compiled, group):
-                for number, record in group:
-                    self._check(compiled, record, number, self._seen_before(number))
+        asked = self._table.together[key]
+        if broken := [compiled for compiled in asked if not self._all_hold(compiled, group)]:
+            for number, record in group:
+                before = self._seen_before(number)
+                for compiled in broken:
+                    self._check(compiled, record, number, before)
         logged, (number, record) = self._seen[key], group[-1]
         logged.count += len(group)
         logged.last, logged.last_number, logged.metadata = record.value, number, record.metadata
@@ -412,10 +409,7 @@ class RuleChecker:
             hint=rule.hint,
             source=rule.source,
         )
-        if self._held is None or number is None:
-            self._report(finding)
-        else:
-            self._held.append((number, finding))
+        self._report(finding)
 
 
 def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:
