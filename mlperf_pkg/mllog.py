@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
+from itertools import islice
 from typing import Any, BinaryIO
 
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
@@ -60,26 +61,31 @@ class _Lines:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self._chunk = self._text = b""
+        self._chunk = b""
         self._first = 1
         self._counts = [0]  # how many records came before each block, and after the last
-        self._blocks: list[Sequence[int] | None] = []
+        self._blocks: list[range | array[int]] = []
+        self._coming: Iterator[int] = iter(())
 
     def enter(self, chunk: bytes, text: bytes, count: int) -> None:
         """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
-        if self._blocks and self._blocks[-1] is None:
-            self._blocks[-1] = self._found()
-        self._first, self._chunk, self._text = self.after, chunk, text
+        if self._blocks and isinstance(self._blocks[-1], array):
+            self._blocks[-1].extend(self._coming)
+        self._first, self._chunk = self.after, chunk
         self._counts.append(self._counts[-1] + count)
-        self._blocks.append(None)
+        if text is chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
+            self._blocks.append(range(self._first, self._first + count))  # each line is a record
+        else:
+            self._blocks.append(array("Q"))
+            self._coming = self._walk(text)
 
     def of(self, number: int) -> int:
         """The line of a record by its number in the log."""
         at = bisect_right(self._counts, number) - 1
-        lines = self._blocks[at]
-        if lines is None:  # of the block that is read now
-            lines = self._blocks[at] = self._found()
-        return lines[number - self._counts[at]]
+        lines, index = self._blocks[at], number - self._counts[at]
+        if isinstance(lines, array) and index >= len(lines):
+            lines.extend(islice(self._coming, index + 1 - len(lines)))
+        return lines[index]
 
     def at(self, offset: int) -> int:
         """The line of an offset in the block."""
@@ -90,18 +96,12 @@ class _Lines:
         """The line after the block."""
         return self.at(len(self._chunk))
 
-    def _found(self) -> Sequence[int]:
-        text, count = self._text, self._counts[-1] - self._counts[-2]
-        if text is self._chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
-            return range(self._first, self._first + count)  # every line is a record
-        return array("Q", self._walk())
-
-    def _walk(self) -> Iterator[int]:
-        line, counted, offset = self._first, 0, self._text.find(TOKEN)
+    def _walk(self, text: bytes) -> Iterator[int]:
+        line, counted, offset = self._first, 0, text.find(TOKEN)
         while offset >= 0:
             line += self._chunk.count(b"\n", counted, offset)
             yield line
-            counted, offset = offset, self._text.find(TOKEN, _end_of_line(self._text, offset))
+            counted, offset = offset, text.find(TOKEN, _end_of_line(text, offset))
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ class _Reading:
         """What takes the records of a key one by one, of each key that anything asks so for."""
         takers: dict[str, Taker] = {
             "seed": self._seed,
-            **dict.fromkeys(clock.KEYS, self._time),
+            **dict.fromkeys(clock.KEYS, self._times.see),
             **dict.fromkeys(_NAMED, self._name),
             **dict.fromkeys(map("submission_{}".format, _DESCRIBED), self._describe),
             **dict.fromkeys(
@@ -260,9 +260,6 @@ class _Reading:
             self._convergence.see(raw, record)
             if self._epochs:
                 self._epochs.see(raw, record)
-
-    def _time(self, record: Record, number: int) -> None:
-        self._times.see(record, self._reader.line_of(number))
 
     def _name(self, record: Record, number: int) -> None:
         self._named[record.key].setdefault(shown(record.value), self._reader.line_of(number))
@@ -288,7 +285,7 @@ class _Reading:
             self._add(
                 "RUN155",
                 "run_stop is earlier than run_start",
-                line=self._times.stop_line,
+                line=self._stop_line(),
                 basis=Basis.RULES,
             )
         if self._records and self._times.status != "success":
@@ -296,12 +293,16 @@ class _Reading:
                 "RUN130",
                 f"{self._times.ending}: this run did not converge",
                 Pending if self._times.stop_ms is None else Diagnostic,
-                line=self._times.stop_line,
+                line=self._stop_line(),
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=self._times.status,
                 expected="success",
             )
+
+    def _stop_line(self) -> int | None:
+        number = self._times.stop_number
+        return None if number is None else self._reader.line_of(number)
 
     def run(self) -> Run:
         """What the pass has found."""
