@@ -19,18 +19,18 @@ class Clock:
     start_ms: float | None = None
     stop_ms: float | None = None
     status: str | None = None
-    stop_line: int | None = None
+    stop_number: int | None = None
     official: dict[str, float] = field(default_factory=dict)
 
-    def see(self, record: Record, line: int) -> None:
-        """Take the next ``run_start`` or ``run_stop``, on a ``line`` of the log."""
+    def see(self, record: Record, number: int) -> None:
+        """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""
         time_ms = float(record.time_ms)
         if len(self.official) < len(KEYS):
             self.official[record.key] = time_ms
         if record.key == "run_start":
             self.start_ms = time_ms if self.start_ms is None else self.start_ms
         elif self.start_ms is not None and self.stop_ms is None:
-            self.stop_ms, self.stop_line = time_ms, line
+            self.stop_ms, self.stop_number = time_ms, number
             status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
             self.status = status if isinstance(status, str) else None
 

@@ -9,13 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.resources import data_folder
 
 if TYPE_CHECKING:
+    import yaml
     from jsonschema import ValidationError
 
 CONFIG_NAME = "mlperf-pkg.yaml"
@@ -162,6 +161,8 @@ def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
 
 
 def _compose(path: Path) -> yaml.Node | None:
+    import yaml  # noqa: PLC0415 - slow to import, and most folders have no configuration
+
     try:
         node: yaml.Node | None = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -174,24 +175,29 @@ def _compose(path: Path) -> yaml.Node | None:
     return None if node is not None and node.value == "" else node  # nothing but "---"
 
 
+def _kind(node: Any) -> str:
+    """What a node is: ``mapping``, ``sequence`` or ``scalar``."""
+    return str(node.id)
+
+
 def _plain(node: yaml.Node) -> Any:
     """The value of a node, every scalar as the text that was written."""
-    if isinstance(node, yaml.MappingNode):
+    if _kind(node) == "mapping":
         return {_plain_key(key): _plain(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
+    if _kind(node) == "sequence":
         return [_plain(item) for item in node.value]
     return node.value
 
 
 def _plain_key(node: yaml.Node) -> str:
-    return node.value if isinstance(node, yaml.ScalarNode) else "?"
+    return node.value if _kind(node) == "scalar" else "?"
 
 
 def _refuse_twice(path: Path, node: yaml.Node) -> None:
-    if isinstance(node, yaml.SequenceNode):
+    if _kind(node) == "sequence":
         for item in node.value:
             _refuse_twice(path, item)
-    elif isinstance(node, yaml.MappingNode):
+    elif _kind(node) == "mapping":
         seen: set[str] = set()
         for key, value in node.value:
             name = _plain_key(key)
@@ -205,7 +211,7 @@ def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """The 1-based line of the member that ``steps`` lead to: its key's, in a mapping."""
     line: int = node.start_mark.line + 1
     for step in steps:
-        if isinstance(node, yaml.MappingNode):
+        if _kind(node) == "mapping":
             pair = next((pair for pair in node.value if _plain_key(pair[0]) == step), None)
             if pair is None:
                 break

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -40,7 +39,7 @@ def write_several(files: _Files, *, replace: bool) -> None:
     Raises:
         UserError: one exists and is not to be replaced, or one cannot be written.
     """
-    mark = secrets.token_hex(8)
+    mark = os.urandom(8).hex()
     here: dict[Path, str | bytes] = {}
     away: dict[StoredFile, str | bytes] = {}
     for target, content in files.items():
@@ -72,7 +71,7 @@ def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[P
     """
     if taken := [name for name in names if (folder / name).exists()] if not replace else []:
         raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
-    new = folder / f".mlperf-pkg-{secrets.token_hex(8)}.tmp"
+    new = folder / f".mlperf-pkg-{os.urandom(8).hex()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         new.mkdir(mode=0o700)

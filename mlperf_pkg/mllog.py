@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -62,19 +63,29 @@ class _Lines:
         """Start at the head of a log."""
         self._chunk = b""
         self._first = 1
-        self._known = array("Q")
+        self._counts = [0]  # how many records came before each block, and after the last
+        self._blocks: list[range | array[int]] = []
         self._coming: Iterator[int] = iter(())
 
     def enter(self, chunk: bytes, text: bytes, count: int) -> None:
         """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
-        self._known.extend(self._coming)
+        if self._blocks and isinstance(self._blocks[-1], array):
+            self._blocks[-1].extend(self._coming)
         self._first, self._chunk = self.after, chunk
-        self._coming = self._walk(text, count)
+        self._counts.append(self._counts[-1] + count)
+        if text is chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
+            self._blocks.append(range(self._first, self._first + count))  # each line is a record
+        else:
+            self._blocks.append(array("Q"))
+            self._coming = self._walk(text)
 
     def of(self, number: int) -> int:
         """The line of a record by its number in the log."""
-        self._known.extend(islice(self._coming, max(0, number + 1 - len(self._known))))
-        return self._known[number]
+        at = bisect_right(self._counts, number) - 1
+        lines, index = self._blocks[at], number - self._counts[at]
+        if isinstance(lines, array) and index >= len(lines):
+            lines.extend(islice(self._coming, index + 1 - len(lines)))
+        return lines[index]
 
     def at(self, offset: int) -> int:
         """The line of an offset in the block."""
@@ -85,10 +96,7 @@ class _Lines:
         """The line after the block."""
         return self.at(len(self._chunk))
 
-    def _walk(self, text: bytes, count: int) -> Iterator[int]:
-        if text is self._chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
-            yield from range(self._first, self._first + count)  # every line is a record
-            return
+    def _walk(self, text: bytes) -> Iterator[int]:
         line, counted, offset = self._first, 0, text.find(TOKEN)
         while offset >= 0:
             line += self._chunk.count(b"\n", counted, offset)

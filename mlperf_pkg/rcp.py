@@ -16,9 +16,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
-from importlib import resources
 from operator import add, attrgetter
 from typing import Any, Self
+
+from mlperf_pkg.resources import official_folder
 
 ALPHA = 0.05
 TOLERANCE = 1e-4  # where the search for the smallest acceptable mean ends, in the points' unit
@@ -149,7 +150,7 @@ def reference_points(
     Source: ``rcp_checker/<usage>_<ruleset>/rcps_<benchmark>.json`` of the installed mlperf-logging.
     """
     name = f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    file = resources.files("mlperf_logging") / name
+    file = official_folder() / name
     if not file.is_file():
         return ()
     records: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))

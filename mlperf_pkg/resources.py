@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
@@ -20,6 +22,19 @@ def data_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise UserError(f"this installation of mlperf-pkg lacks its folder {name!r}: reinstall it")
+
+
+@cache
+def official_folder() -> Path:
+    """The folder of the installed mlperf_logging, which is not imported.
+
+    Raises:
+        UserError: there is none.
+    """
+    spec = find_spec("mlperf_logging")
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("mlperf-logging is not installed: pip install mlperf-logging")
+    return Path(spec.submodule_search_locations[0])
 
 
 def installed_version(name: str) -> str:

@@ -229,9 +229,7 @@ class _Reading:
         for batch in reader.batches():
             self._converge(batch)
             self._records += len(batch.records) - batch.records.count(None)
-            for number, record in batch.named():
-                if take := takers.get(record.key):
-                    take(record, number)
+            self._rules.take_block(batch.named(), takers)
         self._died = reader.died
         hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
         self._rules.finish(self._times.status == "success", hidden)
@@ -240,10 +238,10 @@ class _Reading:
         self._finish()
 
     def _takers(self) -> dict[str, Taker]:
-        """What takes the records of each key that anything asks for."""
+        """What takes the records of a key one by one, of each key that anything asks so for."""
         takers: dict[str, Taker] = {
             "seed": self._seed,
-            **dict.fromkeys(clock.KEYS, self._time),
+            **dict.fromkeys(clock.KEYS, self._times.see),
             **dict.fromkeys(_NAMED, self._name),
             **dict.fromkeys(map("submission_{}".format, _DESCRIBED), self._describe),
             **dict.fromkeys(
@@ -252,7 +250,7 @@ class _Reading:
         }
         for key in trace.KEYS:
             takers[key] = _both(lambda record, _: self._trace.see(record), takers.get(key))
-        for key in self._rules.keys:
+        for key in filter(lambda key: key in takers or self._rules.in_order(key), self._rules.keys):
             takers[key] = _both(self._rules.taker(key), takers.get(key))
         return takers
 
@@ -262,9 +260,6 @@ class _Reading:
             self._convergence.see(raw, record)
             if self._epochs:
                 self._epochs.see(raw, record)
-
-    def _time(self, record: Record, number: int) -> None:
-        self._times.see(record, self._reader.line_of(number))
 
     def _name(self, record: Record, number: int) -> None:
         self._named[record.key].setdefault(shown(record.value), self._reader.line_of(number))
@@ -290,7 +285,7 @@ class _Reading:
             self._add(
                 "RUN155",
                 "run_stop is earlier than run_start",
-                line=self._times.stop_line,
+                line=self._stop_line(),
                 basis=Basis.RULES,
             )
         if self._records and self._times.status != "success":
@@ -298,12 +293,16 @@ class _Reading:
                 "RUN130",
                 f"{self._times.ending}: this run did not converge",
                 Pending if self._times.stop_ms is None else Diagnostic,
-                line=self._times.stop_line,
+                line=self._stop_line(),
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=self._times.status,
                 expected="success",
             )
+
+    def _stop_line(self) -> int | None:
+        number = self._times.stop_number
+        return None if number is None else self._reader.line_of(number)
 
     def run(self) -> Run:
         """What the pass has found."""

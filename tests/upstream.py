@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mlperf_pkg.rulebook import upstream
+from mlperf_pkg.resources import official_folder
 
 
 def copied(folder: Path) -> Path:
     """Copy what the rulebook is compared with into an empty folder."""
-    source = upstream.installed()
+    source = official_folder()
     for name in ("compliance_checker", "rcp_checker"):
         shutil.copytree(source / name, folder / name, ignore=shutil.ignore_patterns("*.py*"))
     shutil.copy(source / "benchmark_meta.py", folder)

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
-from mlperf_pkg.render import data
-from mlperf_pkg.render.github import github
-from mlperf_pkg.render.gitlab import gitlab
-from mlperf_pkg.render.junit import junit
-from mlperf_pkg.render.markdown import markdown
-from mlperf_pkg.render.sarif import sarif
 from mlperf_pkg.render.view import Checkout, View
 from mlperf_pkg.report import Report
 
-
-def _text(report: Report, view: View) -> str:
-    from mlperf_pkg.render.text import text  # noqa: PLC0415 - it needs rich, which is slow to import
-
-    return text(report, view)
+Renderer = Callable[[Report, View], str]
 
 
-FORMATS: Mapping[str, Callable[[Report, View], str]] = {
-    "text": _text,
-    "json": data.json,
-    "markdown": markdown,
-    "csv": data.csv,
-    "sarif": sarif,
-    "junit": junit,
-    "github": github,
-    "gitlab": gitlab,
+def _of(module: str, name: str) -> Renderer:
+    """A function of a module that is imported when it is called: some are slow to import."""
+
+    def render(report: Report, view: View) -> str:
+        function: Renderer = getattr(import_module(f"{__name__}.{module}"), name)
+        return function(report, view)
+
+    return render
+
+
+FORMATS: Mapping[str, Renderer] = {
+    "text": _of("text", "text"),
+    "json": _of("data", "json"),
+    "markdown": _of("markdown", "markdown"),
+    "csv": _of("data", "csv"),
+    "sarif": _of("sarif", "sarif"),
+    "junit": _of("junit", "junit"),
+    "github": _of("github", "github"),
+    "gitlab": _of("gitlab", "gitlab"),
 }
 
 __all__ = ["FORMATS", "Checkout", "View"]

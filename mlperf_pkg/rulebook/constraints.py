@@ -224,6 +224,9 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
 }
 
+OF_ONE = OF_VALUE.keys() | {"metadata", "metadata_any", "metadata_pairs", "metadata_fields"}
+"""What looks at a record alone, not at what was logged before it."""
+
 TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(_formula, str)}
 """What a quality target may ask: it may be a formula, too."""
 

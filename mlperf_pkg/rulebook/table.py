@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from mlperf_pkg.diagnostics import Basis
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Test, target_test
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_ONE, Constraint, Test, target_test
 from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
@@ -20,8 +20,9 @@ from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One compiled constraint of a rule."""
+    """One compiled constraint of a rule, by its ``name``."""
 
+    name: str
     test: Test
     constraint: Constraint
     argument: Any
@@ -62,6 +63,9 @@ class RuleTable:
     """The rules of a run, by key.
 
     ``watched`` are the other keys whose records are needed: by formulas, or to be ``joined``.
+    ``together`` are the keys whose records may be asked many at once, but for the first: nothing
+    needs each of their values in its time. It holds the rules that these are asked; ``timed`` are
+    keys whose earliest time is needed.
     ``counted`` are the rules that ask how often their key was logged, ``concluded`` those that ask
     something else of the whole run.
     """
@@ -70,6 +74,8 @@ class RuleTable:
     counted: tuple[CompiledRule, ...]
     concluded: tuple[CompiledRule, ...]
     watched: frozenset[str]
+    together: Mapping[str, tuple[CompiledRule, ...]]
+    timed: frozenset[str]
     benchmark: Benchmark | None
     joined: Joined | None
 
@@ -99,11 +105,16 @@ def rule_table(
     joined = found.joined if found and division else None
     keys = _compile(merged)
     rules = [each for several in keys.values() for each in several.rules]
+    values = frozenset(_watched_values(merged, joined))
     return RuleTable(
         keys=keys,
         counted=tuple(each for each in rules if each.rule.occurs),
         concluded=tuple(each for each in rules if _concludes(each)),
-        watched=frozenset(_watched(merged, joined)),
+        watched=values.union(*map(_watched_presence, rules)),
+        together={
+            k: _of_later(each) for k, each in keys.items() if k not in values and _at_once(each)
+        },
+        timed=frozenset(_timed(rules)),
         benchmark=found,
         joined=joined,
     )
@@ -114,19 +125,43 @@ def _concludes(each: CompiledRule) -> bool:
     return each.reaches is not None or each.rule.tensors is not None or at_last
 
 
-def _watched(rules: Rules, joined: Joined | None) -> Iterator[str]:
+def _watched_values(rules: Rules, joined: Joined | None) -> Iterator[str]:
     """The keys whose values other keys' rules need."""
     if joined:
         yield joined.of
     for rule in (rule for several in rules.values() for rule in several):
         for formula in (rule.formula, (rule.reaches or {}).get("formula")):
             yield from names_in(formula) if formula else ()
-        for name in ("after", "before"):
-            yield from rule.constraints.get(name, ())
         if "same_as" in rule.constraints:
             yield rule.constraints["same_as"]
         if rule.nth_since:
             yield rule.nth_since
+
+
+def _watched_presence(each: CompiledRule) -> set[str]:
+    """The keys of which a rule needs to know whether they were logged before."""
+    return {key for name in ("after", "before") for key in each.rule.constraints.get(name, ())}
+
+
+def _timed(rules: Iterable[CompiledRule]) -> Iterator[str]:
+    asked = (each.rule.constraints.get("within_minutes") for each in rules)
+    return (limit["of"] for limit in asked if limit)
+
+
+def _at_once(several: KeyRules) -> bool:
+    """Whether the rules of a key ask of a record no more than what it says and its place."""
+    return all(
+        not each.reaches
+        and not each.in_passing
+        and each.rule.constraints.keys() <= OF_ONE | {"after", "before"}
+        and not (each.rule.fatal or each.rule.reached or each.rule.occurs == "once")
+        for each in several.rules
+    )
+
+
+def _of_later(several: KeyRules) -> tuple[CompiledRule, ...]:
+    """What is asked of the records of a key after its first."""
+    return () if several.first_only else tuple(c for c in several.asked if not c.rule.first)
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
@@ -141,7 +176,7 @@ def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = (
-        Check(CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
+        Check(name, CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
         for name, argument in rule.constraints.items()
     )
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +41,6 @@ _ENQUEUE = re.compile(
 _EITHER = re.compile(r"AT_LEAST_ONE_OR\((\w+)\)")
 _OCCURS = {"EXACTLY_ONE": "once", "AT_LEAST_ONE": "at least once"}
 _KEY_FIELDS = {"NAME", "REQ", "CHECK", "POST", "ATLEAST_ONE_CHECK", "FIRST_CHECK"}
-
-
-def installed() -> Path:
-    """The folder of the installed mlperf_logging.
-
-    Raises:
-        UserError: there is none.
-    """
-    spec = find_spec("mlperf_logging")
-    if spec is None or not spec.submodule_search_locations:
-        raise UserError("mlperf-logging is not installed: pip install mlperf-logging")
-    return Path(spec.submodule_search_locations[0])
 
 
 def rulesets(folder: Path) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.resources import data_folder, official_folder
 from mlperf_pkg.rulebook import upstream
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round
@@ -109,7 +109,7 @@ def verify(
     Raises:
         UserError: mlperf-logging is not installed or cannot be read.
     """
-    root = folder or upstream.installed()
+    root = folder or official_folder()
     known = accepted() if ledger is None else ledger
     every = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
     found = [*_rulesets(root, every), *(each for round_ in every for each in _round(root, round_))]

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from mlperf_pkg.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.resources import official_folder
 from mlperf_pkg.rulebook.load import load_round, rounds
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import Recipe
@@ -51,5 +51,5 @@ def reference(usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe)
 def _hyperparameters(usage: str, ruleset: str, benchmark: str) -> Mapping[float, Any]:
     """Of each batch size; source: the same file as that of ``reference_points``."""
     name = f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    text = (resources.files("mlperf_logging") / name).read_text(encoding="utf-8")
+    text = (official_folder() / name).read_text(encoding="utf-8")
     return {record["BS"]: record.get("Hyperparams", {}) for record in json.loads(text).values()}
