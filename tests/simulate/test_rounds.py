@@ -10,6 +10,9 @@ import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 
 from mlperf_pkg import folders
+from mlperf_pkg.build.prepare import Order, prepare
+from mlperf_pkg.build.tree import write_tree
+from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.checker import Options, check
 from mlperf_pkg.diagnostics import Verdict, Verdicts
 from mlperf_pkg.errors import UserError
@@ -62,6 +65,23 @@ def test_the_official_package_checker_passes(
         verdict = package_verdict(tmp_path / "round" / "Submitter1", caplog, usage, ruleset)
     assert verdict == "pass"
     assert "RCP Test Failed" not in caplog.text
+
+
+def test_a_closed_submission_of_every_benchmark_of_the_newest_round(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Built of its logs and descriptions; the official package checker finds no error in it."""
+    plan = RoundPlan("training", "6.1", 1, 2, sets=99, divisions=("closed",))
+    write_round(plan, tmp_path / "round")
+    given = tmp_path / "round" / "Submitter1"
+    prepared = prepare(Folders.of(given, output=tmp_path / "built"), Order())
+    assert prepared.refusals == ()
+    write_tree(prepared.target, prepared.files, force=False)
+    built = {(each.planned.system.id, each.planned.benchmark) for each in prepared.judged}
+    assert len(built) == 2 * len(load_round("training", "6.1").benchmarks)
+    with mock.patch.object(mlp_compliance, "yaml", OnceParsed):
+        assert package_verdict(prepared.target, caplog, ruleset="6.1.0") == "pass"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize(
