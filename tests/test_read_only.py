@@ -28,13 +28,23 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     before = fingerprint(corpus)
     rounds = [corpus / name for name in ("v0.7", "v1.1", "v4.1", "v5.1", "hpc_v3.0")]
-    workspace = corpus / "v2.0" / "Graphcore"
+    workspace, other = corpus / "v2.0" / "Graphcore", corpus / "v1.1" / "Graphcore"
+    log = next(workspace.glob("results/*/bert/result_0.txt"))
     commands: list[tuple[str | Path, ...]] = [
         *(("check", each, "--jobs", "1", "--format", "json") for each in rounds),
         *(("score", each) for each in rounds),
         *(("score", each, "--tables", tmp_path / each.name) for each in rounds),
         ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
         ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
+        ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),
+        ("pack", workspace, "--output", tmp_path / "packed.tar.gz", "--keep-invalid"),
+        ("verify", workspace),
+        ("select", other),
+        ("diff", other, workspace),
+        ("compare", other, workspace),
+        ("report", other, "--output", tmp_path / "report.html"),
+        ("plot", log.parent, "--output", tmp_path / "charts", "--chart", "times"),
+        ("watch", log, "--timeout", "5"),
     ]
     failed = [command for command in commands if call(*command).exit_code not in (0, 1)]
     assert failed == []
