@@ -11,9 +11,11 @@ import click
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.contenders import Wanted, contenders
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.competition import Entry, compete, named
+from mlperf_pkg.competition import Entry, Row, compete, named
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.files import write_whole
 from mlperf_pkg.prices import known_prices
 from mlperf_pkg.render.compare import COMPARE_FORMATS
 
@@ -34,6 +36,12 @@ def _patterns(name: str, text: str) -> Callable[[Callable[..., object]], Callabl
     metavar="FILE",
     help="List prices that go before those of --config and systems/prices.yaml.",
 )
+@click.option(
+    "--chart",
+    type=LocalPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the ratios there too, as .svg or .png; needs the extra: report.",
+)
 @options.judged
 @options.written(COMPARE_FORMATS)
 def command(
@@ -44,6 +52,7 @@ def command(
     systems: tuple[str, ...],
     divisions: tuple[str, ...],
     prices: Path | None,
+    chart: Path | None,
     how: checker.Options,
     format_: str,
     target: Output,
@@ -66,16 +75,45 @@ def command(
     Examples:
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --division closed
       mlperf-pkg compare ACME/results/dgx/bert published.csv --system 'pod*'
+      mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --chart speed.svg
       mlperf-pkg compare v1.0 v1.1 --baseline 'ipu-pod16*' --benchmark resnet
     """
     target.refuse_early(paths)
+    picture = _picture(chart, target.force, paths)
     known = known_prices(prices, how.config.prices, Path())
     entries = contenders(paths, Wanted(benchmarks, systems, divisions), how)
     if not entries:
         raise UserError("no result here is of such a benchmark, system and division")
     rows = compete(entries, known, _is_baseline(baseline, entries))
+    if chart:
+        write_whole(chart, picture(rows), replace=target.force)
     target.write(COMPARE_FORMATS[format_](rows, target.view()))
     return int(not any(row.speed is not None and not row.baseline for row in rows))
+
+
+def _picture(
+    file: Path | None, force: bool, inputs: Sequence[str]
+) -> Callable[[Sequence[Row]], bytes]:
+    """What draws into ``file``; what stands in the way is told before the work."""
+    if file is None:
+        return lambda _: b""
+    from mlperf_pkg import vega  # noqa: PLC0415 - only here
+    from mlperf_pkg.charts.comparison import comparison  # noqa: PLC0415
+    from mlperf_pkg.extras import needed  # noqa: PLC0415
+
+    draw = vega.PICTURES.get(file.suffix.lower().removeprefix("."))
+    if draw is None:
+        raise UserError(f"{file}: a chart is a file .svg or .png")
+    Output(file, force).refuse_early(inputs)
+    needed("vl_convert")
+
+    def picture(rows: Sequence[Row]) -> bytes:
+        chart = comparison(rows)
+        if chart is None:
+            raise UserError(f"{file}: there is nothing to draw")
+        return draw(chart)
+
+    return picture
 
 
 def _is_baseline(name: str | None, entries: Sequence[Entry]) -> Callable[[Entry], bool]:

@@ -139,3 +139,41 @@ def test_links_and_inputs_stay_as_they_are(tree: Path) -> None:
     before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
     call("compare", tree)
     assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
+
+
+# ---- the chart ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "head"), [("speed.svg", b"<svg"), ("speed.PNG", b"\x89PNG")])
+def test_chart(tree: Path, name: str, head: bytes) -> None:
+    scores = published("dgx,resnet,40,2.0,Other,closed,8")
+    result = call("compare", tree, scores, "--chart", name)
+    assert result.exit_code == 0
+    assert Path(name).read_bytes().startswith(head)
+    again = call("compare", tree, scores, "--chart", name)
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+
+
+def test_chart_shows_every_ratio(tree: Path) -> None:
+    call("compare", tree, published("dgx,resnet,40,2.0,Other,closed,8"), "--chart", "speed.svg")
+    (row,) = (row for row in compared(tree, "scores.csv") if row["system"] == "dgx")
+    drawn = Path("speed.svg").read_text("utf-8")
+    for name in ("speed", "speed_per_accelerator"):
+        assert f">{row[name]:.2f}<" in drawn
+    assert ">resnet, closed, 2.0 Other/dgx<" in drawn
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "message"),
+    [
+        (["dgx,resnet,40,2.0,Other,closed,8"], "speed.gif", "a chart is a file .svg or .png"),
+        (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "there is nothing to draw"),
+        (["dgx,resnet,40,2.0,Other,closed,8"], "v2.0/ACME/speed.svg", "is within what is read"),
+    ],
+)
+def test_no_chart(tree: Path, lines: list[str], name: str, message: str) -> None:
+    result = call("compare", tree, published(*lines), "--chart", name)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path(name).exists()
