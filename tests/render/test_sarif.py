@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
+from sarif_pydantic import Sarif
 
 from mlperf_pkg import checker
 from mlperf_pkg.diagnostics import Basis, Severity, Waiver
@@ -33,6 +34,8 @@ def run_of(given: Report, view: View = IN_LOGS) -> Any:
         f"{error.json_path}: {error.message}"
         for error in Draft202012Validator(SCHEMA).iter_errors(read)
     ]
+    (parsed,) = Sarif.model_validate_json(shown).runs  # by a reader of other people
+    assert len(parsed.results or ()) == len(given.findings)
     return read["runs"][0]
 
 
