@@ -57,17 +57,26 @@ def logs(folder: Path) -> list[Path]:
 
 
 def sample(tree: Path, folder: Path, most: int) -> tuple[Path, int]:
-    """A copy of the result sets of one submission, smallest first, up to ``most`` logs.
+    """A copy of result sets of one submission, up to ``most`` logs but at least one set.
 
-    Returns where it is and how many logs it has: at least one result set.
+    First come the sets whose logs are of the tree's usual size. Returns where the copy is and how
+    many logs it has.
     """
-    sets = sorted((len(logs(place)), str(place)) for place in tree.glob("*/results/*/*"))
-    root = Path(sets[0][1]).parents[2]
+    usual = _mean_size(tree)
+    sets = [place for place in sorted(tree.glob("*/results/*/*")) if logs(place)]
+    sets.sort(key=lambda place: abs(_mean_size(place) - usual))
+    root = sets[0].parents[2]
     count = 0
-    for size, name in sets:
-        place = Path(name)
-        if place.parents[2] == root and size and (not count or count + size <= most):
+    for place in sets:
+        size = len(logs(place))
+        if place.parents[2] == root and (not count or count + size <= most):
             shutil.copytree(place, folder / root.name / place.relative_to(root))
             count += size
     shutil.copytree(root / "systems", folder / root.name / "systems")
     return folder / root.name, count
+
+
+def _mean_size(place: Path) -> float:
+    """Bytes of a log, in the mean."""
+    sizes = [log.stat().st_size for log in logs(place)]
+    return sum(sizes) / len(sizes)
