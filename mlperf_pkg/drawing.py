@@ -18,7 +18,7 @@ from mlperf_pkg.diagnostics import Diagnostic
 from mlperf_pkg.processes import pool
 from mlperf_pkg.render.score import ScoredSet, scores
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.submission import Input, Place
+from mlperf_pkg.submission import Input
 
 EXCERPT = 300  # characters of a line that are shown
 PARALLEL_FROM_RECORDS = 40_000
@@ -97,15 +97,7 @@ def _drawn(each: ScoredSet, usages: Mapping[str, str], curves: Mapping[str, Curv
 
 def _paths(inputs: Iterable[Input]) -> dict[str, Path]:
     """Where the logs and system descriptions lie, by their paths in the report."""
-    return {place.label: place.local for given in inputs for place in _places(given)}
-
-
-def _places(given: Input) -> Iterator[Place]:
-    yield from given.logs
-    for submission in given.submissions:
-        yield from submission.systems
-        for result_set in submission.result_sets:
-            yield from result_set.logs
+    return {place.label: place.local for given in inputs for place in given.places.values()}
 
 
 def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Curve]:

@@ -145,6 +145,18 @@ class Input:
     logs: tuple[Place, ...] = ()
     skipped: tuple[Place, ...] = field(default=())
 
+    @property
+    def every_log(self) -> tuple[Place, ...]:
+        """The loose logs and those of the submissions."""
+        sets = (each for submission in self.submissions for each in submission.result_sets)
+        return (*self.logs, *(log for each in sets for log in each.logs))
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Where the logs and the system descriptions are, by their paths in reports."""
+        systems = (system for submission in self.submissions for system in submission.systems)
+        return {place.label: place for place in (*self.every_log, *systems)}
+
 
 def find_input(argument: str, prefix: str = "") -> Input:
     """What the argument of a command holds; ``prefix`` begins every path in reports.

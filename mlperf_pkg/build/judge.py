@@ -9,14 +9,13 @@ from pathlib import Path
 from mlperf_pkg import words
 from mlperf_pkg.build.plan import Plan, PlannedSet
 from mlperf_pkg.build.workspace import Workspace
-from mlperf_pkg.checker import tool
+from mlperf_pkg.checker import system_row, tool
 from mlperf_pkg.checks.cases import SetCase
 from mlperf_pkg.checks.result_sets import SetResult, check_set
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdicts, Waiver, verdicts_of
+from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdicts, Waiver
 from mlperf_pkg.escape import visible
-from mlperf_pkg.report import Report, SystemRow
+from mlperf_pkg.report import Report
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.submission import Place, ResultSet
@@ -103,7 +102,10 @@ def failures(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
     """The systems and result sets of the tree to be built, for its results tables."""
     described = {each.planned.system.id: each.planned.system for each in judged}
-    systems = tuple(map(_system_row, described.values()))
+    systems = tuple(
+        replace(system_row(system), path=f"systems/{system.id}.json")
+        for system in described.values()
+    )
     rows = tuple(each.result.row for each in judged)
     return Report(
         tool=tool(),
@@ -113,18 +115,6 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
         verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
         systems=systems,
         result_sets=rows,
-    )
-
-
-def _system_row(system: SystemFile) -> SystemRow:
-    return SystemRow(
-        id=system.id,
-        path=f"systems/{system.id}.json",
-        submitter=system.submitter,
-        division=system.division,
-        status=system.status,
-        accelerators=system.accelerators,
-        verdict=verdicts_of(system.findings),
     )
 
 

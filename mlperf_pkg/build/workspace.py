@@ -14,7 +14,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.run import Run
-from mlperf_pkg.submission import Input, Place, find_input
+from mlperf_pkg.submission import Input, find_input
 from mlperf_pkg.waivers import Waivers
 
 
@@ -141,14 +141,12 @@ def _require_logs(folders: Folders) -> None:
 
 def _places(folders: Folders, config: Config, given: Input) -> dict[str, Path]:
     """Every log by its label, without those that an earlier build or the code holds."""
-    places: list[Place] = list(given.logs)
-    places += [log for tree in given.submissions for each in tree.result_sets for log in each.logs]
     apart = [folders.output, *_code_folders(folders, config)]
     inside = [path.resolve() for path in apart]
     inside = [path for path in inside if not folders.logs.resolve().is_relative_to(path)]
     found = {
         place.label: place.local
-        for place in places
+        for place in given.every_log
         if not any(place.local.resolve().is_relative_to(path) for path in inside)
     }
     if not found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.competition import Entry, Row, compete, named
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.files import write_whole
+from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.prices import known_prices
 from mlperf_pkg.render.compare import COMPARE_FORMATS
 
@@ -32,7 +32,7 @@ def _patterns(name: str, text: str) -> Callable[[Callable[..., object]], Callabl
 @_patterns("--division", "Only this division.")
 @click.option(
     "--prices",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="List prices that go before those of --config and systems/prices.yaml.",
 )
@@ -121,9 +121,6 @@ def _is_baseline(name: str | None, entries: Sequence[Entry]) -> Callable[[Entry]
         return lambda entry: entry.argument == 0
     if not any(named(entry, name) for entry in entries):
         known = {entry.system for entry in entries} | {each.submitter or "" for each in entries}
-        close = get_close_matches(name, sorted(known), 1)
-        raise UserError(
-            f"--baseline {name}: no such system or submitter here"
-            + (f"; did you mean {close[0]}?" if close else "")
-        )
+        meant = did_you_mean(name, sorted(known))
+        raise UserError(f"--baseline {name}: no such system or submitter here{meant}")
     return lambda entry: named(entry, name)

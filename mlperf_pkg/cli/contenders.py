@@ -13,7 +13,6 @@ from typing import Any
 
 from mlperf_pkg import checker, tables
 from mlperf_pkg.checker import Checked
-from mlperf_pkg.cli.sides import places
 from mlperf_pkg.competition import Entry, named
 from mlperf_pkg.prices import plain
 from mlperf_pkg.published import SUFFIX, read_published
@@ -112,14 +111,14 @@ class _Reader:
         self._systems = {system.path: system for system in checked.systems}
         self._runs = {run.path: run for run in checked.runs}
         self._places = {
-            label: path for given in checked.inputs for label, path in places(given).items()
+            label: place for given in checked.inputs for label, place in given.places.items()
         }
 
     def entries(self, wanted: Wanted) -> Iterator[tuple[tuple[Path | StoredPath, str], Entry]]:
         """Each result with what it is known again by: its folder, and what it is the result of."""
         for each in scores(self._checked).sets:
             if wanted.benchmark(each.row.benchmark) and each.runs:
-                folder = self._places[each.runs[0].path].resolve().parent
+                folder = self._places[each.runs[0].path].path.resolve().parent
                 entry = self._entry(each)
                 yield (folder, "/".join((*entry.group, entry.system))), entry
 
@@ -161,7 +160,7 @@ class _Reader:
         return [self._training(path) for path in counted]
 
     def _training(self, path: str) -> Training:
-        return read_training(lambda: self._places[path].open("rb"), self._runs[path])
+        return read_training(lambda: self._places[path].path.open("rb"), self._runs[path])
 
 
 def _count(value: Any) -> int | None:

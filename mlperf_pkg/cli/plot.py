@@ -8,6 +8,8 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import refuse_within
 
 _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
@@ -19,7 +21,7 @@ _FORMATS = ("svg", "png")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
     help="The folder to write into.",
@@ -27,7 +29,7 @@ _FORMATS = ("svg", "png")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(_FORMATS),
+    type=Choice(_FORMATS),
     default=_FORMATS[0],
     show_default=True,
     help="Vectors or pixels.",
@@ -35,7 +37,7 @@ _FORMATS = ("svg", "png")
 @click.option(
     "--chart",
     "names",
-    type=click.Choice(_CHARTS),
+    type=Choice(_CHARTS),
     multiple=True,
     help="Only this chart; repeatable.",
 )

@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
 
 DEFAULT_PAGE = "report.html"
@@ -19,7 +20,7 @@ DEFAULT_PAGE = "report.html"
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False, path_type=Path),
     default=DEFAULT_PAGE,
     show_default=True,
     help="The page to write.",

@@ -62,12 +62,12 @@ def _side(checked: Checked, logs: _Logs) -> Side:
     # A single submission may have another name on the other side; several go by theirs.
     label = given.submissions[0].place.label if len(given.submissions) == 1 else ""
     listed = scores(checked).sets
-    found = places(given)
+    found = given.places
     sets = tuple(
         Set(
             place=_within(label, scored.row.path),
             row=scored.row,
-            logs=tuple(logs.read(found[run.path]) for run in scored.runs),
+            logs=tuple(logs.read(found[run.path].path) for run in scored.runs),
             findings=(*result.findings, *result.run_findings),
         )
         for scored, result in zip(listed, checked.sets, strict=True)
@@ -77,20 +77,11 @@ def _side(checked: Checked, logs: _Logs) -> Side:
     of_sets = {id(finding) for each in sets for finding in each.findings}  # the same objects
     return Side(
         verdict=checked.report.verdict,
-        systems=tuple(_system(each, label, found[each.path]) for each in checked.systems),
+        systems=tuple(_system(each, label, found[each.path].path) for each in checked.systems),
         sets=sets,
         findings=tuple(f for f in checked.report.findings if id(f) not in of_sets),
         files={_within(label, path): digest for path, digest in _others(given, told)},
     )
-
-
-def places(given: Input) -> dict[str, Path | StoredPath]:
-    """Where the logs and the system descriptions are, by their paths in reports."""
-    found = [*given.logs]
-    for submission in given.submissions:
-        found += submission.systems
-        found += (log for each in submission.result_sets for log in each.logs)
-    return {place.label: place.path for place in found}
 
 
 def _system(system: SystemFile, label: str, path: Path | StoredPath) -> System:

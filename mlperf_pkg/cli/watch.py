@@ -14,6 +14,7 @@ import click
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.waivers import Waivers
@@ -55,7 +56,7 @@ _SECONDS = 60.0
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(list(EVENT_FORMATS)),
+    type=Choice(list(EVENT_FORMATS)),
     default="text",
     show_default=True,
     help="Lines of text, or one JSON object a line.",
