@@ -5,22 +5,21 @@ Source: training_rules, Benchmark run: timing; mlperf_logging.result_summarizer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from mlperf_pkg.mllog import Record, shown
 
 KEYS = ("run_start", "run_stop")
 
 
-@dataclass(slots=True)
-class Clock:
+class Clock(msgspec.Struct, eq=False):
     """The clock of a run, by the rules and as the official summarizer reads it."""
 
     start_ms: float | None = None
     stop_ms: float | None = None
     status: str | None = None
     stop_number: int | None = None
-    official: dict[str, float] = field(default_factory=dict)
+    official: dict[str, float] = {}
 
     def see(self, record: Record, number: int) -> None:
         """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""

@@ -18,6 +18,7 @@ class Joiner:
     def __init__(self, joined: Joined) -> None:
         """Start at the head of a log."""
         self.key = joined.key
+        self.of = joined.of
         self.by = joined.by
         self._joined = joined
         self._values: dict[Any, dict[Any, Any]] = {}
@@ -29,7 +30,7 @@ class Joiner:
         Raises:
             Exception: its metadata is not as expected; the official checker dies of the same.
         """
-        if record.key != self._joined.of or self._joined.name not in record.metadata:
+        if self._joined.name not in record.metadata:
             return
         group = record.metadata[self.by]
         values = self._values.setdefault(group, {self.by: group})

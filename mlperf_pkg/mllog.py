@@ -12,17 +12,26 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from heapq import merge
 from itertools import islice
 from typing import Any, BinaryIO
 
+import msgspec
+
+from mlperf_pkg.batch import (
+    ALMOST_TOKEN,
+    LINE,
+    TOKEN,
+    Batch,
+    Outline,
+    end_of_line,
+    lines_with,
+    repeats_a_name,
+)
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.record import (
     Misfit,
     Record,
     decode,
-    decode_all,
     decode_closely,
     decode_plain,
     printable,
@@ -32,6 +41,7 @@ from mlperf_pkg.record import (
 )
 
 __all__ = [
+    "TOKEN",
     "Batch",
     "LogReader",
     "Record",
@@ -43,17 +53,14 @@ __all__ = [
     "shown",
 ]
 
-TOKEN = b":::MLLOG "
 CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # where most logs tell all that they are asked before they are read
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
 SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
 
-_LINE = re.compile(TOKEN + b"(.*)")
-_LIKE_TOKEN = re.compile(rb":::MLL(?!OG )[A-Za-z]*")
+_LIKE_TOKEN = re.compile(ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*")
 _NOT_JSON_NUMBER = re.compile(rb"\b(NaN|-?Infinity)\b")
-_OWN_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
 class _Lines:
@@ -67,14 +74,17 @@ class _Lines:
         self._blocks: list[range | array[int]] = []
         self._coming: Iterator[int] = iter(())
 
-    def enter(self, chunk: bytes, text: bytes, count: int) -> None:
-        """Go on to the next block of so many records; ``text`` is the same with LF for CR."""
+    def enter(self, chunk: bytes) -> None:
+        """Go on to the next block."""
         if self._blocks and isinstance(self._blocks[-1], array):
             self._blocks[-1].extend(self._coming)
         self._first, self._chunk = self.after, chunk
+
+    def hold(self, text: bytes, count: int, every: bool) -> None:
+        """The block has so many records: ``every`` line is one, or they stand in ``text``."""
         self._counts.append(self._counts[-1] + count)
-        if text is chunk and text.count(b"\n") + (not text.endswith(b"\n")) == count:
-            self._blocks.append(range(self._first, self._first + count))  # each line is a record
+        if every:
+            self._blocks.append(range(self._first, self._first + count))
         else:
             self._blocks.append(array("Q"))
             self._coming = self._walk(text)
@@ -101,34 +111,10 @@ class _Lines:
         while offset >= 0:
             line += self._chunk.count(b"\n", counted, offset)
             yield line
-            counted, offset = offset, text.find(TOKEN, _end_of_line(text, offset))
+            counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some consecutive lines of a log: their ``text`` as far as records go, CR being LF.
-
-    ``raws`` is the text after the last token of each line with one; ``records`` what it holds,
-    None where the official parser reads none; ``first`` the number of the first of these lines
-    among all those of the log, from 0. ``plain`` says that each is a record with a text as key.
-    """
-
-    text: bytes
-    first: int
-    raws: Sequence[bytes]
-    records: Sequence[Record | None]
-    plain: bool
-
-    def named(self) -> Iterable[tuple[int, Record]]:
-        """Each record whose key is a text, with its number in the log."""
-        numbered = enumerate(self.records, self.first)
-        if self.plain:
-            return numbered  # type: ignore[return-value]
-        return [(n, each) for n, each in numbered if each and isinstance(each.key, str)]
-
-
-@dataclass(slots=True)
-class LogReader:
+class LogReader(msgspec.Struct, eq=False):
     """Iterate over the records of one log.
 
     Every line with a token yields once: its ``Record``, or None where the official parser reads
@@ -147,14 +133,14 @@ class LogReader:
     report: Callable[[Diagnostic], None]
     died: str | None = None
     parse_errors: int = 0
-    unofficial: list[Record] = field(default_factory=list)
+    unofficial: list[Record] = []
     _at: int = 0
-    _lines: _Lines = field(default_factory=_Lines)
+    _lines: _Lines = msgspec.field(default_factory=_Lines)
 
     def __iter__(self) -> Iterator[Record | None]:
         """Walk the log once."""
         for batch in self.batches():
-            for self._at, record in enumerate(batch.records, batch.first):
+            for self._at, record in enumerate(batch.records(), batch.first):
                 yield record
 
     @property
@@ -170,33 +156,35 @@ class LogReader:
         """Walk the log once, by blocks of whole lines."""
         first = 0
         for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
-            # CR ends a line too; putting LF in its place keeps every offset as it is.
-            text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
-            raws: list[bytes] = _LINE.findall(text)
-            self._lines.enter(chunk, text, len(raws))
-            batch = self._batch(first, text, raws)
+            batch = self._batch(chunk, first)
             yield batch
-            first += len(batch.raws)
+            first += batch.size
 
-    def _batch(self, first: int, text: bytes, raws: list[bytes]) -> Batch:
-        odd = text.count(b":::MLL") != len(raws)
-        if odd:
-            self._report_lookalikes(text)
-        records: Sequence[Record | None] | None = None
-        if not odd and text.isascii():
-            records = decode_all(raws)
-        plain = records is not None
-        if records is None:
-            raws, records = self._closely(first, raws, cut=not text.endswith(b"\n"))
-        if any(text.count(name) != len(raws) for name in _OWN_NAMES):
+    def _batch(self, chunk: bytes, first: int) -> Batch:
+        text, outline = chunk, Outline(chunk)
+        self._lines.enter(chunk)
+        if outline.carriage_return:
+            # CR ends a line too; putting LF in its place keeps every offset as it is.
+            text = chunk.replace(b"\r", b"\n")
+            outline = Outline(text)
+        if found := outline.batch(first):
+            batch, every = found
+            self._lines.hold(text, batch.size, every and text is chunk)
+            return batch
+        tails: list[bytes] = LINE.findall(text)
+        self._lines.hold(text, len(tails), every=False)
+        self._report_lookalikes(text)
+        raws, records = self._closely(first, tails, cut=not text.endswith(b"\n"))
+        if outline.repeats:
             self._report_repeated_names(first, raws, records)
-        return Batch(text, first, raws, records, plain)
+        return Batch(text, first, records)
 
     def _closely(
         self, first: int, tails: Sequence[bytes], cut: bool
     ) -> tuple[list[bytes], list[Record | None]]:
         """Line by line; ``cut`` says that the last one has no end."""
-        raws, records = [], []
+        raws: list[bytes] = []
+        records: list[Record | None] = []
         for self._at, tail in enumerate(tails, first):
             *shadowed, raw = tail.split(TOKEN)
             for each in shadowed:
@@ -260,7 +248,7 @@ class LogReader:
         self, first: int, raws: Sequence[bytes], records: Sequence[Record | None]
     ) -> None:
         for number, (raw, record) in enumerate(zip(raws, records, strict=True), first):
-            if record and any(raw.count(name) > 1 for name in _OWN_NAMES):
+            if record and repeats_a_name(raw):
                 self._at = number
                 for name in repeated_names(raw):
                     text = f"the name {shown(name)} stands twice here: the last one counts"
@@ -298,7 +286,7 @@ def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterat
     while block := stream.read(size):
         cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if cut:
-            start = _end_of_line(block, 0) if skipping else 0
+            start = end_of_line(block, 0) if skipping else 0
             yield rest + block[start:cut]
             rest, skipping = block[cut:], False
         elif len(rest) + len(block) > MAX_LINE_BYTES:
@@ -308,30 +296,6 @@ def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterat
             rest += block
     if rest:
         yield rest
-
-
-def _end_of_line(text: bytes, start: int) -> int:
-    """The offset of the line end at or after ``start``, else the length of the text."""
-    end = text.find(b"\n", start)
-    return len(text) if end < 0 else end
-
-
-def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
-    """What follows the last token of each line that holds one of ``words`` somewhere, in order."""
-    end = -1
-    for offset in merge(*(_occurrences(word, text) for word in words)):
-        if offset > end:
-            start, end = text.rfind(b"\n", 0, offset) + 1, _end_of_line(text, offset)
-            _, token, raw = text[start:end].rpartition(TOKEN)
-            if token:
-                yield raw
-
-
-def _occurrences(word: bytes, text: bytes) -> Iterator[int]:
-    offset = text.find(word)
-    while offset >= 0:
-        yield offset
-        offset = text.find(word, offset + len(word))
 
 
 def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterator[Record]:

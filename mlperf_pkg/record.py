@@ -7,7 +7,7 @@ Everything after the token must be one JSON object with ``time_ms``, ``key``, ``
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -33,8 +33,18 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     event_type: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Entry(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A record of which the value and the metadata were found to be JSON, but not yet decoded."""
+
+    key: str
+    time_ms: _Time
+    value: msgspec.Raw
+    metadata: msgspec.Raw
+    namespace: Any = None
+    event_type: Any = None
+
+
+class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
     ``fatal`` says that it does not count the line as a parse error but dies of it.
@@ -47,21 +57,37 @@ class Misfit:
 
 
 _decode = msgspec.json.Decoder(Record).decode
+_decode_entries = msgspec.json.Decoder(Entry).decode_lines
+_decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 
 
-def decode_all(raws: list[bytes]) -> list[Record] | None:
-    """The records of several lines of ASCII; None where one of them needs a closer look."""
+def decode_entries(lines: bytes) -> list[Entry]:
+    """Of each line of ASCII the record; fewer than lines, or none, where one needs a closer look.
+
+    A line of over 4,300 bytes needs one always: Python's ``json`` refuses longer numbers.
+    """
     try:
-        return list(map(_decode, raws))
+        return _decode_entries(lines)
     except (msgspec.MsgspecError, RecursionError):
-        return None
+        return []
+
+
+def decode_values(raws: Iterable[msgspec.Raw]) -> list[Any]:
+    """Values, or metadata, of entries."""
+    parts: Any = tuple(raws)
+    try:
+        return _decode_values(b"[%b]" % b",".join(parts))
+    except (msgspec.MsgspecError, RecursionError):
+        return [json.loads(bytes(part)) for part in parts]  # numbers near no double
 
 
 def decode_plain(raw: bytes) -> Record | None:
     """The record of a line of ASCII; None where a line needs a closer look."""
-    records = decode_all([raw]) if raw.isascii() else None
-    return records[0] if records else None
+    try:
+        return _decode(raw) if raw.isascii() else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def decode(raw: bytes) -> Record | None:

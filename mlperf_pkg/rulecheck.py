@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from functools import cached_property
 from typing import Any
 
+from mlperf_pkg.batch import Batch
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, Seen, formula_values, holds, needed_in_words
+from mlperf_pkg.rulebook.constraints import (
+    Logged,
+    Part,
+    Seen,
+    formula_values,
+    holds,
+    needed_in_words,
+)
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
@@ -22,9 +30,26 @@ _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
 Taker = Callable[[Record, int], None]
-Numbered = tuple[int, Record]
 _GROUP = 4  # from so many records on it pays to ask them together
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
+
+
+class _Group:
+    """Records of one key, whose parts are decoded once, if at all."""
+
+    def __init__(self, places: Sequence[int], batch: Batch) -> None:
+        self._places = places
+        self._batch = batch
+        self.first = batch.first + places[0]
+        self.last = batch.first + places[-1]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        return self._batch.values(self._places)
+
+    @cached_property
+    def metadata(self) -> list[Any]:
+        return self._batch.metadata(self._places)
 
 
 class RuleChecker:
@@ -58,103 +83,92 @@ class RuleChecker:
         self._ended = False
         self.died: str | None = None
 
-    @property
-    def keys(self) -> Set[str]:
-        """The keys whose records need to be seen: those with rules, or that other rules watch."""
-        return self._table.keys.keys() | self._table.watched
+    def take(self, batch: Batch, others: Mapping[str, Taker]) -> None:
+        """Take the next records, in order; ``others`` take some of them as well.
 
-    def in_order(self, key: str) -> bool:
-        """Whether the records of a key have to be taken one by one."""
-        return key not in self._table.together
-
-    def taker(self, key: str) -> Taker:
-        """What takes the next record of a key, and its number."""
-        rules = self._table.keys.get(key)
-        asked = rules.asked if rules else ()
-        first_only = rules is not None and rules.first_only
-        joiner = self._joiner if self._table.joined and self._table.joined.of == key else None
-        if not asked and not joiner:
-            return lambda record, number: self._log(record, number, self._seen.get(key))
-
-        def take(record: Record, number: int) -> None:
-            logged = self._seen.get(key)
-            if not (logged and first_only):
-                for compiled in asked:
-                    if not (logged and compiled.rule.first):
-                        self._check(compiled, record, number)
-            self._log(record, number, logged)
-            if joiner:
-                self._join(joiner, record, number)
-
-        return take
-
-    def take_block(self, block: Iterable[Numbered], takers: Mapping[str, Taker]) -> None:
-        """Take the next records, each with its number.
-
-        ``takers`` take theirs one by one, in order. The other keys with rules are asked all their
-        records at once where that finds the same, which is faster. The findings of a key come in
-        order; those of a code are all of one key.
+        Of keys that nobody needs in order all records are asked at once, which is faster and
+        finds the same. The findings of a key come in order; those of a code are all of one key.
         """
-        in_order: list[Numbered] = []
-        groups: dict[str, list[Numbered]] = {k: [] for k in self._table.together.keys() - takers}
-        put = dict.fromkeys(takers, in_order.append)
-        put |= {key: group.append for key, group in groups.items()}
-        for numbered in block:
-            if add := put.get(numbered[1].key):
-                add(numbered)
-        for key, group in groups.items():
-            count = self._before_group(key, group)
-            in_order += group[:count]
-            del group[:count]
-        in_order.sort(key=itemgetter(0))
-        for number, record in in_order:
-            (takers.get(record.key) or self.taker(record.key))(record, number)
-        for key, group in groups.items():
-            if group:
-                self._take_group(key, group)
+        table = self._table
+        in_order: list[int] = []
+        groups: dict[str, list[int]] = {}
+        for key, places in batch.places.items():
+            if key in others or key in table.in_order:
+                in_order += places
+            elif key in table.together:
+                count = self._before_group(key, places, batch)
+                in_order += places[:count]
+                if count < len(places):
+                    groups[key] = places[count:]
+        in_order.sort()
+        for place, record in zip(in_order, batch.some(in_order), strict=True):
+            number, key = batch.first + place, record.key
+            if key in table.followed:
+                self._take(key, record, number)
+            if other := others.get(key):
+                other(record, number)
+        for key, places in groups.items():
+            self._take_group(key, places, batch)
+
+    def _take(self, key: str, record: Record, number: int) -> None:
+        logged = self._seen.get(key)
+        if (rules := self._table.keys.get(key)) and not (logged and rules.first_only):
+            for compiled in rules.asked:
+                if not (logged and compiled.rule.first):
+                    self._check(compiled, record, number)
+        self._log(record, number, logged)
+        if self._joiner and self._joiner.of == key:
+            self._join(self._joiner, record, number)
 
     # ---- many records of one key ----------------------------------------------------------
 
-    def _before_group(self, key: str, group: Sequence[Numbered]) -> int:
+    def _before_group(self, key: str, places: Sequence[int], batch: Batch) -> int:
         """How many records at the head of a group have to be taken in order."""
-        if len(group) < _GROUP:
-            return len(group)
+        if len(places) < _GROUP:
+            return len(places)
         logged = self._seen.get(key)
         if key in self._table.timed:
-            earliest = logged.earliest_ms if logged else group[0][1].time_ms
-            if not all(record.time_ms >= earliest for _, record in group):
-                return len(group)
+            times = list(batch.times(places))
+            earliest = logged.earliest_ms if logged else times[0]
+            if not all([time >= earliest for time in times]):  # noqa: C419 - twice as fast
+                return len(places)
         return 0 if logged else 1
 
-    def _take_group(self, key: str, group: Sequence[Numbered]) -> None:
+    def _take_group(self, key: str, places: Sequence[int], batch: Batch) -> None:
+        group = _Group(places, batch)
         asked = self._table.together[key]
         if broken := [compiled for compiled in asked if not self._all_hold(compiled, group)]:
-            for number, record in group:
+            for place, record in zip(places, batch.some(places), strict=True):
+                number = batch.first + place
                 before = self._seen_before(number)
                 for compiled in broken:
                     self._check(compiled, record, number, before)
-        logged, (number, record) = self._seen[key], group[-1]
-        logged.count += len(group)
-        logged.last, logged.last_number, logged.metadata = record.value, number, record.metadata
+        logged = self._seen[key]
+        logged.count += len(places)
+        logged.last_number = batch.first + places[-1]
 
-    def _all_hold(self, compiled: CompiledRule, group: Sequence[Numbered]) -> bool:
+    def _all_hold(self, compiled: CompiledRule, group: _Group) -> bool:
         """Whether no record of a group breaks a rule; False as well where that takes more."""
-        records = [record for _, record in group]
         try:
-            for name, test in ((each.name, each.test) for each in compiled.checks):
-                if name == "after":  # what was logged before the first, was before all
-                    held = test(records[0], self._seen_before(group[0][0]))
-                elif name == "before":
-                    held = test(records[-1], self._seen_before(group[-1][0]))
+            for check in compiled.checks:
+                if check.name == "after":  # what was logged before the first, was before all
+                    held = all(self._was_before(key, group.first) for key in check.argument)
+                elif check.name == "before":
+                    held = not any(self._was_before(key, group.last) for key in check.argument)
+                elif check.constraint.part is Part.VALUE:
+                    held = all(map(check.holds, group.values))
                 else:
-                    held = all([test(record, self._seen) for record in records])  # noqa: C419 - twice as fast
+                    held = all(map(check.holds, group.metadata))
                 if not held:
                     return False
             if compiled.rule.tensors is not None:
-                self._tensors += [record.metadata["tensor"] for record in records]
+                self._tensors += [metadata["tensor"] for metadata in group.metadata]
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             return False
         return True
+
+    def _was_before(self, key: str, number: int) -> bool:
+        return key in self._seen and self._seen[key].first_number < number
 
     def _seen_before(self, number: int) -> Seen:
         """The keys that were logged before a record: all that ``after`` and ``before`` look at."""
@@ -276,7 +290,7 @@ class RuleChecker:
         self._ended = True
         if self._joiner:
             for record, number in self._joiner.records():
-                self.taker(record.key)(record, number)
+                self._take(record.key, record, number)
         for refused in self._refused:
             self._refuse(*refused)
         self._count(set(unofficial))
@@ -285,7 +299,11 @@ class RuleChecker:
                 self._finish_logged(compiled, logged, success)
 
     def _count(self, hidden: set[str]) -> None:
-        for compiled in self._table.counted:
+        table, seen = self._table, self._seen
+        well = table.needed <= seen.keys() and all(
+            [seen[key].count == 1 for key in table.once]  # noqa: C419 - twice as fast
+        )
+        for compiled in table.intricate if well else table.counted:
             rule, key = compiled.rule, compiled.rule.key
             logged = self._seen.get(key)
             if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
@@ -367,6 +385,8 @@ class RuleChecker:
         self._break(rule, logged.last_number, logged.last, needed, message)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
+        if self._is_each(needed):
+            return
         named = Counter(name for name in self._tensors if isinstance(name, str))
         strange = len(self._tensors) - named.total()
         missing, extra = Counter(needed) - named, named - Counter(needed)
@@ -383,6 +403,13 @@ class RuleChecker:
         self._break(
             rule, logged.last_number, None, f"{len(needed)} tensors", message, settled=settled
         )
+
+    def _is_each(self, needed: tuple[str, ...]) -> bool:
+        """Whether each tensor was named once: True only where that is plain."""
+        try:
+            return len(self._tensors) == len(needed) and set(self._tensors) == set(needed)
+        except TypeError:
+            return False
 
     def _break(
         self,

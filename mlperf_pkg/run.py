@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, BinaryIO
+
+import msgspec
 
 from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
 from mlperf_pkg.convergence import Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity, Verdicts, verdicts_of
-from mlperf_pkg.mllog import (
-    Batch,
-    LogReader,
-    Record,
-    decode,
-    first_values,
-    lines_with,
-    records_with,
-    shown,
-)
+from mlperf_pkg.mllog import Batch, LogReader, Record, first_values, records_with, shown
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
@@ -33,10 +27,10 @@ MAX_ALIKE = 10
 _NAMING = ("submission_division", "submission_benchmark")
 _NAMED = ("global_batch_size", "config_filename")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
+_DESCRIBING = tuple(f"submission_{name}" for name in _DESCRIBED)
 
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
+class LogFile(msgspec.Struct, frozen=True):
     """A log to be read: how to open it, its path in reports, and what is known beforehand.
 
     ``round`` None asks for it to be inferred. ``train_samples`` as in ``ConvergenceReader``.
@@ -49,8 +43,7 @@ class LogFile:
     train_samples: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(msgspec.Struct, frozen=True):
     """A logged seed and the source line that logged it, as the official seed checker sees them."""
 
     value: int
@@ -59,8 +52,7 @@ class Seed:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """Everything known about one run, from one pass over its log. Times are in minutes.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
@@ -133,19 +125,8 @@ def read_run(log: LogFile) -> Run:
         OSError: it cannot be read.
         UserError: the rulebook has no such round.
     """
-    identity = _identify(log)
-    division = identity.text("submission_division")
-    table = rule_table(
-        log.usage,
-        identity.round,
-        division if division in DIVISIONS else "",
-        identity.text("submission_benchmark"),
-        frozenset((key, identity.text(key)) for key in identity.choosing),
-    )
     with log.open() as stream:
-        reading = _Reading(log, stream, identity, table)
-        reading.read()
-        return reading.run()
+        return _Reading(log, stream).run()
 
 
 def infer_round(log: LogFile) -> tuple[str, str]:
@@ -158,8 +139,7 @@ def infer_round(log: LogFile) -> tuple[str, str]:
     return identity.round, identity.reason
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
+class _Identity(msgspec.Struct, frozen=True):
     """What decides which rules apply; ``choosing`` are the keys that choose variants of them."""
 
     values: dict[str, Any]
@@ -176,43 +156,56 @@ class _Identity:
         return value if isinstance(value, str) else ""
 
 
-def _identify(log: LogFile) -> _Identity:
-    """Read no further than needed, which in most logs is the first lines."""
-    with log.open() as stream:
-        values = first_values(stream, _NAMING)
+def _identify(log: LogFile, head: Batch | None = None) -> _Identity:
+    """Read no further than needed, which in most logs is its ``head``."""
+    values = _first_values(log, head, _NAMING)
     named = values.get("submission_benchmark")
     benchmark = named if isinstance(named, str) else ""
-    found = (log.round, "as given") if log.round else _round(log, benchmark)
+    found = (log.round, "as given") if log.round else _round(log, head, benchmark)
     rules = load_benchmark(log.usage, found[0], benchmark)
     closed = values.get("submission_division") == "closed"
     choosing = tuple(rules.variants) if rules and closed else ()
     if choosing:
-        with log.open() as stream:
-            values |= first_values(stream, choosing)
+        values |= _first_values(log, head, choosing)
     return _Identity(values, *found, choosing)
 
 
-def _round(log: LogFile, benchmark: str) -> tuple[str, str]:
-    """The round of a run by its first time other than 0."""
+def _first_values(log: LogFile, head: Batch | None, keys: Sequence[str]) -> dict[str, Any]:
+    if head and all(key in head.places for key in keys):
+        return dict(zip(keys, head.values([head.places[key][0] for key in keys]), strict=True))
     with log.open() as stream:
-        times = (record.time_ms for record in records_with(stream))
-        return round_of_run(log.usage, next(filter(None, times), 0.0), benchmark)
+        return first_values(stream, keys)
+
+
+def _round(log: LogFile, head: Batch | None, benchmark: str) -> tuple[str, str]:
+    """The round of a run by its first time other than 0."""
+    time_ms = next(filter(None, head.times()), None) if head else None
+    if time_ms is None:
+        with log.open() as stream:
+            times = (record.time_ms for record in records_with(stream))
+            time_ms = next(filter(None, times), 0.0)
+    return round_of_run(log.usage, time_ms, benchmark)
+
+
+def _table(log: LogFile, identity: _Identity) -> RuleTable:
+    division = identity.text("submission_division")
+    return rule_table(
+        log.usage,
+        identity.round,
+        division if division in DIVISIONS else "",
+        identity.text("submission_benchmark"),
+        frozenset([(key, identity.text(key)) for key in identity.choosing]),
+    )
 
 
 class _Reading:
     """The state of the one pass."""
 
-    def __init__(
-        self, log: LogFile, stream: BinaryIO, identity: _Identity, table: RuleTable
-    ) -> None:
+    def __init__(self, log: LogFile, stream: BinaryIO) -> None:
+        """Walk the log once, then ask what only its end can answer."""
         self._log = log
-        self._identity = identity
         self._findings: list[Diagnostic] = []
         self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
-        self._reader = LogReader(stream, log.path, self._report)
-        self._rules = RuleChecker(table, log.path, self._report, self._reader.line_of)
-        self._convergence = ConvergenceReader(log.train_samples, steps=identity.round == "3.1")
-        self._epochs = ConvergenceReader() if log.train_samples else None
         self._times = Clock()
         self._described: dict[str, Any] = {}
         self._scale = InstanceScale()
@@ -221,51 +214,48 @@ class _Reading:
         self._trace = trace.Trace()
         self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
-        self._died: str | None = None
-
-    def read(self) -> None:
-        """Walk the log once, then ask what only its end can answer."""
-        reader, takers = self._reader, self._takers()
-        for batch in reader.batches():
+        self._reader = LogReader(stream, log.path, self._report)
+        batches = self._reader.batches()
+        head = next(batches, None)
+        self._identity = _identify(log, head)
+        table = _table(log, self._identity)
+        self._rules = RuleChecker(table, log.path, self._report, self._reader.line_of)
+        steps = self._identity.round == "3.1"
+        self._convergence = ConvergenceReader(log.train_samples, steps=steps)
+        self._epochs = ConvergenceReader() if log.train_samples else None
+        takers = self._takers()
+        for batch in chain([head] if head else [], batches):
+            self._records += batch.size - batch.unread
+            self._rules.take(batch, takers)
             self._converge(batch)
-            self._records += len(batch.records) - batch.records.count(None)
-            self._rules.take_block(batch.named(), takers)
-        self._died = reader.died
-        hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
-        self._rules.finish(self._times.status == "success", hidden)
-        if reader.died or reader.parse_errors:
-            self._seeds_unreadable = "records that cannot be read"
         self._finish()
 
     def _takers(self) -> dict[str, Taker]:
-        """What takes the records of a key one by one, of each key that anything asks so for."""
-        takers: dict[str, Taker] = {
+        """What takes the records of a key, of each key that more than rules ask for."""
+        return {
             "seed": self._seed,
-            **dict.fromkeys(clock.KEYS, self._times.see),
+            **dict.fromkeys(trace.EVALUATIONS, self._trace.see),
+            **dict.fromkeys(clock.KEYS, self._clock),
             **dict.fromkeys(_NAMED, self._name),
-            **dict.fromkeys(map("submission_{}".format, _DESCRIBED), self._describe),
-            **dict.fromkeys(
-                SCALE_KEYS, lambda record, _: self._scale.see(record.key, record.value)
-            ),
+            **dict.fromkeys(_DESCRIBING, self._describe),
+            **dict.fromkeys(SCALE_KEYS, self._scale.see),
         }
-        for key in trace.KEYS:
-            takers[key] = _both(lambda record, _: self._trace.see(record), takers.get(key))
-        for key in filter(lambda key: key in takers or self._rules.in_order(key), self._rules.keys):
-            takers[key] = _both(self._rules.taker(key), takers.get(key))
-        return takers
 
     def _converge(self, batch: Batch) -> None:
-        for raw in lines_with(self._convergence.words, batch.text):
-            record = decode(raw)
-            self._convergence.see(raw, record)
+        for text, record in batch.mentions(self._convergence.words):
+            self._convergence.see(text, record)
             if self._epochs:
-                self._epochs.see(raw, record)
+                self._epochs.see(text, record)
+
+    def _clock(self, record: Record, number: int) -> None:
+        self._times.see(record, number)
+        self._trace.see(record, number)
 
     def _name(self, record: Record, number: int) -> None:
         self._named[record.key].setdefault(shown(record.value), self._reader.line_of(number))
 
     def _describe(self, record: Record, _: int) -> None:
-        self._described.setdefault(record.key.removeprefix("submission_"), record.value)
+        self._described.setdefault(record.key, record.value)
 
     def _seed(self, record: Record, number: int) -> None:
         try:
@@ -279,6 +269,11 @@ class _Reading:
             self._seeds.append(seed)
 
     def _finish(self) -> None:
+        reader = self._reader
+        hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
+        self._rules.finish(self._times.status == "success", hidden)
+        if reader.died or reader.parse_errors:
+            self._seeds_unreadable = "records that cannot be read"
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read", Pending)
         if self._times.backwards:
@@ -313,7 +308,10 @@ class _Reading:
             round=self._identity.round,
             round_reason=self._identity.reason,
             records=self._records,
-            described={name: self._described.get(name) for name in _DESCRIBED},
+            described={
+                name: self._described.get(key)
+                for name, key in zip(_DESCRIBED, _DESCRIBING, strict=True)
+            },
             findings=tuple(self._with_counts()),
             verdicts=verdicts_of(self._findings),
             minutes=self._times.minutes,
@@ -325,7 +323,7 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
-            died=self._died or self._rules.died,
+            died=self._reader.died or self._rules.died,
             trace=self._trace.digest,
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=self._named["config_filename"],
@@ -363,14 +361,3 @@ class _Reading:
                 **{"source": "training_rules, Submission logs", **more},
             )
         )
-
-
-def _both(first: Taker, second: Taker | None) -> Taker:
-    if second is None:
-        return first
-
-    def take(record: Record, number: int) -> None:
-        first(record, number)
-        second(record, number)
-
-    return take

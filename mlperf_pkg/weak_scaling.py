@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlperf_pkg.mllog import Record
 from mlperf_pkg.scoring import NO_TIME, NOT_CONVERGED, Score
 
 KEYS = ("number_of_nodes", "accelerators_per_node")
@@ -20,10 +21,10 @@ class InstanceScale:
         """Start at the head of a log."""
         self._seen: dict[str, Any] = {}
 
-    def see(self, key: str, value: Any) -> None:
+    def see(self, record: Record, _: int) -> None:
         """Take the next record of ``KEYS``; the first two values that stand together count."""
         if any(self._seen.get(each) is None for each in KEYS):
-            self._seen[key] = value
+            self._seen[record.key] = record.value
 
     def result(self) -> int | None:
         """Nodes times accelerators of each, at least one; None where that is no number."""

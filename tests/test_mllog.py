@@ -236,7 +236,7 @@ def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> Non
     text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")
     batches = LogReader(io.BytesIO(text), "log.txt", lambda _: None).batches()
     raws = lines_with((T.encode(),), text.replace(b"\r", b"\n"))
-    assert repr([r for batch in batches for r in batch.records]) == repr(list(map(decode, raws)))
+    assert repr([r for batch in batches for r in batch.records()]) == repr(list(map(decode, raws)))
 
 
 _PEAK = """

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from typing import Any
+
+import msgspec
 
 from mlperf_pkg.mllog import Record, shown
 from mlperf_pkg.rulebook.formula import compile_formula, names_in
@@ -22,12 +24,12 @@ _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-@dataclass(slots=True)
-class Logged:
+class Logged(msgspec.Struct, eq=False):
     """What one key has logged so far: how often, its first and last value, as which records.
 
     ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time;
-    ``metadata`` is that of the last record.
+    ``metadata`` is that of the last record. Of a key whose records are asked many at once, only
+    ``count`` and ``last_number`` are kept up.
     """
 
     count: int
@@ -40,21 +42,44 @@ class Logged:
     metadata: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Part(Enum):
+    """What of a record a constraint looks at: one part of it, or all of it and what came before."""
+
+    VALUE = "value"
+    METADATA = "metadata"
+    ALL = "all"
+
+
+class Constraint(msgspec.Struct, frozen=True):
     """One word of the vocabulary.
 
-    ``compile`` makes the test from the argument, true where it holds; ``needed`` says in words
-    what is asked for; ``found`` picks what to show of a record that fails.
+    ``compile`` makes the test from the argument, true where it holds. It is asked of ``part``,
+    or, where that is ``ALL``, of a record and what was logged before it. ``needed`` says in words
+    what is asked for; ``of_order`` that it is nothing about what a record says.
     """
 
-    compile: Callable[[Any], Test]
+    part: Part
+    compile: Callable[[Any], Callable[..., Any]]
     needed: Callable[[Any], str]
-    found: Callable[[Record], Any] = lambda record: record.value
+    of_order: bool = False
+
+    def test(self, argument: Any) -> Test:
+        """The test of a record and what was logged before it."""
+        holds = self.compile(argument)
+        if self.part is Part.VALUE:
+            return lambda record, seen: holds(record.value)
+        if self.part is Part.METADATA:
+            return lambda record, seen: holds(record.metadata)
+        return holds
+
+    def found(self, record: Record) -> Any:
+        """What to show of a record that fails."""
+        if self.of_order:
+            return None
+        return record.metadata if self.part is Part.METADATA else record.value
 
 
-@dataclass(frozen=True, slots=True)
-class OfValue:
+class OfValue(msgspec.Struct, frozen=True):
     """A constraint that looks at a value alone, so that it serves parts of a value as well."""
 
     holds: Callable[[Any, Any], Any]
@@ -109,33 +134,30 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
     return all(OF_VALUE[name].holds(value, argument) for name, argument in constraints.items())
 
 
-def _compiled(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: test(record.value, argument)
+def _with(test: Callable[[Any, Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
+    return lambda argument: lambda part: test(part, argument)
 
 
-def _of_metadata(test: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    return lambda argument: lambda record, seen: test(record.metadata, argument)
+def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
+    if len(names) == 1:  # as in most rules
+        (name,) = names
+        return lambda metadata: name in metadata
 
-
-def _asked_of_each(names: Sequence[str], ask: Callable[[str], Test]) -> Test:
-    """What is asked for each of several names, of which most rules have one."""
-    tests = [ask(name) for name in names]
-
-    def test(record: Record, seen: Seen) -> bool:
-        for each in tests:  # noqa: SIM110 - all() of a generator takes twice as long
-            if not each(record, seen):
+    def test(metadata: Any) -> bool:
+        for name in names:  # noqa: SIM110 - all() of a generator takes twice as long
+            if name not in metadata:
                 return False
         return True
 
-    return tests[0] if len(tests) == 1 else test
+    return test
 
 
-def _where_given(fields: Mapping[str, Mapping[str, Any]]) -> Test:
+def _where_given(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], bool]:
     asked = [(n, OF_VALUE[c].holds, arg) for n, each in fields.items() for c, arg in each.items()]
 
-    def test(record: Record, _: Seen) -> bool:
+    def test(metadata: Any) -> bool:
         for name, ask, argument in asked:
-            if name in record.metadata and not ask(record.metadata[name], argument):
+            if name in metadata and not ask(metadata[name], argument):
                 return False
         return True
 
@@ -148,7 +170,7 @@ def _accompanied(metadata: Any, pairs: Mapping[str, str]) -> bool:
 
 def _within_minutes(argument: Mapping[str, Any]) -> Test:
     """Less than ``minutes`` since the earliest ``of`` so far; free once ``until`` was logged."""
-    start, limit, until = argument["of"], argument["minutes"] * 60_000.0, argument.get("until")
+    start, limit, until = (argument["of"], argument["minutes"] * 60_000.0, argument.get("until"))
 
     def test(record: Record, seen: Seen) -> bool:
         if until in seen or start not in seen:
@@ -164,6 +186,18 @@ def _same_as(key: str) -> Test:
     return lambda record, seen: bool(record.value == (seen[key].last if key in seen else None))
 
 
+def _logged(keys: Sequence[str], asked: bool) -> Test:
+    """Whether all keys were, or none was, logged so far."""
+
+    def test(_: Record, seen: Seen) -> bool:
+        for key in keys:  # noqa: SIM110 - all() of a generator takes twice as long
+            if (key in seen) is not asked:
+                return False
+        return True
+
+    return test
+
+
 def formula_values(formula: str, record: Record, seen: Seen) -> Mapping[str, Any]:
     """What the names of a formula stand for at a record: the last values logged so far."""
     earlier = {name: seen[name].last for name in names_in(formula) if name in seen}
@@ -176,64 +210,47 @@ def _formula(text: str) -> Test:
     return lambda record, seen: formula(formula_values(text, record, seen))
 
 
-def _metadata_of(record: Record) -> Any:
-    return record.metadata
-
-
-def _nothing(_record: Record) -> Any:
-    return None
-
-
 CONSTRAINTS: Mapping[str, Constraint] = {
-    **{name: Constraint(_compiled(each.holds), each.needed) for name, each in OF_VALUE.items()},
-    "metadata": Constraint(
-        lambda names: _asked_of_each(names, lambda name: lambda r, seen: name in r.metadata),
-        _list("metadata with"),
-        _metadata_of,
-    ),
+    **{
+        name: Constraint(Part.VALUE, _with(each.holds), each.needed)
+        for name, each in OF_VALUE.items()
+    },
+    "metadata": Constraint(Part.METADATA, _has_all, _list("metadata with")),
     "metadata_any": Constraint(
-        _of_metadata(lambda metadata, names: any(name in metadata for name in names)),
+        Part.METADATA,
+        _with(lambda metadata, names: any(name in metadata for name in names)),
         _list("metadata with", " or "),
-        _metadata_of,
     ),
     "metadata_pairs": Constraint(
-        _of_metadata(_accompanied),
+        Part.METADATA,
+        _with(_accompanied),
         lambda pairs: (
             "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
         ),
-        _metadata_of,
     ),
     "metadata_fields": Constraint(
+        Part.METADATA,
         _where_given,
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
-        _metadata_of,
     ),
-    "same_as": Constraint(_same_as, lambda key: f"the value of {key}, logged before it"),
-    "after": Constraint(
-        lambda keys: _asked_of_each(keys, lambda key: lambda record, seen: key in seen),
-        _list("it after"),
-        _nothing,
-    ),
-    "before": Constraint(
-        lambda keys: _asked_of_each(keys, lambda key: lambda record, seen: key not in seen),
-        _list("it before"),
-        _nothing,
-    ),
+    "same_as": Constraint(Part.ALL, _same_as, lambda key: f"the value of {key}, logged before it"),
+    "after": Constraint(Part.ALL, lambda keys: _logged(keys, True), _list("it after"), True),
+    "before": Constraint(Part.ALL, lambda keys: _logged(keys, False), _list("it before"), True),
     "within_minutes": Constraint(
-        _within_minutes, lambda a: f"within {a['minutes']} minutes of {a['of']}", _nothing
+        Part.ALL, _within_minutes, lambda a: f"within {a['minutes']} minutes of {a['of']}", True
     ),
 }
 
-OF_ONE = OF_VALUE.keys() | {"metadata", "metadata_any", "metadata_pairs", "metadata_fields"}
+OF_ONE = {name for name, each in CONSTRAINTS.items() if each.part is not Part.ALL}
 """What looks at a record alone, not at what was logged before it."""
 
-TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(_formula, str)}
+TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(Part.ALL, _formula, str)}
 """What a quality target may ask: it may be a formula, too."""
 
 
 def target_test(constraints: Mapping[str, Any]) -> Test:
     """All of several constraints at once; what the record raises is let through."""
-    tests = [TARGETS[name].compile(argument) for name, argument in constraints.items()]
+    tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
     return lambda record, seen: all(test(record, seen) for test in tests)
 
 

@@ -66,7 +66,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         for key in (*rule.constraints.get("after", ()), "submission_division")
     }
     try:
-        tests = [CONSTRAINTS[name].compile(asked) for name, asked in rule.constraints.items()]
+        tests = [CONSTRAINTS[name].test(asked) for name, asked in rule.constraints.items()]
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
         formula = compile_formula(rule.formula) if rule.formula else None
@@ -116,7 +116,7 @@ def _beside(bound: float) -> Iterator[float]:
 
 
 def _fitting(asked: Mapping[str, Any]) -> Iterator[Any]:
-    tests = [CONSTRAINTS[name].compile(argument) for name, argument in asked.items()]
+    tests = [CONSTRAINTS[name].test(argument) for name, argument in asked.items()]
     for value in _candidates(asked):
         if all(test(Record("", 0, value, {}), {}) for test in tests):
             yield value

@@ -6,10 +6,11 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_ONE, Constraint, Test, target_test
@@ -18,18 +19,20 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One compiled constraint of a rule, by its ``name``."""
+class Check(msgspec.Struct, frozen=True):
+    """One compiled constraint of a rule, by its ``name``.
+
+    ``holds`` is the test of the constraint's part of a record, ``test`` that of a record.
+    """
 
     name: str
+    holds: Callable[..., Any]
     test: Test
     constraint: Constraint
     argument: Any
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRule:
+class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
@@ -46,8 +49,7 @@ class CompiledRule:
     asks_more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRules:
+class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key; ``asked`` are those that ask something of single records.
 
     Of ``submission_*`` keys only the first record is asked.
@@ -58,22 +60,27 @@ class KeyRules:
     asked: tuple[CompiledRule, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleTable:
+class RuleTable(msgspec.Struct, frozen=True):
     """The rules of a run, by key.
 
-    ``watched`` are the other keys whose records are needed: by formulas, or to be ``joined``.
+    ``followed`` are the keys whose records are needed: by their own rules, by others', or to be
+    ``joined``; ``in_order`` those of them whose records have to be taken one by one.
     ``together`` are the keys whose records may be asked many at once, but for the first: nothing
     needs each of their values in its time. It holds the rules that these are asked; ``timed`` are
     keys whose earliest time is needed.
     ``counted`` are the rules that ask how often their key was logged, ``concluded`` those that ask
-    something else of the whole run.
+    something else of the whole run. Where all ``needed`` keys were logged, and those of ``once``
+    no more than once, most of ``counted`` need not be asked: only ``intricate`` ones.
     """
 
     keys: Mapping[str, KeyRules]
+    followed: frozenset[str]
+    in_order: frozenset[str]
     counted: tuple[CompiledRule, ...]
+    intricate: tuple[CompiledRule, ...]
+    needed: frozenset[str]
+    once: frozenset[str]
     concluded: tuple[CompiledRule, ...]
-    watched: frozenset[str]
     together: Mapping[str, tuple[CompiledRule, ...]]
     timed: frozenset[str]
     benchmark: Benchmark | None
@@ -106,14 +113,21 @@ def rule_table(
     keys = _compile(merged)
     rules = [each for several in keys.values() for each in several.rules]
     values = frozenset(_watched_values(merged, joined))
+    followed = values.union(keys, *map(_watched_presence, rules))
+    together = {
+        k: _of_later(each) for k, each in keys.items() if k not in values and _at_once(each)
+    }
+    counted = tuple(each for each in rules if each.rule.occurs)
     return RuleTable(
         keys=keys,
-        counted=tuple(each for each in rules if each.rule.occurs),
+        followed=followed,
+        in_order=followed - together.keys(),
+        counted=counted,
+        intricate=tuple(each for each in counted if isinstance(each.rule.occurs, Mapping)),
+        needed=frozenset(each.rule.key for each in counted if isinstance(each.rule.occurs, str)),
+        once=frozenset(each.rule.key for each in counted if each.rule.occurs == "once"),
         concluded=tuple(each for each in rules if _concludes(each)),
-        watched=values.union(*map(_watched_presence, rules)),
-        together={
-            k: _of_later(each) for k, each in keys.items() if k not in values and _at_once(each)
-        },
+        together=together,
         timed=frozenset(_timed(rules)),
         benchmark=found,
         joined=joined,
@@ -152,7 +166,7 @@ def _at_once(several: KeyRules) -> bool:
     """Whether the rules of a key ask of a record no more than what it says and its place."""
     return all(
         not each.reaches
-        and not each.in_passing
+        and not each.formula
         and each.rule.constraints.keys() <= OF_ONE | {"after", "before"}
         and not (each.rule.fatal or each.rule.reached or each.rule.occurs == "once")
         for each in several.rules
@@ -176,8 +190,9 @@ def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = (
-        Check(name, CONSTRAINTS[name].compile(argument), CONSTRAINTS[name], argument)
+        Check(name, word.compile(argument), word.test(argument), word, argument)
         for name, argument in rule.constraints.items()
+        for word in (CONSTRAINTS[name],)
     )
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
     in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
