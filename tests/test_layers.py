@@ -33,6 +33,7 @@ LAYERS = [
     },
     {
         "record",
+        "batch",
         "mllog",
         "trace",
         "clock",
