@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
+
+from msgspec.structs import replace
 
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity
 from mlperf_pkg.joining import Joiner

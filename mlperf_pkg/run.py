@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from msgspec.structs import replace
 
 from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock

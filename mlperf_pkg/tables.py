@@ -6,8 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from mlperf_pkg import escape, words
 from mlperf_pkg.diagnostics import Verdict
@@ -58,8 +60,7 @@ th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of one benchmark on one system, as ``ResultSetRow`` means its fields.
 
     ``accelerators`` is the total over all nodes. ``rcp`` is ``pass``, ``fail``, ``bypassed``,
@@ -152,7 +153,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON of dataclasses and plain values; ASCII, so that it survives any terminal or pipe."""
+    """JSON of structs and plain values; ASCII, so that it survives any terminal or pipe."""
     return json.dumps(as_json(value), indent=2, allow_nan=False) + "\n"
 
 

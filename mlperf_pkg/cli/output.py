@@ -6,11 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.files import write_several, write_whole
@@ -36,8 +37,7 @@ def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
         raise UserError(f"{path}: is within what is read, where nothing is ever written")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """A file, here or in a store, overwritten only by ``force``; standard output if None."""
 
     file: Path | StoredFile | None = None
@@ -88,8 +88,7 @@ def _refuse_folder(file: Path) -> None:
         raise UserError(f"{file}: there is no folder {file.parent}")
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Struct, frozen=True):
     """One result for several places, for each in a format: ``("json", Output(...))``."""
 
     listed: tuple[tuple[str, Output], ...]

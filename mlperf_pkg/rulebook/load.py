@@ -8,7 +8,6 @@ replaces its rules as a whole; ``null`` takes them away. A benchmark that was gi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from mlperf_pkg.braces import expand_braces
 from mlperf_pkg.diagnostics import Basis, Severity
@@ -236,8 +236,7 @@ def tensors(name: str) -> tuple[str, ...]:
     return tuple(sorted(each for pattern in lists[name] for each in expand_braces(pattern)))
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleReader:
+class _RuleReader(Struct, frozen=True):
     """Reads the rules of one file; ``named`` is what they may cite."""
 
     document: Document
