@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -140,6 +139,8 @@ def _html_cells(tag: str, texts: Sequence[str]) -> str:
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """CSV with ``\\n`` line ends: absent values are empty, texts are cells that cannot act."""
+    import csv  # noqa: PLC0415 - slow to import
+
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -63,7 +62,9 @@ class Output(Struct, frozen=True):
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        width = shutil.get_terminal_size((WIDTH_OF_FILES, 24)).columns
+        from shutil import get_terminal_size  # noqa: PLC0415 - slow to import
+
+        width = get_terminal_size((WIDTH_OF_FILES, 24)).columns
         return View(width, color=color and os.environ.get("TERM") != "dumb", verbose=self.verbose)
 
     def write(self, content: str) -> None:
