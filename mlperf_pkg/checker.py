@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -54,8 +56,7 @@ class Observer(Protocol):
         """A file of so many bytes was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
 
     ``scheduler`` is the address of that of a Dask cluster, whose workers read instead.
@@ -71,8 +72,7 @@ class Options:
     scheduler: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A report and the values behind it, for the commands that build on a check.
 
     ``systems`` and ``sets`` are in the order of the report's rows.
@@ -136,8 +136,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
 # ---- planning -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """One submission, or the loose logs of one argument (``submission`` None)."""
 
     submission: Submission | None
@@ -256,8 +255,7 @@ def _load_rules(plans: Sequence[_Plan]) -> None:
 # ---- judging ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     plan: _Plan
     verdict: Verdicts
     systems: tuple[SystemFile, ...]

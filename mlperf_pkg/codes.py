@@ -6,8 +6,9 @@ They stand in ``rules/findings.yaml``. A rule's own code is explained by ``ruleb
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from mlperf_pkg.checks import systems
 from mlperf_pkg.errors import UserError
@@ -16,8 +17,7 @@ from mlperf_pkg.rulebook.describe import rulebook_codes
 from mlperf_pkg.rulebook.load import read_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """What a code stands for: a title, an explanation in prose, whose rule it is."""
 
     code: str

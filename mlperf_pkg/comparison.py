@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from mlperf_pkg import words
 from mlperf_pkg.diagnostics import Diagnostic, Severity, Verdicts
@@ -15,8 +16,7 @@ _Thing = TypeVar("_Thing")
 _Key = Callable[[_Thing], Hashable]
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """The log of a run: its file's name, the digest of its bytes, its settings as JSON by key."""
 
     name: str
@@ -24,8 +24,7 @@ class Log:
     settings: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Struct, frozen=True):
     """A system description; ``place`` is its path within the input, ``fields`` what it holds."""
 
     place: str
@@ -34,8 +33,7 @@ class System:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(Struct, frozen=True):
     """A result set; ``place`` is its path within the input, whatever the input is called."""
 
     place: str
@@ -44,8 +42,7 @@ class Set:
     findings: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the two versions.
 
     ``findings`` are those of no result set; ``files`` are the digests, by path within the input,
@@ -59,8 +56,7 @@ class Side:
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A value by name, before and after; None where there is none."""
 
     name: str
@@ -68,8 +64,7 @@ class Change:
     new: Any
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
+class SettingChange(Struct, frozen=True):
     """The values of a logged key as JSON, each with how many runs have it; None: not logged."""
 
     key: str
@@ -77,8 +72,7 @@ class SettingChange:
     new: tuple[tuple[str | None, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FindingChange:
+class FindingChange(Struct, frozen=True):
     """How many findings of a code there are, before and after; ``message`` is one of them."""
 
     code: str
@@ -88,8 +82,7 @@ class FindingChange:
     new: int
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """What is unchanged to the byte, by number, and what was changed, removed or added, by name."""
 
     unchanged: int
@@ -103,8 +96,7 @@ class Names:
         return bool(self.changed or self.removed or self.added)
 
 
-@dataclass(frozen=True, slots=True)
-class SystemChange:
+class SystemChange(Struct, frozen=True):
     """A description before and after; without ``fields`` only its name or layout changed."""
 
     old: System
@@ -112,8 +104,7 @@ class SystemChange:
     fields: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SetChange:
+class SetChange(Struct, frozen=True):
     """A result set before and after."""
 
     old: Set
@@ -129,8 +120,7 @@ class SetChange:
         return bool(self.results or self.settings or self.findings or self.runs.any)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Everything that changed; of ``sets`` also those that did not, in order of the new side."""
 
     verdicts: tuple[Change, ...]

@@ -6,16 +6,16 @@ Results compare where benchmark, division and kind of scaling agree, of whatever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from mlperf_pkg.config import Price
 from mlperf_pkg.diagnostics import Verdict
 from mlperf_pkg.prices import Prices, plain, price_of
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A result to be compared: of a result set, or a published score (``rules`` None).
 
     ``minutes`` is the score; ``note`` what it lacks. ``argument`` tells with which of the
@@ -61,8 +61,7 @@ class Entry:
         return f"{self.round} {owned}" if self.round else owned
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """An entry, its price, and how it compares with the baseline of its group.
 
     ``speed`` is the baseline's minutes over its own: above 1 is faster. The ratios beside it are of

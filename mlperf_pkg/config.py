@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
@@ -23,16 +24,14 @@ CONFIG_NAME = "mlperf-pkg.yaml"
 _KINDS = {"string": "a text", "array": "a list", "object": "a mapping"}
 
 
-@dataclass(frozen=True, slots=True)
-class SystemConfig:
+class SystemConfig(Struct, frozen=True):
     """The logs of one system: patterns of their paths, and the platforms that they name."""
 
     logs: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WaiverConfig:
+class WaiverConfig(Struct, frozen=True):
     """A waiver for the findings of a code in the files that a pattern names; on ``line``."""
 
     code: str
@@ -41,8 +40,7 @@ class WaiverConfig:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """A list price in US dollars, of all nodes together; ``source`` says where it stands.
 
     ``also`` are other names of the system, in which ``*`` is any text.
@@ -54,8 +52,7 @@ class Price:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field.
 
     ``code`` holds the folder of each implementation of a benchmark by its id; an empty id stands

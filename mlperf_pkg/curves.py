@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, BinaryIO
+
+from msgspec import Struct, field
 
 from mlperf_pkg.mllog import LogReader, Record
 from mlperf_pkg.rulebook.model import Benchmark
@@ -33,8 +34,7 @@ _PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval
 _EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """One evaluation of one metric.
 
     ``at`` is how far the run had trained, in the benchmark's unit. ``metric`` is empty where the
@@ -46,8 +46,7 @@ class Evaluation:
     metric: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A phase of a run, in minutes from its start; initialisation lies before it."""
 
     phase: Phase
@@ -55,8 +54,7 @@ class Span:
     stop: float
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The evaluations of one run in the order of its log, and its phases in that of their end."""
 
     path: str
@@ -64,8 +62,7 @@ class Curve:
     spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CurveFile:
+class CurveFile(Struct, frozen=True):
     """A log to be drawn: how to open it, its path in reports, the rules of its benchmark.
 
     ``lines`` are those whose raw text is asked for.
@@ -128,8 +125,7 @@ def goals(rules: Benchmark | None) -> dict[str, float]:
     return {name: bound for name, bound in found.items() if bound is not None}
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The state of the pass; spans are in milliseconds until its end."""
 
     rules: Benchmark | None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Severity(StrEnum):
@@ -48,8 +50,7 @@ class Verdict(StrEnum):
         return next((v for v in (cls.FAIL, cls.PASS) if v in seen), cls.NOT_CHECKED)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(Struct, frozen=True):
     """The two verdicts of one thing, never blurred into one."""
 
     official: Verdict
@@ -64,8 +65,7 @@ class Verdicts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(Struct, frozen=True):
     """Somebody's word that a finding may stand, until the end of a day (ISO 8601, UTC)."""
 
     reason: str
@@ -73,8 +73,7 @@ class Waiver:
     until: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True, kw_only=True):
     """One finding.
 
     ``path`` is relative to the argument that was checked, with ``/``; ``line`` is a true 1-based
@@ -112,10 +111,8 @@ class Diagnostic:
         return standing and self.basis in (Basis.BOTH, basis)
 
 
-class Pending(Diagnostic):
+class Pending(Diagnostic, frozen=True):
     """A finding that a log which goes on may yet mend: of what is absent, or the last so far."""
-
-    __slots__ = ()
 
 
 def verdicts_of(findings: Iterable[Diagnostic]) -> Verdicts:

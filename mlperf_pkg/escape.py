@@ -7,7 +7,6 @@ through ``visible`` once.
 from __future__ import annotations
 
 import re
-from html import escape
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _FORMULA = ("=", "+", "-", "@")
@@ -36,6 +35,8 @@ def markdown(text: str) -> str:
 
 def html(text: str) -> str:
     """``text`` to be read literally within an element or an attribute of HTML."""
+    from html import escape  # noqa: PLC0415 - slow to import
+
     return escape(visible(text), quote=True)
 
 

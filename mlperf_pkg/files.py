@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,6 +79,8 @@ def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[P
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     finally:
+        import shutil  # noqa: PLC0415 - slow to import
+
         shutil.rmtree(new, ignore_errors=True)
 
 

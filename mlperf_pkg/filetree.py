@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.stores import StoredPath
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A file or folder; ``path`` is relative to the top of its tree, with ``/``.
 
     ``link`` is where a symbolic link points, as written in it; ``resolves`` says whether

@@ -7,8 +7,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 MAX_DEPTH = 200  # containers within containers; a deeper file is refused, not recursed into
 
@@ -43,8 +44,7 @@ class JsonSyntaxError(ValueError):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class JsonProblem:
+class JsonProblem(Struct, frozen=True):
     """Something odd in a file that can be read all the same, at its 1-based line."""
 
     line: int
@@ -52,8 +52,7 @@ class JsonProblem:
     message: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class _Member:
+class _Member(Struct, eq=False):
     """A value's line and, by key or index, the members it holds."""
 
     line: int
@@ -65,13 +64,12 @@ class _Member:
         return member
 
 
-@dataclass(frozen=True, slots=True)
-class JsonDocument:
+class JsonDocument(Struct, frozen=True):
     """A file's value (of duplicate keys the last, as ``json`` has it) and its problems by line."""
 
     value: Any
     problems: tuple[JsonProblem, ...]
-    _root: _Member = field(repr=False, compare=False)
+    _root: _Member
 
     def line(self, path: Sequence[str | int]) -> int:
         """The 1-based line where the member at ``path`` begins, else its nearest ancestor."""

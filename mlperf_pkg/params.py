@@ -8,15 +8,14 @@ whole lines with their line ends: only a last line without one is understood.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 FILE = "package_checker_params"
 BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
 TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
 
-@dataclass(frozen=True, slots=True)
-class Params:
+class Params(Struct, frozen=True):
     """The flags of one file, spelt as ``rcp-bypass``.
 
     ``ignored`` are known flags in it that have no effect; ``died`` tells why the official package

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, BinaryIO
 
+from msgspec import Struct
+
 from mlperf_pkg.mllog import LogReader, Record
 
 
@@ -22,8 +24,7 @@ class PowerFile:
     switch: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PowerLog:
+class PowerLog(Struct, frozen=True):
     """What one measurement says; times in milliseconds since the epoch, None where absent.
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer

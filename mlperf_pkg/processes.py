@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -71,6 +70,8 @@ def _several(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> li
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
+    import signal  # noqa: PLC0415 - slow to import
+
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -84,6 +85,8 @@ def _begin() -> None:
 
 def _leave_signals_to_the_parent() -> None:
     """A terminal sends Ctrl-C to all processes; one of them is enough to tell of it."""
+    import signal  # noqa: PLC0415 - slow to import
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -14,10 +14,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add, attrgetter
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.resources import official_folder
 
@@ -53,8 +55,7 @@ def is_covered(usage: str, benchmark: str) -> bool:
     return benchmark in _COVERED.get(usage, "").split()
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencePoint:
+class ReferencePoint(Struct, frozen=True):
     """Convergence of the reference at one batch size, in the benchmark's own unit.
 
     ``to_converge`` holds the reference runs in ascending order (none for an interpolated point),
@@ -107,8 +108,7 @@ class ReferencePoint:
         return cls(name, batch_size, (), mean, stdev, minimum, 2 * runs)
 
 
-@dataclass(frozen=True, slots=True)
-class RcpResult:
+class RcpResult(Struct, frozen=True):
     """The outcome of the RCP test of one result set.
 
     ``official_pass`` and ``message`` are the official checker's, ``normalization`` its factor for

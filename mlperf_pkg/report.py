@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.diagnostics import Diagnostic, Verdicts
 
@@ -13,8 +15,7 @@ FORMAT = "mlperf-pkg/report/1"
 MAX_DEPTH = 50  # levels of lists and objects; the report itself has four
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRow:
+class SystemRow(Struct, frozen=True):
     """A system description."""
 
     id: str
@@ -26,8 +27,7 @@ class SystemRow:
     verdict: Verdicts
 
 
-@dataclass(frozen=True, slots=True)
-class RcpRow:
+class RcpRow(Struct, frozen=True):
     """The RCP test of a result set; ``official_pass`` is the test itself, without any bypass."""
 
     official_pass: bool
@@ -40,15 +40,13 @@ class RcpRow:
     explanation: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeedsRow:
+class SeedsRow(Struct, frozen=True):
     """The seed test of a result set, without any bypass."""
 
     official_pass: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ResultSetRow:
+class ResultSetRow(Struct, frozen=True):
     """A result set and its scores, in minutes.
 
     ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
@@ -83,8 +81,7 @@ class ResultSetRow:
     instance_scale: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """A run. ``dropped`` says why it does not count in its set's mean, if so."""
 
     path: str
@@ -100,8 +97,7 @@ class RunRow:
     dropped: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Everything that a check has found; ``round`` is None where several rounds were checked.
 
     ``hidden`` findings were left out of ``findings``, as a user asked; the verdicts know them.
@@ -112,10 +108,10 @@ class Report:
     round: str | None
     round_reason: str
     verdict: Verdicts
-    systems: tuple[SystemRow, ...] = field(default=())
-    result_sets: tuple[ResultSetRow, ...] = field(default=())
-    runs: tuple[RunRow, ...] = field(default=())
-    findings: tuple[Diagnostic, ...] = field(default=())
+    systems: tuple[SystemRow, ...] = ()
+    result_sets: tuple[ResultSetRow, ...] = ()
+    runs: tuple[RunRow, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     hidden: int = 0
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
@@ -141,8 +137,8 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     """
     if depth == 0:
         return "..."
-    if hasattr(value, "__dataclass_fields__"):
-        names = value.__dataclass_fields__
+    if isinstance(value, Struct):
+        names = value.__struct_fields__
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
         return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
     if isinstance(value, dict):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
+
+from msgspec.structs import replace
 
 from mlperf_pkg.batch import Batch
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock

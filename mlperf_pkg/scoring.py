@@ -7,7 +7,8 @@ official mean.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 NOT_CONVERGED = "did not converge"
 NO_TIME = "has no time"
@@ -15,8 +16,7 @@ FASTEST = "fastest"
 SLOWEST = "slowest"
 
 
-@dataclass(frozen=True, slots=True)
-class RunTime:
+class RunTime(Struct, frozen=True):
     """One run of a result set.
 
     ``minutes`` is the time from run_start to run_stop, None where the log does not give it;
@@ -28,8 +28,7 @@ class RunTime:
     converged: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The score of a result set before any normalisation.
 
     ``minutes`` is the olympic mean, None where there is none. ``dropped`` pairs the path of each

@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mlperf_pkg.rulebook.model import Runs
 from mlperf_pkg.run import Run
 from mlperf_pkg.scoring import RunTime, score
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Consecutive runs, ``first`` to ``last`` counted from 0, and their result.
 
     ``minutes`` is their olympic mean, before any normalisation, infinite where they have none;
@@ -48,8 +48,7 @@ class Window:
         return math.isfinite(self.minutes)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """All windows by their first run, the ``median`` of their minutes, and the one ``chosen``.
 
     ``chosen`` is None where the result is invalid or there are too few runs, as ``reason`` says;
@@ -63,8 +62,7 @@ class Choice:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The ``runs`` of a result set by start, the choice among them, and the runs it takes."""
 
     runs: tuple[Run, ...]

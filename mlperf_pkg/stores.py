@@ -11,9 +11,10 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 
@@ -57,8 +58,7 @@ def path_of(argument: str) -> Path | StoredPath:
 # ---- what is listed -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object, opened by calling it, in whatever process: its key in the store of ``top``.
 
     ``size`` is in bytes. Opening raises ``UserError`` where it cannot be read, and so does reading.
@@ -110,8 +110,7 @@ class _Ranges(io.RawIOBase):
         return self._object.fetch(start, self._position) if start < self._position else b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
+class _Listing(Struct, frozen=True, eq=False):
     """Sizes of all objects, and the names in all folders, by their keys in the store."""
 
     top: str
@@ -138,12 +137,11 @@ def _listing(top: str, key: str, found: Mapping[str, Mapping[str, Any]]) -> _Lis
     return _Listing(top, sizes, folders)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPath:
+class StoredPath(Struct, frozen=True):
     """A path in a store, with what is asked of a ``pathlib.Path``. There are no links."""
 
     path: PurePosixPath
-    listing: _Listing = field(repr=False, compare=False)
+    listing: _Listing
 
     def __truediv__(self, name: str) -> StoredPath:
         """What lies below it."""
@@ -222,8 +220,7 @@ class StoredPath:
 # ---- what is written ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(Struct, frozen=True):
     """An object to be written, which is there as a whole or not at all."""
 
     url: str

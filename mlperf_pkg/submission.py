@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.filetree import Entry, list_tree, names_in
@@ -25,8 +26,7 @@ _SNIFF_BYTES = 1 << 20
 _ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A file or folder: where it is, and its path in reports."""
 
     path: Path | StoredPath
@@ -53,8 +53,7 @@ class Place:
         return self.path
 
 
-@dataclass(frozen=True, slots=True)
-class PowerFolder:
+class PowerFolder(Struct, frozen=True):
     """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
 
     ``results`` are the names in each of its folders, None for what is no folder; it is itself
@@ -72,8 +71,7 @@ class PowerFolder:
                 yield self.place.child(result).child(name), name.startswith("sw_")
 
 
-@dataclass(frozen=True, slots=True)
-class ResultSet:
+class ResultSet(Struct, frozen=True):
     """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
 
     ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
@@ -96,8 +94,7 @@ class ResultSet:
         return (self.scaling_mode is not None) == (usage == "hpc")
 
 
-@dataclass(frozen=True, slots=True)
-class SystemFolder:
+class SystemFolder(Struct, frozen=True):
     """``results/<system>/``: the names of the folders in it, and the text of ``privateid.json``."""
 
     place: Place
@@ -105,8 +102,7 @@ class SystemFolder:
     private_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """One submitter's tree.
 
     ``flags`` are those at its top; ``params`` all its files ``package_checker_params`` by path;
@@ -137,13 +133,12 @@ class Submission:
         return files
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """All that an argument holds. ``skipped`` are links that lead out of it."""
 
     submissions: tuple[Submission, ...] = ()
     logs: tuple[Place, ...] = ()
-    skipped: tuple[Place, ...] = field(default=())
+    skipped: tuple[Place, ...] = ()
 
     @property
     def every_log(self) -> tuple[Place, ...]:
@@ -188,8 +183,7 @@ def _nearest(path: Path) -> str:
     return f"; did you mean {parent / close[0]}?" if close else ""
 
 
-@dataclass(slots=True)
-class _Finder:
+class _Finder(Struct):
     root: Place
     skipped: list[Place] = field(default_factory=list)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from mlperf_pkg import escape, words
 from mlperf_pkg.diagnostics import Verdict
@@ -58,8 +59,7 @@ th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of one benchmark on one system, as ``ResultSetRow`` means its fields.
 
     ``accelerators`` is the total over all nodes. ``rcp`` is ``pass``, ``fail``, ``bypassed``,
@@ -139,6 +139,8 @@ def _html_cells(tag: str, texts: Sequence[str]) -> str:
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """CSV with ``\\n`` line ends: absent values are empty, texts are cells that cannot act."""
+    import csv  # noqa: PLC0415 - slow to import
+
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
@@ -152,7 +154,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON of dataclasses and plain values; ASCII, so that it survives any terminal or pipe."""
+    """JSON of structs and plain values; ASCII, so that it survives any terminal or pipe."""
     return json.dumps(as_json(value), indent=2, allow_nan=False) + "\n"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, BinaryIO
+
+from msgspec import Struct, field
 
 from mlperf_pkg.mllog import LogReader, Record
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -23,8 +24,7 @@ _X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 _FEWEST_STEPS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(Struct, frozen=True):
     """What one log says of its speed.
 
     ``samples_per_second`` counts from ``run_start`` to the evaluation that converged; tokens where
@@ -58,8 +58,7 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """What matters in the records of a log; ``samples`` and so on are the last numbers logged."""
 
     run: Run

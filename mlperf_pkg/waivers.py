@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
@@ -20,8 +23,7 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-@dataclass(frozen=True, slots=True)
-class Waivers:
+class Waivers(Struct, frozen=True):
     """The waivers of the file ``origin`` that hold on the day ``on`` (ISO 8601)."""
 
     listed: tuple[WaiverConfig, ...] = ()
@@ -53,7 +55,7 @@ class Waivers:
         if not self.listed:
             return run
         findings = self.on_findings(run.findings)
-        return replace(run, findings=findings, verdicts=_again(run.verdicts, findings))
+        return dataclasses.replace(run, findings=findings, verdicts=_again(run.verdicts, findings))
 
     def on_system(self, system: SystemFile) -> SystemFile:
         """The system description with its findings waived."""

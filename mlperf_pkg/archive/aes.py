@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from mlperf_pkg.archive.compression import GZIP
 from mlperf_pkg.errors import UserError
@@ -23,8 +24,7 @@ _KEY, _VECTOR = 32, 16
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """How key and initialization vector come out of passphrase and salt.
 
     ``flags`` are those of ``openssl enc``; without ``iterations`` it is EVP_BytesToKey with

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
+
+from msgspec import Struct
 
 from mlperf_pkg.archive import aes
 from mlperf_pkg.errors import UserError
@@ -35,8 +36,7 @@ SUFFIXES = {Form.AGE: ".age", Form.OPENSSL: ".enc", Form.OFFICIAL: ""}
 Ask = Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Encryption:
+class Encryption(Struct, frozen=True):
     """A form, and the passphrase or else the recipients (age only) that can decrypt."""
 
     form: Form

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 LARGEST_NUMBER = 100_000
 LONGEST_PATH = 1024
@@ -28,8 +29,7 @@ def wrong_with(path: str) -> str | None:
     return None
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The files and folders seen so far; folders count once, however often they are named."""
 
     _known: dict[str, tuple[str, bool]] = field(default_factory=dict)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.archive.checksum import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.archive.compression import Compressor
@@ -20,8 +21,7 @@ ENDING = ".tar.gz"
 _SHA1 = ".sha1"
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Struct, frozen=True):
     """An archive that was written; sizes are in bytes, ``unpacked`` is that of all files."""
 
     sha256: str

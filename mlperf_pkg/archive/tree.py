@@ -7,9 +7,10 @@ import io
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from mlperf_pkg.archive.names import Names
 from mlperf_pkg.errors import UserError
@@ -17,8 +18,7 @@ from mlperf_pkg.errors import UserError
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
+class TreeFile(Struct, frozen=True):
     """A file; ``path`` is relative to the top of its tree. ``content`` is of one not on disk."""
 
     path: str
@@ -33,8 +33,7 @@ class TreeFile:
         return cls(path, len(content), hashlib.sha256(content).hexdigest(), content=content)
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The regular files of a folder by path, its empty folders, and what else is in it, and why."""
 
     place: Path

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.archive.errors import damaged, too_large, unsafe
 from mlperf_pkg.archive.names import LARGEST_NUMBER, Names
@@ -40,8 +41,7 @@ _KINDS = {
 Read = Callable[[int], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Unpacked:
+class Unpacked(Struct, frozen=True):
     """The names at the top of an archive, and whether it begins with the mark of ours."""
 
     tops: frozenset[str]
@@ -70,16 +70,14 @@ def untar(read: Read, folder: Path, packed_size: int) -> Unpacked:
     return Unpacked(frozenset(tops), marked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     path: str
     folder: bool
     size: int
     executable: bool
 
 
-@dataclass(slots=True)
-class _Stream:
+class _Stream(Struct):
     """Exact reads, up to ``left`` bytes in all."""
 
     read: Read

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg import checker
 from mlperf_pkg.archive.compression import GZIP, Decompressor
@@ -24,8 +26,7 @@ from mlperf_pkg.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
 
-@dataclass(frozen=True, slots=True)
-class Secrets:
+class Secrets(Struct, frozen=True):
     """What decrypts: a file of identities (age), else the passphrase that ``ask`` gives."""
 
     ask: Ask

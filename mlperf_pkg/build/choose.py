@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mlperf_pkg import words
 from mlperf_pkg.build.plan import Plan, PlannedSet

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.build.judge import JudgedSet, report
 from mlperf_pkg.build.plan import Plan
@@ -21,8 +22,7 @@ _LARGEST_MIB = 50
 _EXPECTED = ("README.md", "run_and_time.sh")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
+class TreeFile(Struct, frozen=True):
     """One file: its path in the tree, and its bytes or the file to copy them from.
 
     ``origin`` is the copied file's path from the workspace, None for what is made here.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg import words
 from mlperf_pkg.build.plan import Plan, PlannedSet
@@ -31,8 +33,7 @@ _BASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSet:
+class JudgedSet(Struct, frozen=True):
     """A planned result set, the bypasses that it needs, and what the checker then says of it."""
 
     planned: PlannedSet

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.checker import tool
 from mlperf_pkg.tables import json_text
@@ -16,8 +17,7 @@ MANIFEST = "MANIFEST.json"
 FORMAT = "mlperf-pkg/manifest/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One file of a tree; ``origin`` is what it was copied from, relative to the workspace."""
 
     path: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
@@ -19,8 +20,7 @@ _SOME_LOGS = 'logs: ["logs/..."]'
 _Match = Callable[[Run], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """A run with its system, and what told it."""
 
     run: Run
@@ -28,8 +28,7 @@ class Mapped:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unmapped:
+class Unmapped(Struct, frozen=True):
     """A run that fits no system of its division, or several (``systems``), by what (``why``)."""
 
     run: Run

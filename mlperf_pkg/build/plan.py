@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from mlperf_pkg import words
 from mlperf_pkg.build.mapping import Mapped, Unmapped, complaints, folded, map_runs
@@ -21,8 +22,7 @@ from mlperf_pkg.submission import SCALINGS
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSet:
+class PlannedSet(Struct, frozen=True):
     """One result set: its runs by start time, and what told that they are of this system.
 
     ``scaling`` is ``strong`` or ``weak`` in MLPerf HPC, else None.
@@ -50,8 +50,7 @@ class PlannedSet:
         return tuple(f"{self.folder}/result_{number}.txt" for number in range(len(self.runs)))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A submission to be built, of one ``division`` or of all.
 
     ``problems`` say why it cannot be; ``notes`` what a user should know all the same.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.build.choose import choose_runs
 from mlperf_pkg.build.contents import TreeFile, code_notes, parameters, tree_files, unfit
@@ -15,8 +16,7 @@ from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What a user asks for beyond the configuration.
 
     ``select`` chooses among more runs than required, as the rules tell.
@@ -32,8 +32,7 @@ class Order:
     select: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A submission ready to be written to ``target``, unless there are ``refusals``.
 
     ``kept`` are the reasons for which it is not valid although it is built; ``mendable`` says that

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker import Checked, Options, check
 from mlperf_pkg.checks.systems import SystemFile, check_system
@@ -18,8 +21,7 @@ from mlperf_pkg.submission import Input, find_input
 from mlperf_pkg.waivers import Waivers
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
+class Folders(Struct, frozen=True):
     """Where things lie; ``logs`` is the workspace itself where it has no folder ``logs``."""
 
     workspace: Path
@@ -49,8 +51,7 @@ class Folders:
         return Path(os.path.relpath(path, self.workspace)).as_posix()
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """Everything that a plan is made of.
 
     The paths of runs and systems are relative to the workspace; ``sources`` tells where each of
@@ -124,7 +125,7 @@ def refuse_overlap(target: Path, workspace: Workspace) -> None:
 def _relabelled(run: Run, path: str) -> Run:
     """The same run under another path."""
     findings = tuple(replace(finding, path=path) for finding in run.findings)
-    return replace(run, path=path, findings=findings)
+    return dataclasses.replace(run, path=path, findings=findings)
 
 
 # ---- logs ---------------------------------------------------------------------------------

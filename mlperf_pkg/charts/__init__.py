@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mlperf_pkg.charts.chart import CONFIG, Chart
 from mlperf_pkg.charts.curves import curves
@@ -15,15 +15,17 @@ from mlperf_pkg.charts.times import times
 NAMES = ("curves", "times", "rcp", "timeline", "scoreboard")
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """How much of a run is drawn at most: evaluations in curves, spans of a kind in timelines."""
 
     points: int = 150
     spans: int = 40
 
 
-def set_charts(drawn: DrawnSet, detail: Detail = Detail()) -> list[Chart]:
+_USUAL = Detail()
+
+
+def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
     """All charts that can be drawn of a result set."""
     listed = [
         *curves(drawn, detail.points),

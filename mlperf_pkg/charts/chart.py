@@ -6,9 +6,10 @@ Text of strangers is only ever in the data: never a field's name, never part of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 _Item = TypeVar("_Item")
 
@@ -50,8 +51,7 @@ CONFIG: Spec = {
 """How charts look in a page: text takes the colour of the text around it, dark or light."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """``spec`` refers to ``data`` by name; ``description`` says in words what is to be seen."""
 
     name: str

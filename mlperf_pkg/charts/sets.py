@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mlperf_pkg.charts.chart import BLUE, GREY, RED, Spec
 from mlperf_pkg.curves import Curve
@@ -15,8 +16,7 @@ COUNTS, DROPPED, FAILED = "counts", "dropped", "did not converge"
 _STATES = {COUNTS: (BLUE, "circle"), DROPPED: (GREY, "cross"), FAILED: (RED, "triangle-up")}
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnRun:
+class DrawnRun(Struct, frozen=True):
     """A run and its curve."""
 
     row: RunRow
@@ -35,8 +35,7 @@ class DrawnRun:
         return DROPPED if self.row.dropped else COUNTS
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnSet:
+class DrawnSet(Struct, frozen=True):
     """A result set, its runs, and its benchmark's rules, None where there are none.
 
     ``ruleset`` is the round as mlperf-logging spells it, such as ``2.0.0``.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.diagnostics import Diagnostic
@@ -17,8 +18,7 @@ RULES = "training_rules, Benchmark results"
 PACKAGE = "mlperf-logging, package_checker"
 
 
-@dataclass(frozen=True, slots=True)
-class SetCase:
+class SetCase(Struct, frozen=True):
     """A result set with all that is known of it. ``rules`` is None for a benchmark not covered.
 
     ``loose`` sets were formed of logs outside a submission: they are for information only.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
 from mlperf_pkg.checks.power import power_files

@@ -8,8 +8,9 @@ result_summarizer)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
+
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
 from mlperf_pkg.checks.result_sets import SetResult, check_set, unread

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mlperf_pkg import power
 from mlperf_pkg.checks.cases import SetCase
@@ -27,8 +28,7 @@ _ROUNDING_S = 0.001  # minutes are doubles
 _KINDS = ("node", "sw")
 
 
-@dataclass(frozen=True, slots=True)
-class PowerFiles:
+class PowerFiles(Struct, frozen=True):
     """What the official power checker makes of a set's files.
 
     ``blamed`` are the findings by the path of the run that it takes them for. ``died`` tells why
@@ -209,8 +209,7 @@ def _rule(code: str, message: str, log: PowerLog, **more: Any) -> Diagnostic:
 # ---- energy -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Energy:
+class Energy(Struct, frozen=True):
     """The energy of a set's runs by the official summarizer, or why it dies."""
 
     joules: float | None = None

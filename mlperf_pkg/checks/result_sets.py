@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg import rcp, scoring
 from mlperf_pkg.checks.cases import SetCase
@@ -27,8 +29,7 @@ from mlperf_pkg.report import ResultSetRow, SeedsRow
 _SKIPPED = "the package checker skips this folder"
 
 
-@dataclass(frozen=True, slots=True)
-class SetResult:
+class SetResult(Struct, frozen=True):
     """What came of a set: its row, its own findings, those of its runs, and the dropped runs.
 
     ``summarized`` is what only the official tables need of it.

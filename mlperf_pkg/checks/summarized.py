@@ -6,7 +6,10 @@ Unlike the package checker it tests convergence of Closed sets alone, never by B
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg import rcp
 from mlperf_pkg.checks.cases import SetCase
@@ -18,8 +21,7 @@ from mlperf_pkg.weak_scaling import weak_score
 _FAILED = ((rcp.FOUND, "Fail"), (rcp.INTERPOLATED, "Interp. Fail"), (rcp.NO_POINTS, "No RCP"))
 
 
-@dataclass(frozen=True, slots=True)
-class WeakScaling:
+class WeakScaling(Struct, frozen=True):
     """Many models trained at once: how many, on how many accelerators each, until the last stops.
 
     ``minutes`` is from the first start to the last stop; ``instance_scale`` is None where no log
@@ -31,8 +33,7 @@ class WeakScaling:
     minutes: float
 
 
-@dataclass(frozen=True, slots=True)
-class Summarized:
+class Summarized(Struct, frozen=True):
     """The cells of the detailed table that ``ResultSetRow`` does not hold.
 
     ``scaling_factor`` is that of the folder's ``scaling.json``, 1.0 without it. ``rcp`` is "Pass",
@@ -61,7 +62,7 @@ def summarized(case: SetCase, scaling_factor: float | None) -> Summarized:
 
 
 def _in_epochs(run: Run) -> Run:
-    return replace(run, convergence=run.epochs) if run.epochs else run
+    return dataclasses.replace(run, convergence=run.epochs) if run.epochs else run
 
 
 def _word(tested: rcp.RcpResult) -> str:

@@ -6,10 +6,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import (
     FILL_IN,
@@ -57,8 +58,7 @@ _LARGEST_COUNT = 10**9
 _SHOWN = 80  # characters of a value in a message
 
 
-@dataclass(frozen=True, slots=True)
-class SystemFile:
+class SystemFile(Struct, frozen=True):
     """A system description: what the other checks need of it, and its findings in order.
 
     ``id`` is the file's stem, which results folders refer to. Fields are None where the file
@@ -77,8 +77,7 @@ class SystemFile:
     findings: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(Struct, frozen=True):
     """What a check looks at."""
 
     path: str

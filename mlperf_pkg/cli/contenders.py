@@ -6,10 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg import checker, tables
 from mlperf_pkg.checker import Checked
@@ -28,8 +30,7 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which results to compare: patterns, of which one must match; all, where there are none."""
 
     benchmarks: tuple[str, ...] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.cli.output import refuse_within
@@ -17,8 +17,7 @@ from mlperf_pkg.summary import Summary, summarize
 from mlperf_pkg.summary.workbook import workbook
 
 
-@dataclass(frozen=True, slots=True)
-class OfficialTables:
+class OfficialTables(Struct, frozen=True):
     """Where they go; files that exist are overwritten only by ``force``."""
 
     folder: Path

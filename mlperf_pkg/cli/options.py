@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checker import Options
 from mlperf_pkg.cli import completion
@@ -104,9 +104,12 @@ def _codes(name: str, text: str) -> Callable[[_Function], _Function]:
 
 
 def _prefixes(given: Iterable[str]) -> tuple[str, ...]:
+    wanted = [part.strip() for each in given for part in each.split(",")]
+    if not wanted:
+        return ()
     from mlperf_pkg.codes import known_prefix  # noqa: PLC0415 - reads every explanation
 
-    return tuple(known_prefix(part.strip()) for each in given for part in each.split(","))
+    return tuple(map(known_prefix, wanted))
 
 
 def written(

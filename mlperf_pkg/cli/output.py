@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.files import write_several, write_whole
@@ -36,8 +36,7 @@ def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
         raise UserError(f"{path}: is within what is read, where nothing is ever written")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """A file, here or in a store, overwritten only by ``force``; standard output if None."""
 
     file: Path | StoredFile | None = None
@@ -63,7 +62,9 @@ class Output:
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        width = shutil.get_terminal_size((WIDTH_OF_FILES, 24)).columns
+        from shutil import get_terminal_size  # noqa: PLC0415 - slow to import
+
+        width = get_terminal_size((WIDTH_OF_FILES, 24)).columns
         return View(width, color=color and os.environ.get("TERM") != "dumb", verbose=self.verbose)
 
     def write(self, content: str) -> None:
@@ -88,8 +89,7 @@ def _refuse_folder(file: Path) -> None:
         raise UserError(f"{file}: there is no folder {file.parent}")
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Struct, frozen=True):
     """One result for several places, for each in a format: ``("json", Output(...))``."""
 
     listed: tuple[tuple[str, Output], ...]

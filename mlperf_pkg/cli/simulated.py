@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.errors import UserError

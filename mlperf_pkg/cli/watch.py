@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from mlperf_pkg import checker
 from mlperf_pkg.cli import options
@@ -119,16 +119,14 @@ def _sessions(logs: Sequence[str], how: checker.Options) -> Iterator[Session]:
         yield Session(Judge(log, usage, round_, waivers))
 
 
-@dataclass(frozen=True, slots=True)
-class _Patience:
+class _Patience(Struct, frozen=True):
     """Seconds of silence after which it is told, and after which a log is given up."""
 
     idle: float
     timeout: float | None
 
 
-@dataclass(slots=True)
-class _Watched:
+class _Watched(Struct):
     """A log, and whether it is silent or given up."""
 
     session: Session

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import (
     FILL_IN,
@@ -25,8 +26,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 _USAGE = "training"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What no machine knows, as far as the user says it; ``round`` decides how it is written.
 
     ``status`` is an availability in any round's words; ``name`` that of the system in the results

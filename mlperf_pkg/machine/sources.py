@@ -9,17 +9,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from msgspec import Struct
 
 _LARGEST_FILE = 1 << 24
 _PATIENCE_S = 30
 _TOOL = "nvidia-smi"
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """The sources of one machine.
 
     ``root`` is the folder that holds ``proc``, ``sys`` and ``etc``, None where it has none.

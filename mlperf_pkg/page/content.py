@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mlperf_pkg import words
 from mlperf_pkg.charts import DrawnSet
@@ -19,16 +20,14 @@ MOST_FINDINGS = 800
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True)
-class Badge:
+class Badge(Struct, frozen=True):
     """A verdict: ``word`` to be read, ``kind`` (pass, fail, not_checked) to be coloured by."""
 
     word: str
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """One of the two verdicts over everything."""
 
     name: str
@@ -36,8 +35,7 @@ class Judgement:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """A finding of a page: its place in it, and the line that it is about, if that was read."""
 
     id: str
@@ -52,8 +50,7 @@ class Told:
         return self.folded.first
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A result set of the page."""
 
     id: str
@@ -99,8 +96,7 @@ class Section:
         return listed
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """A page: ``hidden`` is the number of findings that it has no room for."""
 
     report: Report

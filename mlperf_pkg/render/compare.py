@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from mlperf_pkg import tables, words
 from mlperf_pkg.competition import Entry, Row
@@ -26,8 +28,7 @@ _LEGEND = (
 _JOULES_IN_MJ = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """A column of a table: its title, width, and the text of a row, empty where it has none."""
 
     title: str

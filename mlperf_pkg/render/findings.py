@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mlperf_pkg import words
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
@@ -15,8 +16,7 @@ from mlperf_pkg.report import Report
 _LISTED = 3  # places of a folded finding that are named one by one
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """A finding, the first of its kind, and in words where else it holds (empty: nowhere)."""
 
     first: Diagnostic

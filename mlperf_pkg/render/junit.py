@@ -7,8 +7,9 @@ for the systems, and for the rest of the tree. A test fails by an error that is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree as ET
+
+from msgspec import Struct
 
 from mlperf_pkg import words
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdict, Verdicts, verdicts_of
@@ -20,8 +21,7 @@ from mlperf_pkg.report import Report, ResultSetRow, RunRow
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """A test: a thing that was checked (its path in the report), with its findings."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
@@ -35,8 +36,7 @@ Span = tuple[str, str]
 """A piece of text and its style."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table: its title, its width at most and whether it holds numbers.
 
     The first column of a table takes what the others leave, whatever its own width.
@@ -47,8 +47,7 @@ class Column:
     numbers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Rows of a table below a line of their own, and paragraphs below them; all is indented."""
 
     title: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from textwrap import TextWrapper
 from typing import Any
+
+from msgspec.structs import asdict
 
 from mlperf_pkg.codes import CODES, Code
 from mlperf_pkg.rulebook import describe

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg import tables, words
 from mlperf_pkg.checker import Checked
@@ -30,16 +31,14 @@ _SET_FIELDS = (
 _NAMED = ("submitter", "system", "benchmark", "division", "round")
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredSet:
+class ScoredSet(Struct, frozen=True):
     """A result set and its runs."""
 
     row: ResultSetRow
     runs: tuple[RunRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """All result sets of a report, each with its runs."""
 
     report: Report

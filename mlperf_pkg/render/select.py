@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg import tables, words
 from mlperf_pkg.checker import Checked
@@ -42,8 +43,7 @@ class State(StrEnum):
     NOT_CHECKED = "not_checked"
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedSet:
+class SelectedSet(Struct, frozen=True):
     """A result set and the selection of its runs.
 
     ``selection`` is None where none is to be made: the rulebook does not cover the benchmark, or
@@ -87,8 +87,7 @@ class SelectedSet:
         return self.runs if self.state is State.NOTHING_TO_SELECT else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Selections:
+class Selections(Struct, frozen=True):
     """All result sets of a report, each with its selection.
 
     ``left_out`` are the logs of no set, as they name no benchmark: a run that failed early is in

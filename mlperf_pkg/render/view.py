@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mlperf_pkg.diagnostics import Diagnostic
 
 WAIVERS = "WAIVE"  # findings about the configuration, which lies where the command is run
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """Where reports lie in a repository, for programs that show findings beside its files.
 
     The paths of a report start from ``base``, that of its configuration from ``here``; what they
@@ -32,8 +32,7 @@ class Checkout:
         return posixpath.relpath(posixpath.join(base, finding.path), self.root)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all and folds nothing."""
 
     width: int = 80

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.nearest import did_you_mean
@@ -21,8 +23,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What one key, or the ``target`` or ``runs`` of a benchmark, asked and now asks.
 
     ``where`` names the layer ("Closed bert"), ``benchmark`` its benchmark if any; ``old`` is
@@ -38,8 +39,7 @@ class Change:
     new: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two rounds of a usage: benchmarks that are gone or new, and changes in what both have.
 
     ``renamed`` pairs old with new names; ``unchanged`` are benchmarks whose own rules are as they

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 WHOLE_LOG = "the whole log"
 """Stands in the place of a key for what is asked of no single one."""
@@ -33,8 +34,7 @@ _MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 _CALLED = {"math.abs": "abs", "math.greatest": "max"}
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """What a state variable is after a record of ``key``; None: too much to follow.
 
     Where it ``gathers``, its expression speaks of all records so far, be there none.
@@ -45,8 +45,7 @@ class Definition:
     gathers: bool = False
 
 
-@dataclass(slots=True)
-class State:
+class State(Struct):
     """The variables that the expressions of one file of the official checker share.
 
     ``initial`` holds those that are set at the beginning; ``known`` the values of keys that this

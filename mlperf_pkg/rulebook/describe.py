@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError
@@ -88,8 +89,7 @@ def runs(needed: Runs) -> str:
 # ---- where rules hold ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """Rules that hold together: of every run, a division, a benchmark, an optimizer.
 
     ``benchmark`` is empty for the rules of a round, ``division`` for those common to both;
@@ -159,8 +159,7 @@ def effective(several: Iterable[Layer]) -> list[Layer]:
 # ---- since when ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A rule as it stands in the rounds from ``first`` to ``until``; ``last`` None: to this day."""
 
     first: str
@@ -178,8 +177,7 @@ class Span:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """How a rule went from round to round in some layers of a usage, which all had it alike."""
 
     usage: str

@@ -7,8 +7,7 @@ replaces its rules as a whole; ``null`` takes them away. A benchmark that was gi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from mlperf_pkg.braces import expand_braces
 from mlperf_pkg.diagnostics import Basis, Severity
@@ -126,6 +126,16 @@ def usages() -> tuple[str, ...]:
     return tuple(sorted({path.parent.parent.name for path in folder.glob("*/*/round.yaml")}))
 
 
+def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:
+    """The benchmarks of one of the ``rounds``; its rules are not read."""
+    return tuple(_inherited(usage, name, "round")["benchmarks"])
+
+
+def submission_date(usage: str, name: str) -> date:
+    """The day of submission of one of the ``rounds``; its rules are not read."""
+    return date.fromisoformat(str(_inherited(usage, name, "round")["submission_date"]))
+
+
 @lru_cache
 def load_round(usage: str, name: str) -> Round:
     """The rules of a round that hold for every benchmark.
@@ -142,13 +152,13 @@ def load_round(usage: str, name: str) -> Round:
         )
     document = _inherited(usage, name, "round")
     _refuse_unknown(document, _ROUND_FIELDS | set(SECTIONS), f"{usage}/{name}/round")
-    benchmarks = tuple(document["benchmarks"])
+    benchmarks = benchmarks_of(usage, name)
     reader = _RuleReader(document, {"benchmarks": benchmarks})
     return Round(
         usage=usage,
         name=name,
         ruleset=document["ruleset"],
-        submission_date=date.fromisoformat(str(document["submission_date"])),
+        submission_date=submission_date(usage, name),
         normalised=document["normalised"],
         benchmarks=benchmarks,
         sections={part: reader.section(part) for part in SECTIONS},
@@ -186,27 +196,23 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     )
 
 
-def _chain(usage: str, round_name: str) -> Iterator[Path]:
-    """The folders of a round and of those it extends, oldest first."""
-    folder = data_folder("rules") / usage / round_name
-    parent = read_yaml(folder / "round.yaml").get("extends")
-    if parent is not None:
-        yield from _chain(usage, parent)
-    yield folder
+@lru_cache
+def _inherited(usage: str, round_name: str, stem: str) -> Document:
+    """One file of a round, laid over that of the round it extends."""
+    parent = _own(usage, round_name, "round").get("extends")
+    merged = {} if parent is None else dict(_inherited(usage, parent, stem))
+    own = dict(_own(usage, round_name, stem))
+    if "like" in own:
+        _lay_over(merged, _inherited(usage, round_name, own.pop("like")))
+    _lay_over(merged, own)
+    return merged
 
 
 @lru_cache
-def _inherited(usage: str, round_name: str, stem: str) -> Document:
-    """One file of a round, laid over those of the rounds it extends."""
-    merged: Document = {}
-    for folder in _chain(usage, round_name):
-        path = folder / f"{stem}.yaml"
-        if path.is_file():
-            document = read_yaml(path)
-            if "like" in document:
-                _lay_over(merged, _inherited(usage, folder.name, document.pop("like")))
-            _lay_over(merged, document)
-    return merged
+def _own(usage: str, round_name: str, stem: str) -> Document:
+    """What one file of a round says itself; nothing where a benchmark has none."""
+    path = data_folder("rules") / usage / round_name / f"{stem}.yaml"
+    return read_yaml(path) if stem == "round" or path.is_file() else {}
 
 
 def _lay_over(below: Document, above: Document) -> None:
@@ -236,8 +242,7 @@ def tensors(name: str) -> tuple[str, ...]:
     return tuple(sorted(each for pattern in lists[name] for each in expand_braces(pattern)))
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleReader:
+class _RuleReader(Struct, frozen=True):
     """Reads the rules of one file; ``named`` is what they may cite."""
 
     document: Document

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
+
+from msgspec import Struct, field
 
 from mlperf_pkg.diagnostics import Basis, Severity
 
 DIVISIONS = ("closed", "open")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule about the records of one key.
 
     ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments and is asked of
@@ -49,16 +49,14 @@ class Rule:
 Rules = Mapping[str, tuple[Rule, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """How many runs make a result, and how many of the fastest and of the slowest are dropped."""
 
     required: int
     drop: int
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """Metrics that are logged one a record and judged together, as if in one record ``key``.
 
     Records of ``of`` whose metadata has ``name`` belong together where their metadata agrees in
@@ -71,8 +69,7 @@ class Joined:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Epochs:
+class Epochs(Struct, frozen=True):
     """How many samples the epochs stand for that a benchmark's evaluations tell.
 
     ``samples`` is the size of the data set of the Closed division, None where only the log tells.
@@ -84,8 +81,7 @@ class Epochs:
     at_most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(Struct, frozen=True):
     """The rules of one benchmark in one round.
 
     ``target`` holds the constraints on the quality that training must reach. ``unit`` is what
@@ -105,8 +101,7 @@ class Benchmark:
     epochs: Epochs = field(default_factory=Epochs)
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """One round of one usage: ``name`` "2.0", ``ruleset`` "2.0.0" as mlperf-logging spells it.
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.

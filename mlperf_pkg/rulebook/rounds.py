@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.load import benchmarks_of, rounds, submission_date
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
 REVIEW = timedelta(weeks=4)
@@ -33,10 +33,9 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
     """
     day = _day(time_ms)
     known = rounds(usage)
-    fitting = [name for name in known if benchmark in load_round(usage, name).benchmarks]
+    fitting = [name for name in known if benchmark in benchmarks_of(usage, name)]
     for name in fitting:
-        deadline = load_round(usage, name).submission_date
-        if day <= deadline + REVIEW:
+        if day <= submission_date(usage, name) + REVIEW:
             return name, f"{benchmark} run of {day}: first round with a submission after it"
     newest = (fitting or known)[-1]
     return newest, f"run of {day}: after every submission, so the newest round"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.conditions import (
@@ -85,8 +85,7 @@ def _literal(folder: Path, name: str) -> Any:
 # ---- files --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(Struct, frozen=True):
     """A file that a record leads to: for the value ``only``, or any if None."""
 
     path: str
@@ -100,8 +99,7 @@ class Follow:
         return self.path.format(value.lower() if self.lower else value)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFile:
+class RuleFile(Struct, frozen=True):
     """One file: what it asks, what of that no later file replaces, and where its keys lead."""
 
     name: str
@@ -110,8 +108,7 @@ class RuleFile:
     follows: dict[str, tuple[Follow, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """The files of a run, one over the other: what they ask in the end, and who says it."""
 
     asked: Asked

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.resources import data_folder, official_folder
@@ -31,8 +33,7 @@ WITHOUT_REFERENCE = frozenset({"minigo"})
 _FIRST_WITH_REFERENCE = (1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One thing that the rulebook and mlperf-logging say differently.
 
     ``kind`` is ``ruleset``, ``benchmarks``, ``runs``, ``reference`` or ``rule``; ``key`` the key or
@@ -50,8 +51,7 @@ class Difference:
     rulebook: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """What people hold to mean the same: digests of the official conditions, our own, and why."""
 
     key: str

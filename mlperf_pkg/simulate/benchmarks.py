@@ -7,8 +7,9 @@ asks. A benchmark that a round changes has a recipe for each, ``CHANGED`` by the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import ceil, floor
+
+from msgspec.structs import replace
 
 from mlperf_pkg.simulate import settings
 from mlperf_pkg.simulate.model import Laps, Recipe

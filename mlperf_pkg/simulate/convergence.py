@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, exp
 from random import Random
+
+from msgspec import Struct
 
 from mlperf_pkg.simulate.model import Laps
 from mlperf_pkg.simulate.setup import Setup, Track
@@ -21,8 +22,7 @@ _EARLY = 1e-6
 """By what part of an interval an evaluation may come early, for want of exact arithmetic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """How far a run trains and what it finds.
 
     ``evaluations`` holds the position and the metrics, by name, of each one, ``upcoming`` the

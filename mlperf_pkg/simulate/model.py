@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 Value = Any
 """A value as it is logged: any that JSON has."""
@@ -25,8 +26,7 @@ class Laps(StrEnum):
     NONE = "nothing: blocks alone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True):
     """How one benchmark is trained, logged and evaluated, as far as the rulebook does not say.
 
     The metric goes from ``untrained`` to the rulebook's target, or each of several by its name.
@@ -63,8 +63,7 @@ class Flaw(StrEnum):
     WRONG = "one is outside its rule"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How a run ends, and the ``status`` that it then logs, where it logs its end at all.
 
     ``length`` is the number of evaluations made, as a multiple of those that a converging run

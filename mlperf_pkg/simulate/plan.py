@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.nearest import did_you_mean
@@ -46,8 +48,7 @@ IMPOSSIBLE: Mapping[tuple[str, str, str, str], str] = {
 """Usage, round, benchmark and division of which the official checker accepts no log, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """One run to simulate.
 
     ``round`` is written like ``2.0``; ``division`` is ``closed`` or ``open``; ``system`` is the

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.resources import official_folder
@@ -15,8 +16,7 @@ from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import Recipe
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """Reference points by ascending batch size, and the hyperparameters of each batch size."""
 
     points: tuple[ReferencePoint, ...]

@@ -7,9 +7,11 @@ that any number of processes makes the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import cycle, islice, repeat
 from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round, rounds, usages
@@ -48,8 +50,7 @@ _DIES_OF_CLOSED = {"training": {"dlrm"}}
 """Benchmarks of which the official RCP checker does not know the number of runs, and dies."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundPlan:
+class RoundPlan(Struct, frozen=True):
     """A whole round to simulate.
 
     ``systems`` are those of all ``submitters`` together, ``sets`` the benchmarks on each (by
@@ -73,8 +74,7 @@ class RoundPlan:
     code: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SystemPlan:
+class SystemPlan(Struct, frozen=True):
     """One system of a round: its place, and how it runs which benchmarks.
 
     ``failures`` has for each of ``benchmarks`` how the last run of its set fails, if it does.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate.convergence import converged_at, draw_course
@@ -20,8 +22,7 @@ _PAUSE_MS = (60_000, 300_000)
 _PACE = (0.995, 1.005)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
+class SimulatedRun(Struct, frozen=True):
     """One run: its log, and when it started and ended, in milliseconds since the epoch."""
 
     log: bytes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.rcp import ReferencePoint
 from mlperf_pkg.rulebook.load import load_round
@@ -46,16 +47,14 @@ _LIFECYCLE = frozenset(
 """What a run logs besides its hyperparameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """One metric's way, from an untrained model to the target."""
 
     untrained: float
     target: float
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """A plan whose names are looked up and whose defaults are filled in.
 
     ``demanded`` are the rules of the run's division, ``rules`` those and, where they ask nothing

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import itemgetter
 from random import Random
+
+from msgspec import Struct, field
 
 from mlperf_pkg.simulate.convergence import Course, laps
 from mlperf_pkg.simulate.hyperparameters import metadata_of
@@ -22,8 +23,7 @@ _STAGING = 0.01
 _JITTER = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One record to be logged, and the time since the one before, in any unit of its phase."""
 
     key: str

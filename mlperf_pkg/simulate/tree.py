@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.folders import new_folder
@@ -21,8 +22,7 @@ from mlperf_pkg.simulate.rounds import (
 from mlperf_pkg.simulate.texts import NOTICE, NOTICE_BEGINS
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """How much was written: systems, result sets, logs of runs, and bytes in all files."""
 
     systems: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mlperf_logging.benchmark_meta import get_allowed_benchmarks
+from msgspec import Struct
 
 from mlperf_pkg.checker import Checked
 from mlperf_pkg.checks.result_sets import SetResult
@@ -31,8 +31,7 @@ _USAGES = ("training", "hpc")
 _ALIASES = {"mask": "maskrcnn"}
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """The official tables of one round.
 
     ``plain`` has the times to train in minutes, one column a benchmark; ``detailed`` what belongs

@@ -7,8 +7,9 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg import escape
 
@@ -18,8 +19,7 @@ _DECIMALS = 10  # what pandas keeps of a number in JSON
 _LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # beyond them it writes 10 significant digits
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells, one per column; None is an empty cell."""
 
     columns: tuple[str, ...]

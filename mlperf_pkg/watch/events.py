@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from mlperf_pkg.diagnostics import Diagnostic
 from mlperf_pkg.watch.forecast import Forecast
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something that happened to the log ``path``. ``event`` is what JSON calls it."""
 
     event: ClassVar[str] = ""
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class State(Event):
+class State(Event, frozen=True):
     """What became of the file: ``change`` in one word, ``message`` in a sentence."""
 
     event: ClassVar[str] = "state"
@@ -27,8 +26,7 @@ class State(Event):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Identified(Event):
+class Identified(Event, frozen=True):
     """The log has told what it is, so that its rules are known."""
 
     event: ClassVar[str] = "run"
@@ -39,24 +37,21 @@ class Identified(Event):
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Event):
+class Found(Event, frozen=True):
     """A finding that stands whatever comes."""
 
     event: ClassVar[str] = "finding"
     finding: Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class Open(Event):
+class Open(Event, frozen=True):
     """At ``run_start``: keys that the rules ask for and that are not logged yet."""
 
     event: ClassVar[str] = "open"
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated(Event):
+class Evaluated(Event, frozen=True):
     """One evaluation; ``minutes`` since ``run_start``, ``position`` in ``unit``."""
 
     event: ClassVar[str] = "evaluation"
@@ -67,8 +62,7 @@ class Evaluated(Event):
     met: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Progress(Event):
+class Progress(Event, frozen=True):
     """How far the run is; ``forecast`` None where its end cannot be told."""
 
     event: ClassVar[str] = "progress"
@@ -81,16 +75,14 @@ class Progress(Event):
         return max(0.0, self.forecast.minutes - self.minutes) if self.forecast else None
 
 
-@dataclass(frozen=True, slots=True)
-class Lost(Event):
+class Lost(Event, frozen=True):
     """The run is lost; ``reason`` says by what."""
 
     event: ClassVar[str] = "lost"
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended(Event):
+class Ended(Event, frozen=True):
     """``run_stop`` was logged, and the file grows no more."""
 
     event: ClassVar[str] = "end"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.mllog import MAX_LINE_BYTES, TOKEN
@@ -34,8 +35,7 @@ class Change(StrEnum):
     REPLACED = "replaced"
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """A change, and the bytes that came; of TRUNCATED and REPLACED they are the new file's."""
 
     change: Change

@@ -9,11 +9,12 @@ curve only where there is no reference, or where that is passed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from math import exp, inf, log
 from statistics import linear_regression
+
+from msgspec import Struct
 
 from mlperf_pkg.watch.progress import Course, Evaluation, Goal
 
@@ -32,8 +33,7 @@ class Method(StrEnum):
     CURVE = "curve"
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """The expected minutes from ``run_start`` to ``run_stop``, and between which they may lie.
 
     By the reference: its mean, and to either side two standard deviations of its runs and the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from io import BytesIO
+
+from msgspec import Struct, field
 
 from mlperf_pkg.diagnostics import Diagnostic, Pending, Severity
 from mlperf_pkg.mllog import SOURCE
@@ -15,8 +16,7 @@ from mlperf_pkg.waivers import Waivers
 from mlperf_pkg.watch.progress import METRICS
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(Struct, frozen=True):
     """Judges the log ``path`` by the rules of a ``round`` (None: inferred) and by waivers."""
 
     path: str

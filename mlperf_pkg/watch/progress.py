@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from mlperf_pkg.mllog import TOKEN, Record
 from mlperf_pkg.rcp import ReferencePoint, prune, reference_points
@@ -24,8 +24,7 @@ _LOWER, _UPPER = ("at_least", "above"), ("at_most", "below")
 _decode = msgspec.json.Decoder(Record).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """One evaluation: when (ms since the epoch), after how much training, and what it found.
 
     ``position`` is in the unit in which the log counts training; ``values`` holds each metric by
@@ -37,8 +36,7 @@ class Evaluation:
     values: Mapping[str, float]
 
 
-@dataclass(slots=True)
-class Course:
+class Course(Struct):
     """What a log tells of its training so far; ``take`` is given each complete line once.
 
     For information only: a line that is no plain record is passed over, as the judging of records
@@ -92,8 +90,7 @@ class Course:
             self.evaluations.append(Evaluation(record.time_ms, position, values))
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """What a run is to reach: in words, the bounds of each metric by its name, and in which unit.
 
     ``reference`` is how far the reference trains at the run's batch size, None where no reference

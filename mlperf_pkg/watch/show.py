@@ -28,7 +28,7 @@ def text(event: Event, now: datetime) -> str:
 
 def json(event: Event, _: datetime) -> str:
     """An event as one line of JSON."""
-    return jsonlib.dumps(as_json(event), allow_nan=False) + "\n"
+    return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
 
 
 EVENT_FORMATS: Mapping[str, Callable[[Event, datetime], str]] = {"text": text, "json": json}

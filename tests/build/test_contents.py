@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.build.contents import TreeFile, parameters, unfit
 from mlperf_pkg.build.judge import JudgedSet, judge

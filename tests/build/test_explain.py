@@ -104,13 +104,13 @@ def test_every_example_is_valid(tmp_path: Path) -> None:
     lay(tmp_path, {CONFIG_NAME: "\n".join(examples).encode()})
     config = read_config(tmp_path)
     assert config.code == {"bert": {"": "code/bert"}, "resnet": {"popart": "code/resnet-popart"}}
-    assert all(getattr(config, name) for name in Config.__dataclass_fields__)
+    assert all(getattr(config, name) for name in Config.__struct_fields__)
 
 
 def is_yaml(line: str) -> bool:
     """An example, not prose: a key of its own or what stands indented below one."""
     key = line[2:].partition(":")[0]
-    return key in Config.__dataclass_fields__ or line.startswith(("#   ", "# - "))
+    return key in Config.__struct_fields__ or line.startswith(("#   ", "# - "))
 
 
 def test_long_texts_stay_on_a_line() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.build.plan import Plan, make_plan
 from mlperf_pkg.checks.systems import SystemFile, check_system

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from mlperf_pkg.build.workspace import Folders, Workspace
 from mlperf_pkg.checks.systems import SystemFile, check_system
@@ -107,7 +109,9 @@ def a_run() -> Run:
 def run(path: str = "logs/a.log", start_ms: float | None = 0.0, **said: Any) -> Run:
     """That run, saying something else of itself under ``submission_*``."""
     known = a_run()
-    return replace(known, path=path, start_ms=start_ms, described={**known.described, **said})
+    return dataclasses.replace(
+        known, path=path, start_ms=start_ms, described={**known.described, **said}
+    )
 
 
 def system(name: str, division: str | None = "closed", **changes: Any) -> SystemFile:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.charts import Chart, Detail, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.charts.chart import thinned

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.charts import DrawnSet
 from mlperf_pkg.diagnostics import Diagnostic, Severity

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.diagnostics import Basis, Severity
 from mlperf_pkg.errors import UserError

@@ -42,7 +42,7 @@ Write = Callable[..., None]
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """A rulebook of one's own: two rounds and a benchmark, and then what a test writes."""
-    caches = (load_round, load_benchmark, load._inherited, tensors, rule_table)
+    caches = (load_round, load_benchmark, load._inherited, load._own, tensors, rule_table)
 
     def forget() -> None:
         for cached in caches:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.verify import Difference, accepted, verify

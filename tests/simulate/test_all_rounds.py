@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.diagnostics import Severity, Verdict
 from mlperf_pkg.errors import UserError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.simulate.logs import positions, values

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
+from msgspec.structs import replace
 
 from mlperf_pkg import folders
 from mlperf_pkg.build.prepare import Order, prepare
@@ -159,7 +159,7 @@ def test_statistics_are_between_start_and_stop() -> None:
 )
 def test_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
-        write_round(replace(SMALL, **changes), tmp_path / "round")  # type: ignore[arg-type]
+        write_round(replace(SMALL, **changes), tmp_path / "round")
     assert list(tmp_path.iterdir()) == []
 
 

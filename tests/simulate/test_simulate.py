@@ -6,7 +6,6 @@ import logging
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rcp import reference_points
