@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from mlperf_pkg.diagnostics import Diagnostic, Verdicts
 
 FORMAT = "mlperf-pkg/report/1"
@@ -130,6 +132,12 @@ class Report:
             and not finding.code.startswith(tuple(ignore))
         )
         return replace(self, findings=told, hidden=len(self.findings) - len(told))
+
+
+def plain(value: Any) -> Any:
+    """As ``as_json``, and faster, but for what that changes: it is left as it is."""
+    fields = msgspec.to_builtins(value)
+    return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
