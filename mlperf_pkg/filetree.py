@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.stores import StoredPath
+
+Named: TypeAlias = os.DirEntry[str] | StoredPath
+"""What lies in a folder: both have a name, and tell whether it is a folder or a file."""
 
 
 class Entry(Struct, frozen=True):
@@ -32,18 +37,35 @@ class Entry(Struct, frozen=True):
         return self.path.rpartition("/")[2]
 
 
-def list_tree(top: Path | StoredPath) -> tuple[Entry, ...]:
+class Folders:
+    """What lies in folders, each of which is read only once."""
+
+    def __init__(self) -> None:
+        """None is read yet."""
+        self._read: dict[str, Sequence[os.DirEntry[str]]] = {}
+
+    def entries(self, folder: Path | StoredPath) -> Sequence[Named]:
+        """What lies in a folder, by name.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        if isinstance(folder, StoredPath):
+            return [folder / name for name in folder.names]
+        return self.local(str(folder))
+
+    def local(self, folder: str) -> Sequence[os.DirEntry[str]]:
+        """As ``entries``, of a folder of this machine."""
+        if folder not in self._read:
+            with os.scandir(folder) as found:
+                self._read[folder] = sorted(found, key=attrgetter("name"))
+        return self._read[folder]
+
+
+def list_tree(top: Path | StoredPath, folders: Folders | None = None) -> tuple[Entry, ...]:
     """Everything below ``top``, by path; folders that cannot be read are told as such."""
-    found = _stored(top, "") if isinstance(top, StoredPath) else _below(top, "")
-    return tuple(sorted(found, key=lambda entry: entry.path))
-
-
-def names_in(folder: Path | StoredPath) -> list[tuple[str, bool]]:
-    """The sorted names in a folder, and whether each is a link."""
-    if isinstance(folder, StoredPath):
-        return [(name, False) for name in folder.names]
-    with os.scandir(folder) as entries:
-        return sorted((entry.name, entry.is_symlink()) for entry in entries)
+    found = _stored(top, "") if isinstance(top, StoredPath) else _below(top, folders or Folders())
+    return tuple(sorted(found, key=attrgetter("path")))
 
 
 def _stored(folder: StoredPath, prefix: str) -> Iterator[Entry]:
@@ -53,23 +75,25 @@ def _stored(folder: StoredPath, prefix: str) -> Iterator[Entry]:
         yield from _stored(found, f"{path}/")
 
 
-def _below(folder: Path, prefix: str) -> Iterator[Entry]:
-    try:
-        with os.scandir(folder) as listed:
-            found = list(listed)
-    except OSError:
-        return
-    for each in found:
-        entry = _entry(each, prefix + each.name)
-        yield entry
-        if entry.folder and entry.link is None:
-            yield from _below(Path(each.path), f"{entry.path}/")
+def _below(top: Path, folders: Folders) -> Iterator[Entry]:
+    left = [(str(top), "")]
+    while left:
+        folder, prefix = left.pop()
+        try:
+            found = folders.local(folder)
+        except OSError:
+            continue
+        for each in found:
+            entry = _entry(each, prefix + each.name)
+            yield entry
+            if entry.folder and entry.link is None:
+                left.append((each.path, f"{entry.path}/"))
 
 
 def _entry(found: os.DirEntry[str], path: str) -> Entry:
     folder = _is_folder(found)
     if found.is_symlink():
-        there = Path(found.path)
+        there = found.path
         return Entry(path, folder, link=os.readlink(there), resolves=os.path.exists(there))  # noqa: PTH110, PTH115 - text as written; loops are no error
     size = 0 if folder else found.stat(follow_symlinks=False).st_size
     return Entry(path, folder, size, readable=os.access(found.path, os.R_OK))

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -69,11 +70,11 @@ class JsonDocument(Struct, frozen=True):
 
     value: Any
     problems: tuple[JsonProblem, ...]
-    _root: _Member
+    _text: str
 
     def line(self, path: Sequence[str | int]) -> int:
         """The 1-based line where the member at ``path`` begins, else its nearest ancestor."""
-        member = self._root
+        member, _ = _scanned(self._text)
         for step in path:
             if step not in member.members:
                 break
@@ -92,9 +93,10 @@ def read_json(data: bytes) -> JsonDocument:
     """
     text, problems = _decoded(data)
     _refuse_depth(text)
-    value = _parsed(text)
-    root, found = _scanned(text)
-    return JsonDocument(value, tuple(sorted(problems + found, key=lambda p: p.line)), root)
+    value, odd = _parsed(text)
+    if odd:
+        problems = sorted([*problems, *_scanned(text)[1]], key=lambda problem: problem.line)
+    return JsonDocument(value, tuple(problems), text)
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
@@ -129,9 +131,23 @@ def _refuse_depth(text: str) -> None:
             raise JsonSyntaxError(line, f"found nesting, needed at most {MAX_DEPTH} levels of it")
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> tuple[Any, bool]:
+    """The value, and whether anything among its members is odd: ``_scanned`` tells what."""
+    odd = False
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal odd
+        found = dict(pairs)
+        odd = odd or len(found) < len(pairs)
+        return found
+
+    def not_finite(name: str) -> float:
+        nonlocal odd
+        odd = True
+        return float(name)
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=members, parse_constant=not_finite), odd
     except json.JSONDecodeError as exc:
         raise _syntax_error(text, exc) from exc
     except ValueError as exc:  # int() refuses thousands of digits, and does not say where
@@ -154,6 +170,7 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
     return JsonSyntaxError(error.lineno, f"found {found}, needed {needed}")
 
 
+@lru_cache(maxsize=1)  # lines of one file are asked for together, of most files never
 def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
     """The members of a text known to be valid JSON, and the problems among them."""
     holders, named = [_Member(1)], None

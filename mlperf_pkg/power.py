@@ -6,7 +6,6 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, BinaryIO
 
@@ -15,8 +14,7 @@ from msgspec import Struct
 from mlperf_pkg.mllog import LogReader, Record
 
 
-@dataclass(frozen=True, slots=True)
-class PowerFile:
+class PowerFile(Struct, frozen=True):
     """A log of one node or, if ``switch``, of the interconnect: how to open it, and its path."""
 
     open: Callable[[], BinaryIO]

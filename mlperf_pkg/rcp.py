@@ -294,6 +294,7 @@ def _runs_of(record: dict[str, Any]) -> list[float]:
     return list(record[f"{unit} to converge"])
 
 
+@cache  # many sets lie between the same two points
 def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> float:
     """The mean at which a submission is on the verge of being significantly faster, by bisection.
 

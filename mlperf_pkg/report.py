@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -126,6 +127,12 @@ class Report(Struct, frozen=True):
             and not finding.code.startswith(tuple(ignore))
         )
         return replace(self, findings=told, hidden=len(self.findings) - len(told))
+
+
+def plain(value: Any) -> Any:
+    """As ``as_json``, and faster, but for what that changes: it is left as it is."""
+    fields = msgspec.to_builtins(value)
+    return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.filetree import Entry, list_tree, names_in
+from mlperf_pkg.filetree import Entry, Folders, Named, list_tree
 from mlperf_pkg.mllog import TOKEN
 from mlperf_pkg.params import FILE as PARAMS
 from mlperf_pkg.params import Params, inner_params, top_params
@@ -124,13 +124,11 @@ class Submission(Struct, frozen=True):
         """The files under ``benchmarks/<benchmark>/``; None where there is no such folder."""
         if not any(entry.path == "benchmarks" and entry.folder for entry in self.entries):
             return None
-        files: dict[str, tuple[str, ...]] = {}
+        files: dict[str, list[str]] = {}
         for entry in self.entries:
-            top, _, rest = entry.path.partition("/")
-            if top == "benchmarks" and not entry.folder:
-                benchmark = rest.partition("/")[0]
-                files[benchmark] = (*files.get(benchmark, ()), entry.path)
-        return files
+            if entry.path.startswith("benchmarks/") and not entry.folder:
+                files.setdefault(entry.path.split("/", 2)[1], []).append(entry.path)
+        return {benchmark: tuple(paths) for benchmark, paths in files.items()}
 
 
 class Input(Struct, frozen=True):
@@ -185,7 +183,8 @@ def _nearest(path: Path) -> str:
 
 class _Finder(Struct):
     root: Place
-    skipped: list[Place] = field(default_factory=list)
+    skipped: dict[str, Place] = field(default_factory=dict)  # by label
+    listed: Folders = field(default_factory=Folders)
 
     def find(self, top: Place) -> Input:
         if top.path.is_file():
@@ -194,9 +193,9 @@ class _Finder(Struct):
         folders = [top] if self._is_submission(top) else self._submissions_below(top)
         if folders:
             found = tuple(self._submission(folder) for folder in folders)
-            return Input(submissions=found, skipped=tuple(self.skipped))
+            return Input(submissions=found, skipped=tuple(self.skipped.values()))
         logs = tuple(place for place in self._walk(top) if _is_log(place))
-        return Input(logs=logs, skipped=tuple(self.skipped))
+        return Input(logs=logs, skipped=tuple(self.skipped.values()))
 
     # ---- submissions ----------------------------------------------------------------------
 
@@ -215,12 +214,11 @@ class _Finder(Struct):
         return [each for each in self._folders(folder) if self._is_submission(each)]
 
     def _submission(self, folder: Place) -> Submission:
+        described = folder.child("systems")
         systems = [
-            entry
-            for entry in self._entries(folder.child("systems"))
-            if entry.name.endswith(".json")
-            and not entry.name.startswith(".")
-            and entry.path.is_file()
+            described.child(entry.name)
+            for entry in self._entries(described)
+            if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.is_file()
         ]
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
@@ -230,15 +228,13 @@ class _Finder(Struct):
             for benchmark in self._benchmarks(system)
         ]
         name = folder.path.resolve().name
-        entries = list_tree(folder.path)
+        entries = list_tree(folder.path, self.listed)
         tested = tuple(map(self._tested, self._folders(folder.child("results"))))
         return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries, tested)
 
     def _tested(self, system: Place) -> SystemFolder:
         names = tuple(each.name for each in self._folders(system))
-        private = system.child("privateid.json").path
-        known = private.read_text("utf-8", "replace") if private.is_file() else None
-        return SystemFolder(system, names, known)
+        return SystemFolder(system, names, self._text(system, "privateid.json"))
 
     def _benchmarks(self, system: Place) -> list[Place]:
         """The benchmark folders of a system; HPC has one level more."""
@@ -252,29 +248,28 @@ class _Finder(Struct):
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
         entries = self._entries(folder)
-        logs = [each for each in entries if _RESULT.fullmatch(each.name) and each.path.is_file()]
-        names = {each.name for each in logs}
-        scaling = folder.child("scaling.json").path
+        logs = [each.name for each in entries if _RESULT.fullmatch(each.name) and each.is_file()]
+        names = {each.name for each in entries}
         inner = [self._flags(each, params, inner_params) for each in (system, folder)]
         above = folder.path.parent.name
         return ResultSet(
             place=folder,
             system=system.name,
             benchmark=folder.name,
-            logs=tuple(logs),
-            others=tuple(each.name for each in entries if each.name not in names),
+            logs=tuple(map(folder.child, logs)),
+            others=tuple(sorted(names.difference(logs))),
             flags=flags.union(*inner),
-            scaling=scaling.read_text("utf-8", "replace") if scaling.is_file() else None,
+            scaling=self._text(folder, "scaling.json"),
             scaling_mode=None if folder.path.parent == system.path else above,
-            power=next((self._power(each) for each in entries if each.name == "power"), None),
+            power=self._power(folder.child("power")) if "power" in names else None,
         )
 
     def _power(self, place: Place) -> PowerFolder:
         if not place.path.is_dir():
             return PowerFolder(place, None)
         results = {
-            each.name: tuple(entry.name for entry in self._entries(each))
-            if each.path.is_dir()
+            each.name: tuple(entry.name for entry in self._entries(place.child(each.name)))
+            if each.is_dir()
             else None
             for each in self._entries(place)
         }
@@ -284,6 +279,8 @@ class _Finder(Struct):
         self, folder: Place, found: dict[str, Params], read: Callable[[bytes], Params]
     ) -> frozenset[str]:
         """The flags of a folder; its file is kept in ``found``."""
+        if not self._holds(folder, PARAMS):
+            return frozenset()
         place = folder.child(PARAMS)
         if place.label not in found and place.path.exists() and self._inside(folder, PARAMS):
             try:
@@ -292,32 +289,50 @@ class _Finder(Struct):
                 found[place.label] = Params(died=f"it cannot be read: {error.strerror}")
         return found[place.label].flags if place.label in found else frozenset()
 
+    def _text(self, folder: Place, name: str) -> str | None:
+        """What a file of a folder holds; None where there is none."""
+        path = folder.path / name if self._holds(folder, name) else None
+        return path.read_text("utf-8", "replace") if path and path.is_file() else None
+
+    def _holds(self, folder: Place, name: str) -> bool:
+        """Whether there may be such an entry, without asking the system for it once more."""
+        try:
+            return any(each.name == name for each in self.listed.entries(folder.path))
+        except OSError:
+            return True
+
     # ---- walking --------------------------------------------------------------------------
 
     def _walk(self, folder: Place) -> Iterator[Place]:
         for entry in self._entries(folder):
             if entry.name.startswith("."):
                 continue
-            if entry.path.is_dir():
-                yield from self._walk(entry)
-            elif entry.path.is_file():
-                yield entry
+            if entry.is_dir():
+                yield from self._walk(folder.child(entry.name))
+            elif entry.is_file():
+                yield folder.child(entry.name)
 
     def _folders(self, folder: Place) -> list[Place]:
         return [
-            entry
+            folder.child(entry.name)
             for entry in self._entries(folder)
-            if entry.path.is_dir() and not entry.name.startswith(".")
+            if entry.is_dir() and not entry.name.startswith(".")
         ]
 
-    def _entries(self, folder: Place) -> list[Place]:
+    def _entries(self, folder: Place) -> list[Named]:
         """The entries of a folder by name, without links that lead out of the argument."""
-        if not folder.path.is_dir():
+        try:
+            listed = self.listed.entries(folder.path)
+        except OSError:
+            if folder.path.is_dir():
+                raise
             return []
         return [
-            folder.child(name)
-            for name, link in names_in(folder.path)
-            if not link or self._inside(folder, name)
+            entry
+            for entry in listed
+            if isinstance(entry, StoredPath)  # in a store there are no links
+            or not entry.is_symlink()
+            or self._inside(folder, entry.name)
         ]
 
     def _inside(self, folder: Place, name: str) -> bool:
@@ -331,8 +346,8 @@ class _Finder(Struct):
         # A link to a folder above itself would never end.
         inside = target.is_relative_to(self.root.local.resolve())
         inside = inside and not folder.local.resolve().is_relative_to(target)
-        if not inside and place not in self.skipped:
-            self.skipped.append(place)
+        if not inside:
+            self.skipped.setdefault(place.label, place)
         return inside
 
 

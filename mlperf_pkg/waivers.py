@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -55,10 +54,12 @@ class Waivers(Struct, frozen=True):
         if not self.listed:
             return run
         findings = self.on_findings(run.findings)
-        return dataclasses.replace(run, findings=findings, verdicts=_again(run.verdicts, findings))
+        return replace(run, findings=findings, verdicts=_again(run.verdicts, findings))
 
     def on_system(self, system: SystemFile) -> SystemFile:
         """The system description with its findings waived."""
+        if not self.listed:
+            return system
         return replace(system, findings=self.on_findings(system.findings))
 
     def on_set(self, result: SetResult) -> SetResult:

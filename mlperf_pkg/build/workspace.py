@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -125,7 +124,7 @@ def refuse_overlap(target: Path, workspace: Workspace) -> None:
 def _relabelled(run: Run, path: str) -> Run:
     """The same run under another path."""
     findings = tuple(replace(finding, path=path) for finding in run.findings)
-    return dataclasses.replace(run, path=path, findings=findings)
+    return replace(run, path=path, findings=findings)
 
 
 # ---- logs ---------------------------------------------------------------------------------

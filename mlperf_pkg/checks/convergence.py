@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from mlperf_pkg import rcp
@@ -30,7 +31,7 @@ def _rcp_death(case: SetCase) -> str | None:
     numbers = [*(run.convergence.to_converge for run in case.runs), _batch_size(case.runs)]
     if not all(isinstance(number, int | float) for number in numbers):
         return "epochs, samples or batch sizes that are no numbers"
-    return None if _points(case, name) else f"it has no reference points of {name}"
+    return None if _points_of(case, name) else f"it has no reference points of {name}"
 
 
 def _batch_size(runs: Sequence[Run]) -> Any:
@@ -45,15 +46,18 @@ def _batch_size(runs: Sequence[Run]) -> Any:
     return known
 
 
-def _points(case: SetCase, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
+def _points_of(case: SetCase, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
+    """The points that the official checker compares a set with."""
     assert case.rules  # noqa: S101
-    return rcp.reference_points(
-        case.round.usage,
-        case.round.ruleset,
-        benchmark,
-        runs=case.rules.runs.required,
-        drop=case.drop,
-    )
+    usage, ruleset = case.round.usage, case.round.ruleset
+    return _points(usage, ruleset, benchmark, case.rules.runs.required, case.drop)
+
+
+@cache
+def _points(
+    usage: str, ruleset: str, benchmark: str, runs: int, drop: int
+) -> tuple[rcp.ReferencePoint, ...]:
+    return rcp.prune(rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop))
 
 
 def rcp_test(case: SetCase) -> rcp.RcpResult | None:
@@ -63,7 +67,7 @@ def rcp_test(case: SetCase) -> rcp.RcpResult | None:
     benchmark = case.runs[0].convergence.benchmark
     lost = sum(not run.convergence.converged for run in case.runs)
     return rcp.judge(
-        rcp.prune(_points(case, benchmark)),
+        _points_of(case, benchmark),
         _batch_size(case.runs),
         None if lost > case.drop else [run.convergence.to_converge for run in case.runs],
         benchmark=benchmark,

@@ -55,7 +55,10 @@ def check_batch_size(case: SetCase) -> Iterator[Diagnostic]:
             expected="one global_batch_size",
         )
     for run in case.runs:
-        read = shown(run.convergence.batch_size)
+        size = run.convergence.batch_size
+        if type(size) is int and str(size) in run.batch_sizes:
+            continue
+        read = shown(size)
         if run.batch_sizes and read not in run.batch_sizes and not run.convergence.died:
             yield set_finding(
                 case,
@@ -72,15 +75,19 @@ def check_batch_size(case: SetCase) -> Iterator[Diagnostic]:
 
 def check_names(case: SetCase) -> Iterator[Diagnostic]:
     """The organisation and platform that the logs name."""
-    named = {(name, run.text(name)) for run in case.runs for name in ("org", "platform")}
-    if blank := sorted({name for name, value in named if "PLACEHOLDER" in value.upper()}):
+    named = {name: {run.text(name) for run in case.runs} for name in ("org", "platform")}
+    if blank := [n for n, values in named.items() if any(map(_is_placeholder, values))]:
         message = f"submission_{' and submission_'.join(blank)} is still a PLACEHOLDER"
         yield set_finding(case, "SET114", message, **_NOTE)
-    orgs = {value for name, value in named if name == "org" and value}
-    strange = sorted(org for org in orgs if case.submitter and not _alike(org, case.submitter))
+    said = case.submitter
+    strange = sorted(org for org in named["org"] if org and said and not _alike(org, said))
     if strange and "org" not in blank:
         message = f"the logs name {', '.join(map(shown, strange))}, the tree {case.submitter}"
         yield set_finding(case, "SET115", message, **_NOTE)
+
+
+def _is_placeholder(text: str) -> bool:
+    return "PLACEHOLDER" in text.upper()
 
 
 def _alike(one: str, other: str) -> bool:

@@ -116,8 +116,9 @@ def check_folder(case: SetCase) -> Iterator[Diagnostic]:
             expected=list(case.round.benchmarks),
         )
     for run in case.runs:
-        if run.benchmark and run.benchmark != case.files.benchmark:
-            message = f"a run of {run.benchmark}, in a folder of {case.files.benchmark}"
+        named = run.benchmark
+        if named and named != case.files.benchmark:
+            message = f"a run of {named}, in a folder of {case.files.benchmark}"
             yield set_finding(case, "SET107", message, path=run.path, basis=Basis.RULES)
 
 
@@ -129,7 +130,7 @@ def check_system_file(case: SetCase) -> Iterator[Diagnostic]:
         message = f"no system description systems/{case.files.system}.json that can be read"
         yield set_finding(case, "SET110", message, source="submission_rules, Systems")
         return
-    named = {run.division for run in case.runs if run.division in DIVISIONS}
+    named = {run.division for run in case.runs} & {*DIVISIONS}
     said = {case.division} & {*DIVISIONS}  # a misspelt division is the file's own finding
     if len(named | said) > 1:
         file = f"{case.system.path} says {case.division or 'nothing'}"

@@ -141,6 +141,8 @@ def _finding(case: SetCase, code: str, message: str, result: str = "", **more: A
 
 def check_power(case: SetCase) -> Iterator[Diagnostic]:
     """What ends the official checks, and what the written rules ask of the samples."""
+    if case.files.power is None:
+        return
     if died := power_files(case).died:
         message = f"the power checker dies, and with it the check of the package: {died}"
         yield _finding(case, "POW104", message, basis=Basis.OFFICIAL)

@@ -24,16 +24,16 @@ def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterato
     """
     if _is_odd(name):
         yield _bad_name(label or ".", name)
+    above = f"{label}/" if label else ""
     for entry in entries:
-        path = f"{label}/{entry.path}" if label else entry.path
         if entry.folder and entry.link is not None:
             continue
-        if _is_odd(entry.name):
-            yield _bad_name(path, entry.name)
+        if _is_odd(name := entry.name):
+            yield _bad_name(above + entry.path, name)
         if entry.size > LARGEST_BYTES:
-            yield _too_large(path, entry.size)
+            yield _too_large(above + entry.path, entry.size)
         if entry.link is not None:
-            yield from _link(path, entry.link, entry.resolves)
+            yield from _link(above + entry.path, entry.link, entry.resolves)
 
 
 def _is_odd(name: str) -> bool:

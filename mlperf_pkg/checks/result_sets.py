@@ -44,8 +44,9 @@ class SetResult(Struct, frozen=True):
 
 def check_set(case: SetCase) -> SetResult:
     """Judge and score one result set."""
-    tested = rcp_test(case)
+    tested, seeds = rcp_test(case), tuple(seed_findings(case))
     findings = [finding for check in _CHECKS for finding in check(case)]
+    findings += check_seeds(case, seeds)
     findings += check_rcp(case, tested)
     run_findings = [finding for run in case.runs for finding in run.findings]
     if case.loose:
@@ -58,11 +59,11 @@ def check_set(case: SetCase) -> SetResult:
         verdict = _verdict(case, findings, run_findings)
     score = weak_set_score(case) if case.weak else _score(case)
     return SetResult(
-        row=_row(case, verdict, score, tested),
+        row=_row(case, verdict, score, tested, SeedsRow(not seeds)),
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(case, _scaling_factor(case.files.scaling)),
+        summarized=summarized(case, _scaling_factor(case.files.scaling), tested),
     )
 
 
@@ -89,7 +90,11 @@ def _verdict(case: SetCase, own: list[Diagnostic], of_runs: list[Diagnostic]) ->
 
 
 def _row(
-    case: SetCase, verdict: Verdicts, score: scoring.Score, tested: rcp.RcpResult | None
+    case: SetCase,
+    verdict: Verdicts,
+    score: scoring.Score,
+    tested: rcp.RcpResult | None,
+    seeds: SeedsRow,
 ) -> ResultSetRow:
     given = None if case.weak else _scaling_factor(case.files.scaling)
     factor = _normalisation(case, tested) if given is None else given
@@ -110,7 +115,7 @@ def _row(
         official_minutes=None if official is None else official * (1.0 if given is None else given),
         score_note=score.reason,
         rcp=rcp_row(case, tested),
-        seeds=SeedsRow(not any(seed_findings(case))),
+        seeds=seeds,
         energy_joules=energy(case, 1.0 if given is None else given).joules,
         scaling=case.files.scaling_mode,
         number_of_models=models(case),
@@ -150,7 +155,6 @@ _CHECKS = (
     check_count,
     check_folder,
     check_system_file,
-    check_seeds,
     check_power,
     check_scale,
     *IDENTITY_CHECKS,

@@ -6,8 +6,6 @@ Unlike the package checker it tests convergence of Closed sets alone, never by B
 
 from __future__ import annotations
 
-import dataclasses
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -49,20 +47,29 @@ class Summarized(Struct, frozen=True):
     weak: WeakScaling | None = None
 
 
-def summarized(case: SetCase, scaling_factor: float | None) -> Summarized:
-    """Work it out; ``scaling_factor`` is None without a ``scaling.json``."""
+def summarized(
+    case: SetCase, scaling_factor: float | None, tested: rcp.RcpResult | None
+) -> Summarized:
+    """Work it out; ``scaling_factor`` is None without a ``scaling.json``.
+
+    ``tested`` is the package checker's test, which is the same where no run counts in samples.
+    """
     factor = 1.0 if scaling_factor is None else scaling_factor
     if case.weak:
         return Summarized(factor, weak=_weak(case))
-    runs = tuple(map(_in_epochs, case.runs))
-    tested = rcp_test(replace(case, runs=runs)) if case.closed and not case.loose else None
+    if not case.closed or case.loose:
+        return Summarized(factor)
+    runs = case.runs
+    if any(run.epochs for run in runs):
+        runs = tuple(map(_in_epochs, runs))
+        tested = rcp_test(replace(case, runs=runs))
     if tested is None:
         return Summarized(factor)
     return Summarized(factor, _word(tested), float(tested.batch_size), _to_converge(case, runs))
 
 
 def _in_epochs(run: Run) -> Run:
-    return dataclasses.replace(run, convergence=run.epochs) if run.epochs else run
+    return replace(run, convergence=run.epochs) if run.epochs else run
 
 
 def _word(tested: rcp.RcpResult) -> str:

@@ -46,21 +46,34 @@ def wrong_fields(contents: Mapping[str, Any]) -> Iterator[Wrong]:
 
     The library ``jsonschema`` finds the same, but takes longer to import than a check to run.
     """
-    fields, types = schema("system")["properties"], schema("system")["$defs"]
-    for field in fields.keys() & contents.keys():
-        asked, found = fields[field], contents[field]
-        if "$ref" in asked:
-            asked = types[asked["$ref"].rpartition("/")[2]]
-        if "enum" in asked and found not in asked["enum"]:
-            yield Wrong("enum", field, found, asked["enum"])
-        kinds = asked.get("type", ())
-        kinds = [kinds] if isinstance(kinds, str) else kinds
-        if kinds and not any(_is_a(kind, found) for kind in kinds):
-            yield Wrong("type", field, found, asked["type"])
+    for field, asked in _asked():
+        if field not in contents:
+            continue
+        found = contents[field]
+        if asked.options is not None and found not in asked.options:
+            yield Wrong("enum", field, found, asked.options)
+        if asked.types and (not isinstance(found, asked.types) or isinstance(found, bool)):
+            yield Wrong("type", field, found, asked.type)
 
 
-def _is_a(kind: str, value: Any) -> bool:
-    return isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
+class _Asked(NamedTuple):
+    """What the schema asks of a field: one of some values, a type as it says, and as Python."""
+
+    options: list[Any] | None
+    type: Any
+    types: tuple[type, ...]
+
+
+@lru_cache
+def _asked() -> Sequence[tuple[str, _Asked]]:
+    definitions, asked = schema("system")["$defs"], []
+    for name, field in schema("system")["properties"].items():
+        said = definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+        kind = said.get("type", [])
+        kinds = [kind] if isinstance(kind, str) else kind
+        types = tuple(type_ for each in kinds for type_ in _KINDS[each])
+        asked.append((name, _Asked(said.get("enum"), kind, types)))
+    return asked
 
 
 def required_fields() -> Sequence[str]:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, TypeGuard
 
@@ -169,7 +170,8 @@ def _fields(subject: _Subject) -> Iterator[Diagnostic]:
 
 def _missing(subject: _Subject, field: str) -> Diagnostic:
     """At the line of a field of nearly this name, where there is one."""
-    unknown = [name for name in subject.contents if name not in schema("system")["properties"]]
+    fields = schema("system")["properties"]
+    unknown = [name for name in subject.contents if name not in fields]
     similar = next(iter(get_close_matches(field, unknown, n=1, cutoff=0.85)), None)
     return _finding(
         "SYS101",
@@ -334,8 +336,13 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 def _answered(value: Any) -> bool:
     if isinstance(value, str):
-        return not re.match(schema("system")["x-placeholder"], value.lower(), re.DOTALL)
+        return not _placeholder().match(value.lower())
     return value not in (None, {}, [])
+
+
+@lru_cache
+def _placeholder() -> re.Pattern[str]:
+    return re.compile(schema("system")["x-placeholder"], re.DOTALL)
 
 
 def _whole(value: Any) -> int | None:

@@ -70,9 +70,14 @@ def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterat
 def _above_benchmarks(submission: Submission, usage: str) -> set[str]:
     """The folders with logs that are of no benchmark, as they lie too high."""
     depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
-    logs = (e.path for e in submission.entries if not e.folder and _LOG.fullmatch(e.name))
-    folders = (path.rpartition("/")[0] for path in logs if path.startswith("results/"))
-    return {folder for folder in folders if len(folder.split("/")) < depth}
+    return {
+        entry.path.rpartition("/")[0]
+        for entry in submission.entries
+        if entry.path.count("/") < depth
+        and not entry.folder
+        and entry.path.startswith("results/")
+        and _LOG.fullmatch(entry.name)
+    }
 
 
 def _wrong_levels(folders: list[Entry]) -> set[str]:
@@ -93,7 +98,7 @@ def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterato
     depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
     parts = (entry.path.split("/") for entry in folders)
     names = {p[1] for p in parts if p[0] == "results" and len(p) == depth and p[1][:1] == "."}
-    known = {entry.path for entry in submission.entries}
+    known = {entry.path for entry in submission.entries} if names else set()
     for name in sorted(names):
         if f"systems/{name}.json" not in known:
             message = f"the package checker dies here: there is no systems/{name}.json"

@@ -10,6 +10,7 @@ import pytest
 from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.checker import Options, check
+from mlperf_pkg.mllog import Record
 from mlperf_pkg.report import ResultSetRow
 from mlperf_pkg.scoring import Score
 from mlperf_pkg.weak_scaling import InstanceScale, weak_score
@@ -55,7 +56,7 @@ def test_models_that_are_not_trained_are_dropped() -> None:
 def test_instance_scale(records: list[tuple[str, Any]], scale: int | None) -> None:
     reader = InstanceScale()
     for key, value in records:
-        reader.see(key, value)
+        reader.see(Record(key, 0, value, {}), 0)
     assert reader.result() == scale
     assert official_scale(records) == scale
 
