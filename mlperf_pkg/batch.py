@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 from mlperf_pkg.record import Entry, Record, decode, decode_entries, decode_values
 
@@ -27,6 +28,9 @@ _DIGITS = b"0123456789."
 # On a shorter line no number is too long for Python's json, and nothing is nested too deeply.
 _LONG_LINE_BYTES = 4300
 _DEEP_LINE_BYTES = 1200  # without digits
+
+
+Words: TypeAlias = frozenset[bytes]
 
 
 class Batch:
@@ -73,9 +77,9 @@ class Batch:
         """The metadata of some records."""
         return [record.metadata for record in self.some(places)]
 
-    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[bytes, Record | None]]:
-        """Each line with one of ``words``: its record, and text with the words that it holds."""
-        return ((raw, decode(raw)) for raw in lines_with(words, self.text))
+    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
+        """Each line with one of ``words``: which, and its record, or its text if it holds none."""
+        return ((words_in(raw, words), decode(raw) or raw) for raw in lines_with(words, self.text))
 
 
 class PlainBatch(Batch):
@@ -120,12 +124,13 @@ class PlainBatch(Batch):
     def metadata(self, places: Collection[int]) -> list[Any]:
         return decode_values([self._entries[place].metadata for place in places])
 
-    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[bytes, Record | None]]:
-        if any(word in self._elsewhere for word in words):
+    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
+        if words_in(self._elsewhere, words):
             return super().mentions(words)
-        several = [places for key, places in self.places.items() if _holds(key, words)]
-        places = several[0] if len(several) == 1 else sorted(p for each in several for p in each)
-        return ((record.key.encode(), record) for record in self.some(places))
+        held = {key: found for key in self.places if (found := _words_in_key(key, words))}
+        several = [self.places[key] for key in held]
+        places = several[0] if len(several) == 1 else sorted(chain.from_iterable(several))
+        return ((held[record.key], record) for record in self.some(places))
 
 
 class Outline:
@@ -204,9 +209,14 @@ def _places(keys: Iterable[Any]) -> dict[Any, list[int]]:
     return places
 
 
+def words_in(text: bytes, words: tuple[bytes, ...]) -> Words:
+    """Those of ``words`` that stand somewhere in a text."""
+    return frozenset([word for word in words if word in text])
+
+
 @lru_cache(maxsize=4096)
-def _holds(key: str, words: Sequence[bytes]) -> bool:
-    return any(word in key.encode() for word in words)
+def _words_in_key(key: str, words: tuple[bytes, ...]) -> Words:
+    return words_in(key.encode(), words)
 
 
 def _has_long_line(text: bytes) -> bool:

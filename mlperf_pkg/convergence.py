@@ -7,11 +7,11 @@ they stand, and dies where such a line lacks what it expects. (mlperf_logging.rc
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from mlperf_pkg.batch import Words
 from mlperf_pkg.mllog import Record
 
 NOT_CONVERGED = 1e9
@@ -79,15 +79,12 @@ class ConvergenceReader:
         """What a line must hold, anywhere, to count."""
         return (*WORDS, SAMPLES) if self._train_samples else WORDS
 
-    def see(self, raw: bytes, record: Record | None) -> None:
-        """Take the text after a token, or what of it holds words, and its record if it has one."""
+    def see(self, words: Words, found: Record | bytes) -> None:
+        """Take the next line: the words that it holds, and its record, or its text without one."""
         if self._died:
             return
         try:
-            if record is not None:
-                self._take(raw, record)
-            elif any(word in raw for word in self.words):
-                self._take(raw, _read(raw))
+            self._take(words, _read(found) if isinstance(found, bytes) else found)
         except Exception as error:  # noqa: BLE001 - whatever it is, the official checker dies of it
             self._died = f"{type(error).__name__}: {error}"
 
@@ -101,8 +98,7 @@ class ConvergenceReader:
             died=self._died,
         )
 
-    def _take(self, raw: bytes, record: Record) -> None:
-        words = _words_of(raw)
+    def _take(self, words: Words, record: Record) -> None:
         if b"global_batch_size" in words:
             self._batch_size = record.value
         if b"submission_benchmark" in words:
@@ -139,11 +135,6 @@ class ConvergenceReader:
             for step, scores in self._scores.items()
             if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
         ]
-
-
-@lru_cache
-def _words_of(raw: bytes) -> frozenset[bytes]:
-    return frozenset(word for word in (*WORDS, SAMPLES) if word in raw)
 
 
 def _read(raw: bytes) -> Record:

@@ -103,23 +103,38 @@ class RuleChecker:
                     groups[key] = places[count:]
         in_order.sort()
         for place, record in zip(in_order, batch.some(in_order), strict=True):
-            number, key = batch.first + place, record.key
-            if key in table.followed:
-                self._take(key, record, number)
-            if other := others.get(key):
+            number = batch.first + place
+            if record.key in table.followed:
+                self._take(record, number)
+            if other := others.get(record.key):
                 other(record, number)
         for key, places in groups.items():
             self._take_group(key, places, batch)
 
-    def _take(self, key: str, record: Record, number: int) -> None:
+    def _take(self, record: Record, number: int) -> None:
+        key = record.key
         logged = self._seen.get(key)
-        if (rules := self._table.keys.get(key)) and not (logged and rules.first_only):
-            for compiled in rules.asked:
-                if not (logged and compiled.rule.first):
-                    self._check(compiled, record, number)
-        self._log(record, number, logged)
+        if rules := self._table.keys.get(key):
+            for compiled in rules.asked_later if logged else rules.asked:
+                self._check(compiled, record, number, self._seen)
+        if logged:
+            self._log_again(logged, record, number)
+        else:
+            time_ms = min(9e99, record.time_ms)
+            value, metadata = record.value, record.metadata
+            self._seen[key] = Logged(1, value, value, True, number, number, time_ms, metadata)
         if self._joiner and self._joiner.of == key:
             self._join(self._joiner, record, number)
+
+    def _log_again(self, logged: Logged, record: Record, number: int) -> None:
+        value = record.value
+        logged.count += 1
+        logged.last, logged.last_number, logged.metadata = value, number, record.metadata
+        # As list.count does, identity makes NaN equal to itself.
+        if logged.same and value is not logged.first and value != logged.first:
+            logged.same = False
+        if record.time_ms < logged.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
+            logged.earliest_ms = record.time_ms
 
     # ---- many records of one key ----------------------------------------------------------
 
@@ -177,29 +192,24 @@ class RuleChecker:
 
     # ---- one record -----------------------------------------------------------------------
 
-    def _check(
-        self, compiled: CompiledRule, record: Record, number: int, seen: Seen | None = None
-    ) -> None:
-        failed = None
+    def _check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
         try:
-            for failed in compiled.checks:
-                if not failed.test(record, self._seen if seen is None else seen):
-                    break
-            else:
-                failed = None
-        except Exception:  # noqa: BLE001, S110 - as officially, what cannot be compared fails
-            pass
-        if failed:
-            self._break_check(compiled.rule, failed, record, number)
+            held = compiled.passes(record, seen)
+        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+            held = False
+        if not held:
+            self._break_checks(compiled, record, number, seen)
         elif compiled.asks_more:
             self._check_more(compiled, record, number)
         if compiled.reaches:
             self._reach(compiled, record, number)
 
-    def _break_check(self, rule: Rule, check: Check, record: Record, number: int) -> None:
-        self._break(
-            rule, number, check.constraint.found(record), check.constraint.needed(check.argument)
-        )
+    def _break_checks(
+        self, compiled: CompiledRule, record: Record, number: int, seen: Seen
+    ) -> None:
+        rule, check = compiled.rule, _first_failed(compiled.checks, record, seen)
+        needed = check.constraint.needed(check.argument)
+        self._break(rule, number, check.constraint.found(record), needed)
         if rule.fatal:
             self._die(f"line {self._line_of(number)}: no rules for {shown(record.value)}")
 
@@ -257,22 +267,6 @@ class RuleChecker:
     def _die(self, reason: str) -> None:
         self.died = self.died or reason
 
-    def _log(self, record: Record, number: int, logged: Logged | None) -> None:
-        if logged is None:
-            time_ms = min(9e99, record.time_ms)
-            self._seen[record.key] = Logged(
-                1, record.value, record.value, True, number, number, time_ms, record.metadata
-            )
-            return
-        value = record.value
-        logged.count += 1
-        logged.last, logged.last_number, logged.metadata = value, number, record.metadata
-        # As list.count does, identity makes NaN equal to itself.
-        if logged.same and value is not logged.first and value != logged.first:
-            logged.same = False
-        if record.time_ms < logged.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
-            logged.earliest_ms = record.time_ms
-
     # ---- the run at its end ---------------------------------------------------------------
 
     @property
@@ -291,7 +285,7 @@ class RuleChecker:
         self._ended = True
         if self._joiner:
             for record, number in self._joiner.records():
-                self._take(record.key, record, number)
+                self._take(record, number)
         for refused in self._refused:
             self._refuse(*refused)
         self._count(set(unofficial))
@@ -438,6 +432,17 @@ class RuleChecker:
             source=rule.source,
         )
         self._report(finding)
+
+
+def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
+    """The first check that a record fails; one that it passes in another order is the last."""
+    for check in checks:
+        try:
+            if not check.test(record, seen):
+                break
+        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+            break
+    return check
 
 
 def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:

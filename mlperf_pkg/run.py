@@ -242,10 +242,10 @@ class _Reading:
         }
 
     def _converge(self, batch: Batch) -> None:
-        for text, record in batch.mentions(self._convergence.words):
-            self._convergence.see(text, record)
+        for words, found in batch.mentions(self._convergence.words):
+            self._convergence.see(words, found)
             if self._epochs:
-                self._epochs.see(text, record)
+                self._epochs.see(words, found)
 
     def _clock(self, record: Record, number: int) -> None:
         self._times.see(record, number)

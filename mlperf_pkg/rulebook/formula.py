@@ -75,19 +75,35 @@ def compile_formula(formula: str) -> Formula:
         result = expression.eval(data=data)
         return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
 
-    remembered = lru_cache(_REMEMBERED)(answer)
+    remembered: dict[tuple[Any, ...], bool | str] = {}
+
+    def answer_to(given: tuple[Any, ...]) -> bool | str:
+        numbers = tuple(map(_double, given[: len(names)]))
+        return answer(numbers, tuple(map(_told, given[len(names) :])))
 
     def holds(values: Mapping[str, Any]) -> bool:
-        numbers = tuple([_double(values.get(name)) for name in names])
-        told = tuple([_told(values.get(name), member) for name, member in members])
-        # Zeros have a sign, which equality does not tell.
-        ask = answer if 0.0 in numbers or 0.0 in told else remembered
-        found = ask(numbers, told)
+        given = (
+            *[values.get(name) for name in names],
+            *[_member(values.get(name), member) for name, member in members],
+        )
+        try:
+            found = remembered.get(given)
+        except TypeError:  # a list or an object, which is no number
+            found = answer_to(given)
+        if found is None:
+            found = answer_to(given)
+            # Zeros have a sign, which equality does not tell.
+            if 0 not in given and len(remembered) < _REMEMBERED:
+                remembered[given] = found
         if isinstance(found, str):
             raise NoAnswerError(found)
         return found
 
     return holds
+
+
+def _member(metadata: Any, name: str) -> Any:
+    return metadata.get(name) if isinstance(metadata, dict) else None
 
 
 def _double(value: Any) -> float | None:
@@ -100,9 +116,8 @@ def _double(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
-def _told(metadata: Any, member: str) -> float | str | None:
-    """A number as a double, or a text, of a record's metadata; None where there is neither."""
-    value = metadata.get(member) if isinstance(metadata, dict) else None
+def _told(value: Any) -> float | str | None:
+    """A number as a double, or a text, of a record's metadata; None for anything else."""
     if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return _double(value)

@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 
 from mlperf_pkg.diagnostics import Basis
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_ONE, Constraint, Test, target_test
+from mlperf_pkg.record import Record
+from mlperf_pkg.rulebook.constraints import (
+    CONSTRAINTS,
+    OF_ONE,
+    Constraint,
+    Part,
+    Seen,
+    Test,
+    target_test,
+)
 from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
@@ -33,7 +42,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class CompiledRule(msgspec.Struct, frozen=True):
-    """A rule with its tests.
+    """A rule with its tests: ``passes`` is all of ``checks`` at once.
 
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
@@ -43,6 +52,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     rule: Rule
     checks: tuple[Check, ...]
+    passes: Test
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -50,14 +60,14 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
 
 class KeyRules(msgspec.Struct, frozen=True):
-    """All rules of one key; ``asked`` are those that ask something of single records.
+    """All rules of one key; ``asked`` are those that ask something of its first record.
 
-    Of ``submission_*`` keys only the first record is asked.
+    ``asked_later`` are those that ask it of the others: of ``submission_*`` keys none.
     """
 
-    first_only: bool
     rules: tuple[CompiledRule, ...]
     asked: tuple[CompiledRule, ...]
+    asked_later: tuple[CompiledRule, ...]
 
 
 class RuleTable(msgspec.Struct, frozen=True):
@@ -115,7 +125,7 @@ def rule_table(
     values = frozenset(_watched_values(merged, joined))
     followed = values.union(keys, *map(_watched_presence, rules))
     together = {
-        k: _of_later(each) for k, each in keys.items() if k not in values and _at_once(each)
+        k: each.asked_later for k, each in keys.items() if k not in values and _at_once(each)
     }
     counted = tuple(each for each in rules if each.rule.occurs)
     return RuleTable(
@@ -173,11 +183,6 @@ def _at_once(several: KeyRules) -> bool:
     )
 
 
-def _of_later(several: KeyRules) -> tuple[CompiledRule, ...]:
-    """What is asked of the records of a key after its first."""
-    return () if several.first_only else tuple(c for c in several.asked if not c.rule.first)
-
-
 def _compile(rules: Rules) -> dict[str, KeyRules]:
     return {key: _key_rules(key, several) for key, several in rules.items()}
 
@@ -185,11 +190,36 @@ def _compile(rules: Rules) -> dict[str, KeyRules]:
 def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
     rules = tuple(_compiled(rule) for rule in several)
     asked = tuple(each for each in rules if each.checks or each.asks_more or each.reaches)
-    return KeyRules("submission_" in key, rules, asked)
+    later = () if "submission_" in key else tuple(c for c in asked if not c.rule.first)
+    return KeyRules(rules, asked, later)
+
+
+def _all_of(checks: tuple[Check, ...]) -> Test:
+    """All checks in one call."""
+    of_value, of_metadata, others = (
+        [each for each in checks if each.constraint.part is part]
+        for part in (Part.VALUE, Part.METADATA, Part.ALL)
+    )
+    values, metadata = ([check.holds for check in each] for each in (of_value, of_metadata))
+    tests = [check.test for check in others]
+
+    def passes(record: Record, seen: Seen) -> bool:
+        for holds in values:
+            if not holds(record.value):
+                return False
+        for holds in metadata:
+            if not holds(record.metadata):
+                return False
+        for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
+            if not test(record, seen):
+                return False
+        return True
+
+    return passes
 
 
 def _compiled(rule: Rule) -> CompiledRule:
-    checks = (
+    checks = tuple(
         Check(name, word.compile(argument), word.test(argument), word, argument)
         for name, argument in rule.constraints.items()
         for word in (CONSTRAINTS[name],)
@@ -198,7 +228,8 @@ def _compiled(rule: Rule) -> CompiledRule:
     in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
     return CompiledRule(
         rule=rule,
-        checks=tuple(checks),
+        checks=checks,
+        passes=_all_of(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=compile_formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
