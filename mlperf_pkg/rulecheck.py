@@ -194,7 +194,7 @@ class RuleChecker:
 
     def _check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
         try:
-            held = compiled.passes(record, seen)
+            held = compiled.passes is None or compiled.passes(record, seen)
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             held = False
         if not held:
@@ -220,19 +220,15 @@ class RuleChecker:
                 self._tensors.append(record.metadata["tensor"])
             except (TypeError, IndexError):
                 self._break(rule, number, record.metadata, "metadata with tensor")
-        if compiled.formula and compiled.in_passing:
-            values = self._values(compiled, record)
+        if compiled.formula and compiled.in_passing and len(self._refused) < _MOST_REFUSED:
+            values = formula_values(compiled.formula, record, self._seen)
+            if rule.nth_since:
+                values["nth"] = self._nth(rule)
             official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-            room = len(self._refused) < _MOST_REFUSED
-            if room and not _true(compiled.formula, values, without_answer=not official):
+            if not _true(compiled.formula, values, without_answer=not official):
                 self._refused.append((compiled, values, number))
         if rule.reached and self._met and self._last_evaluation is False and _success(record):
             self._break(rule, number, None, "the target reached")
-
-    def _values(self, compiled: CompiledRule, record: Record) -> Mapping[str, Any]:
-        rule = compiled.rule
-        values = formula_values(rule.formula or "", record, self._seen)
-        return {**values, "nth": self._nth(rule)} if rule.nth_since else values
 
     def _nth(self, rule: Rule) -> int:
         """How many records of the rule's key came since the last record of ``nth_since``."""

@@ -180,8 +180,7 @@ class _Builder:
             if compiled.reaches and not compiled.reaches(record, self._seen):
                 return False
             if compiled.formula:
-                text = compiled.rule.formula or ""
-                values = {"nth": 0, **formula_values(text, record, self._seen)}
+                values = {"nth": 0, **formula_values(compiled.formula, record, self._seen)}
                 return compiled.formula(values)
         except NoAnswerError:
             return compiled.rule.basis == "rules"

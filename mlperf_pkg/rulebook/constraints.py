@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.formula import compile_formula, names_in
+from mlperf_pkg.rulebook.formula import Formula
 
 Seen = Mapping[str, "Logged"]
 Test = Callable[[Record, Seen], Any]
@@ -198,16 +198,17 @@ def _logged(keys: Sequence[str], asked: bool) -> Test:
     return test
 
 
-def formula_values(formula: str, record: Record, seen: Seen) -> Mapping[str, Any]:
+def formula_values(formula: Formula, record: Record, seen: Seen) -> dict[str, Any]:
     """What the names of a formula stand for at a record: the last values logged so far."""
-    earlier = {name: seen[name].last for name in names_in(formula) if name in seen}
-    before = seen[record.key].metadata if record.key in seen else None
-    return {**earlier, "value": record.value, "metadata": record.metadata, "previous": before}
+    values = {name: seen[name].last for name in formula.names if name in seen}
+    values["value"], values["metadata"] = record.value, record.metadata
+    values["previous"] = seen[record.key].metadata if record.key in seen else None
+    return values
 
 
 def _formula(text: str) -> Test:
-    formula = compile_formula(text)
-    return lambda record, seen: formula(formula_values(text, record, seen))
+    formula = Formula(text)
+    return lambda record, seen: formula(formula_values(formula, record, seen))
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {

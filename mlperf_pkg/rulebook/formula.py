@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,8 +17,6 @@ from typing import Any
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _MEMBER = re.compile(r"\b(metadata|previous)\.(\w+)")
 _REMEMBERED = 1 << 12  # answers for each formula: runs of a set ask the same again
-
-Formula = Callable[[Mapping[str, Any]], bool]
 
 
 class NoAnswerError(ValueError):
@@ -36,70 +34,92 @@ def of_a_record(formula: str) -> bool:
     return bool(_MEMBER.search(formula))
 
 
-@lru_cache
-def compile_formula(formula: str) -> Formula:
-    """A formula as a function of the values of its names.
+class Formula:
+    """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` stands for a number or text of the record's metadata, ``previous.<name>``
-    for that of the same key's record before it. The function raises
-    ``NoAnswerError`` where it needs a value that is missing or no number; a part that the rest
-    decides without needing it (``a || b``) is not needed.
-
-    Raises:
-        ValueError: it is no CEL, or not of type bool.
+    for that of the same key's record before it. It is compiled when it is asked first.
     """
-    # The library takes a few milliseconds to import; most logs need none of it.
-    from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
-    names = sorted(names_in(formula))
-    members = sorted(set(_MEMBER.findall(formula)))
-    objects = {name for name, _ in members}
-    types = dict.fromkeys(names, cel.Type.DOUBLE)
-    types |= dict.fromkeys(objects, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
-    environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
-    try:
-        expression = environment.compile(formula)
-    except RuntimeError as error:
-        raise ValueError(f"formula {formula!r}: {error}") from error
-    if expression.return_type() != cel.Type.BOOL:
-        raise ValueError(f"formula {formula!r} is no condition")
+    def __init__(self, text: str) -> None:
+        """Take a formula, which may be wrong."""
+        self.names = tuple(sorted(names_in(text)))
+        self._text = text
+        self._members = tuple(sorted(set(_MEMBER.findall(text))))
+        self._remembered: dict[tuple[Any, ...], bool | str] = {}
 
-    def answer(numbers: tuple[float | None, ...], told: tuple[Any, ...]) -> bool | str:
-        """True or false, or why there is no answer."""
-        data: dict[str, Any] = {n: v for n, v in zip(names, numbers, strict=True) if v is not None}
-        data |= {name: {} for name in objects}
-        for (name, member), value in zip(members, told, strict=True):
-            if value is not None:
-                data[name][member] = value
-        result = expression.eval(data=data)
-        return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
+    def __call__(self, values: Mapping[str, Any]) -> bool:
+        """Whether it holds of some values.
 
-    remembered: dict[tuple[Any, ...], bool | str] = {}
-
-    def answer_to(given: tuple[Any, ...]) -> bool | str:
-        numbers = tuple(map(_double, given[: len(names)]))
-        return answer(numbers, tuple(map(_told, given[len(names) :])))
-
-    def holds(values: Mapping[str, Any]) -> bool:
+        Raises:
+            NoAnswerError: it needs a value that is missing or no number. A part that the rest
+                decides without needing it (``a || b``) is not needed.
+            ValueError: it is no CEL, or not of type bool.
+        """
         given = (
-            *[values.get(name) for name in names],
-            *[_member(values.get(name), member) for name, member in members],
+            *[values.get(name) for name in self.names],
+            *[_member(values.get(name), member) for name, member in self._members],
         )
         try:
-            found = remembered.get(given)
+            found = self._remembered.get(given)
         except TypeError:  # a list or an object, which is no number
-            found = answer_to(given)
+            found = self._answer(given)
         if found is None:
-            found = answer_to(given)
+            found = self._answer(given)
             # Zeros have a sign, which equality does not tell.
-            if 0 not in given and len(remembered) < _REMEMBERED:
-                remembered[given] = found
+            if 0 not in given and len(self._remembered) < _REMEMBERED:
+                self._remembered[given] = found
         if isinstance(found, str):
             raise NoAnswerError(found)
         return found
 
-    return holds
+    def _answer(self, given: Sequence[Any]) -> bool | str:
+        """True or false, or why there is no answer."""
+        count = len(self.names)
+        numbers = zip(self.names, map(_double, given[:count]), strict=True)
+        data: dict[str, Any] = {name: number for name, number in numbers if number is not None}
+        data |= {name: {} for name, _ in self._members}
+        for (name, member), value in zip(self._members, map(_told, given[count:]), strict=True):
+            if value is not None:
+                data[name][member] = value
+        cel, expression = _compiled(self._text, self.names, self._members)
+        result = expression.eval(data=data)
+        return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
+
+
+@lru_cache
+def compile_formula(text: str) -> Formula:
+    """A formula that is known to be right.
+
+    Raises:
+        ValueError: it is no CEL, or not of type bool.
+    """
+    formula = Formula(text)
+    _compiled(text, formula.names, tuple(sorted(set(_MEMBER.findall(text)))))
+    return formula
+
+
+@lru_cache
+def _compiled(
+    text: str, names: tuple[str, ...], members: tuple[tuple[str, str], ...]
+) -> tuple[Any, Any]:
+    """The CEL library and its expression."""
+    # The library takes a few milliseconds to import; most logs need none of it.
+    from cel_expr_python import cel  # noqa: PLC0415
+    from cel_expr_python.ext import ext_math  # noqa: PLC0415
+
+    types = dict.fromkeys(names, cel.Type.DOUBLE)
+    types |= dict.fromkeys(
+        (name for name, _ in members), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+    )
+    environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
+    try:
+        expression = environment.compile(text)
+    except RuntimeError as error:
+        raise ValueError(f"formula {text!r}: {error}") from error
+    if expression.return_type() != cel.Type.BOOL:
+        raise ValueError(f"formula {text!r} is no condition")
+    return cel, expression
 
 
 def _member(metadata: Any, name: str) -> Any:

@@ -7,7 +7,7 @@ replaces its rules as a whole; ``null`` takes them away. A benchmark that was gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
@@ -23,6 +23,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.nearest import did_you_mean
 from mlperf_pkg.resources import data_folder
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
+from mlperf_pkg.rulebook.formula import compile_formula
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     Benchmark,
@@ -110,7 +111,22 @@ def _compiled() -> Mapping[str, msgspec.Raw]:
 def _parsed(path: Path, data: bytes) -> Any:
     from mlperf_pkg.rulebook.strictyaml import parse  # noqa: PLC0415 - slow to import
 
-    return parse(path, data)
+    document = parse(path, data)
+    for formula in _formulas(document):
+        try:
+            compile_formula(formula)
+        except ValueError as error:
+            raise RulebookError(f"{path}: {error}") from error
+    return document
+
+
+def _formulas(document: Any) -> Iterator[str]:
+    """Every formula in a document, whose other texts are none."""
+    if isinstance(document, dict) and isinstance(document.get("formula"), str):
+        yield document["formula"]
+    if isinstance(document, dict | list):
+        for part in document.values() if isinstance(document, dict) else document:
+            yield from _formulas(part)
 
 
 def rounds(usage: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, compile_formula, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
@@ -42,7 +42,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class CompiledRule(msgspec.Struct, frozen=True):
-    """A rule with its tests: ``passes`` is all of ``checks`` at once.
+    """A rule with its tests: ``passes`` is all of ``checks`` at once, None without any.
 
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
@@ -52,7 +52,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     rule: Rule
     checks: tuple[Check, ...]
-    passes: Test
+    passes: Test | None
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -229,9 +229,9 @@ def _compiled(rule: Rule) -> CompiledRule:
     return CompiledRule(
         rule=rule,
         checks=checks,
-        passes=_all_of(checks),
+        passes=_all_of(checks) if checks else None,
         reaches=target_test(rule.reaches) if rule.reaches else None,
-        formula=compile_formula(rule.formula) if rule.formula else None,
+        formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
         asks_more=in_passing or rule.tensors is not None or rule.reached,
     )

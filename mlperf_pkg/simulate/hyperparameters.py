@@ -130,7 +130,7 @@ def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
             compiled.formula is None
-            or compiled.formula(formula_values(compiled.rule.formula or "", record, seen))
+            or compiled.formula(formula_values(compiled.formula, record, seen))
         )
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False
