@@ -50,14 +50,13 @@ def compile_formula(formula: str) -> Formula:
     """
     # The library takes a few milliseconds to import; most logs need none of it.
     from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     names = sorted(names_in(formula))
     members = sorted(set(_MEMBER.findall(formula)))
     objects = {name for name, _ in members}
     types = dict.fromkeys(names, cel.Type.DOUBLE)
     types |= dict.fromkeys(objects, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
-    environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
+    environment = cel.NewEnv(variables=types, extensions=_extensions(formula))
     try:
         expression = environment.compile(formula)
     except RuntimeError as error:
@@ -88,6 +87,15 @@ def compile_formula(formula: str) -> Formula:
         return found
 
     return holds
+
+
+def _extensions(formula: str) -> list[Any]:
+    """Of the library only what the formula needs: it takes a while to import."""
+    if "math." not in formula:
+        return []
+    from cel_expr_python.ext import ext_math  # noqa: PLC0415 - slow to import
+
+    return [ext_math.ExtMath()]
 
 
 def _double(value: Any) -> float | None:
