@@ -113,6 +113,7 @@ def _parsed(path: Path, data: bytes) -> Any:
     return parse(path, data)
 
 
+@lru_cache
 def rounds(usage: str) -> tuple[str, ...]:
     """The rounds that the rulebook has for a usage, oldest first."""
     folder = data_folder("rules") / usage
@@ -120,6 +121,7 @@ def rounds(usage: str) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
 
 
+@lru_cache
 def usages() -> tuple[str, ...]:
     """The usages that the rulebook has: training, and later hpc."""
     folder = data_folder("rules")
