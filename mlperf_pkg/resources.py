@@ -12,6 +12,7 @@ from mlperf_pkg.errors import UserError
 _PACKAGE = Path(__file__).parent
 
 
+@cache
 def data_folder(name: str) -> Path:
     """The folder ``rules`` or ``systems``: inside an installed wheel, else of the checkout.
 

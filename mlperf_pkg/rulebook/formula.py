@@ -106,13 +106,12 @@ def _compiled(
     """The CEL library and its expression."""
     # The library takes a few milliseconds to import; most logs need none of it.
     from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     types = dict.fromkeys(names, cel.Type.DOUBLE)
     types |= dict.fromkeys(
         (name for name, _ in members), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
     )
-    environment = cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
+    environment = cel.NewEnv(variables=types, extensions=_extensions(text))
     try:
         expression = environment.compile(text)
     except RuntimeError as error:
@@ -124,6 +123,15 @@ def _compiled(
 
 def _member(metadata: Any, name: str) -> Any:
     return metadata.get(name) if isinstance(metadata, dict) else None
+
+
+def _extensions(formula: str) -> list[Any]:
+    """Of the library only what the formula needs: it takes a while to import."""
+    if "math." not in formula:
+        return []
+    from cel_expr_python.ext import ext_math  # noqa: PLC0415 - slow to import
+
+    return [ext_math.ExtMath()]
 
 
 def _double(value: Any) -> float | None:

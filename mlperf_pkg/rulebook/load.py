@@ -129,6 +129,7 @@ def _formulas(document: Any) -> Iterator[str]:
             yield from _formulas(part)
 
 
+@lru_cache
 def rounds(usage: str) -> tuple[str, ...]:
     """The rounds that the rulebook has for a usage, oldest first."""
     folder = data_folder("rules") / usage
@@ -136,6 +137,7 @@ def rounds(usage: str) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
 
 
+@lru_cache
 def usages() -> tuple[str, ...]:
     """The usages that the rulebook has: training, and later hpc."""
     folder = data_folder("rules")

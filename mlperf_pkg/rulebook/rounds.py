@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from mlperf_pkg.rulebook.load import benchmarks_of, rounds, submission_date
 
@@ -32,13 +33,22 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
     than its submission and review. Where none is left, the newest round is taken.
     """
     day = _day(time_ms)
-    known = rounds(usage)
-    fitting = [name for name in known if benchmark in benchmarks_of(usage, name)]
-    for name in fitting:
-        if day <= submission_date(usage, name) + REVIEW:
+    fitting = _rounds_with(usage, benchmark)
+    for name, last in fitting.items():
+        if day <= last:
             return name, f"{benchmark} run of {day}: first round with a submission after it"
-    newest = (fitting or known)[-1]
+    newest = list(fitting or rounds(usage))[-1]
     return newest, f"run of {day}: after every submission, so the newest round"
+
+
+@lru_cache
+def _rounds_with(usage: str, benchmark: str) -> Mapping[str, date]:
+    """The rounds with a benchmark, and the last day that each still took a run of."""
+    return {
+        name: submission_date(usage, name) + REVIEW
+        for name in rounds(usage)
+        if benchmark in benchmarks_of(usage, name)
+    }
 
 
 def _day(time_ms: float) -> date:

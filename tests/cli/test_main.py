@@ -46,6 +46,16 @@ def test_version_imports_little() -> None:
     assert output.splitlines()[-1] == "set()"
 
 
+def test_check_imports_little() -> None:
+    code = (
+        "import sys, click, msgspec; before = set(sys.modules);"
+        "import mlperf_pkg.cli.check;"
+        "slow = 'rich yaml jsonschema multiprocessing cel_expr_python csv html shutil signal';"
+        "print(set(slow.split()) & set(sys.modules) - before)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")

@@ -9,7 +9,14 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook import load
-from mlperf_pkg.rulebook.load import RulebookError, load_benchmark, load_round, rounds, tensors
+from mlperf_pkg.rulebook.load import (
+    RulebookError,
+    load_benchmark,
+    load_round,
+    rounds,
+    tensors,
+    usages,
+)
 from mlperf_pkg.rulebook.table import rule_table
 
 ROUND = """
@@ -42,7 +49,16 @@ Write = Callable[..., None]
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """A rulebook of one's own: two rounds and a benchmark, and then what a test writes."""
-    caches = (load_round, load_benchmark, load._inherited, load._own, tensors, rule_table)
+    caches = (
+        load_round,
+        load_benchmark,
+        load._inherited,
+        load._own,
+        rounds,
+        usages,
+        tensors,
+        rule_table,
+    )
 
     def forget() -> None:
         for cached in caches:
