@@ -151,7 +151,7 @@ def test_a_benchmark_without_rules(write: Write) -> None:
 
 def test_a_formula_that_is_none(write: Write) -> None:
     write(**{"training__1.0__toy": TOY.replace("occurs: once", "formula: value >= 2 * other")})
-    with pytest.raises(RulebookError, match="toy.yaml: .*found no matching overload"):
+    with pytest.raises(RulebookError, match=r"toy.yaml: .*found no matching overload"):
         rule_table("training", "1.0", "closed", "toy", frozenset())
 
 
