@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeAlias
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -34,14 +33,10 @@ from mlperf_pkg.stores import Object, StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
 
-if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
-
-_File = TypeVar("_File", LogFile, PowerFile)
-_Read = TypeVar("_Read", Run, PowerLog)
+_File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
-_AT_ONCE = 4  # files that a process takes at once
+_MOST_AT_ONCE, _BYTES_AT_ONCE = 16, 1 << 19  # files that a process takes together
 
 
 class Observer(Protocol):
@@ -110,20 +105,20 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     power = [file for plan in plans for file in _power_files(plan)]
     if options.scheduler is not None:
         logs, power = list(map(shared, logs)), list(map(shared, power))
-    files: list[LogFile | PowerFile] = [*logs, *power]
-    observer = options.observer
-    if observer:
-        observer.begin(len(files), sum(map(size_of, files)))
-    with _executor(plans, files, options) as executor:
-        runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor, observer)]
-        powers = _read_all(read_power_log, power, executor, observer)
-    measured = {log.path: log for log in powers}
+    files: list[_File] = [*logs, *power]
+    sizes = list(map(size_of, files))
+    if options.observer:
+        options.observer.begin(len(files), sum(sizes))
+    with _executor(plans, files, sum(sizes), options) as executor:
+        read = _read_all(files, sizes, executor, options.observer)
+    runs = [waivers.on_run(each) for each in read if isinstance(each, Run)]
+    measured = {each.path: each for each in read if isinstance(each, PowerLog)}
     by_path = {run.path: run for run in runs}
     judged = [_judge(plan, by_path, measured, waivers) for plan in plans]
     skipped = [_not_followed(place) for given in inputs for place in given.skipped]
     report = _report(judged, runs, waivers.on_findings(skipped))
-    stale = waivers.stale(report.findings)
-    report = replace(report, findings=_ordered([*report.findings, *stale]))
+    if stale := list(waivers.stale(report.findings)):
+        report = replace(report, findings=_ordered([*report.findings, *stale]))
     return Checked(
         report=report,
         inputs=inputs,
@@ -195,30 +190,9 @@ def _power_files(plan: _Plan) -> Iterator[PowerFile]:
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _read_all(
-    read: Callable[[_File], _Read],
-    files: Sequence[_File],
-    executor: Mapper | None,
-    observer: Observer | None,
-) -> list[_Read]:
-    """What each file says, in their order. The largest are read first: none is waited for."""
-    read = partial(at_once, read)
-    order: Sequence[int] = range(len(files))
-    if executor is not None:
-        order = sorted(order, key=lambda index: size_of(files[index]), reverse=True)
-    ordered = [files[index] for index in order]
-    found = executor.map(read, ordered, chunksize=_AT_ONCE) if executor else map(read, ordered)
-    by_index = {}
-    for index, each in zip(order, found, strict=True):
-        by_index[index] = each
-        if observer:
-            observer.advance(size_of(files[index]))
-    return [by_index[index] for index in range(len(files))]
-
-
 @contextmanager
 def _executor(
-    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], options: Options
+    plans: Sequence[_Plan], files: Sequence[_File], size: int, options: Options
 ) -> Iterator[Mapper | None]:
     """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
     if options.scheduler is not None:
@@ -228,21 +202,58 @@ def _executor(
             yield executor
         return
     workers = min(options.jobs or os.cpu_count() or 1, len(files))
-    if workers < 2 or sum(map(size_of, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    if workers < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
     _load_rules(plans)
-    with pool(workers, _context(files)) as executor:
+    # One that talks to a store does so in threads, which no fork survives.
+    with pool(workers, forked=not any(isinstance(file.open, Object) for file in files)) as executor:
         yield executor
 
 
-def _context(files: Sequence[LogFile | PowerFile]) -> BaseContext | None:
-    """How processes begin: not as forks of one that talks to a store in threads."""
-    if not any(isinstance(file.open, Object) for file in files):
-        return None
-    from multiprocessing import get_context  # noqa: PLC0415 - slow to import
+def _read_all(
+    files: Sequence[_File],
+    sizes: Sequence[int],
+    executor: Mapper | None,
+    observer: Observer | None,
+) -> list[Run | PowerLog]:
+    """What each file says, in their order. The largest are read first: none is waited for."""
+    order: Sequence[int] = range(len(files))
+    if executor is not None:
+        order = sorted(order, key=sizes.__getitem__, reverse=True)
+    parts = _parts(order, sizes)
+    listed = [[files[index] for index in part] for part in parts]
+    found = executor.map(_read_several, listed) if executor else map(_read_several, listed)
+    read: dict[int, Run | PowerLog] = {}
+    for part, results in zip(parts, found, strict=True):
+        read.update(zip(part, results, strict=True))
+        if observer:
+            for index in part:
+                observer.advance(sizes[index])
+    return [read[index] for index in range(len(files))]
 
-    return get_context("spawn")
+
+def _parts(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Files to be read together: small ones, as each part costs something to hand over."""
+    parts: list[list[int]] = []
+    room = 0
+    for index in order:
+        if not parts or sizes[index] > room or len(parts[-1]) == _MOST_AT_ONCE:
+            parts.append([])
+            room = _BYTES_AT_ONCE
+        parts[-1].append(index)
+        room -= sizes[index]
+    return parts
+
+
+def _read_several(files: Sequence[_File]) -> list[Run | PowerLog]:
+    return list(map(_read, files))
+
+
+def _read(file: _File) -> Run | PowerLog:
+    if isinstance(file, LogFile):
+        return at_once(read_run, file)
+    return at_once(read_power_log, file)
 
 
 def _load_rules(plans: Sequence[_Plan]) -> None:

@@ -224,9 +224,7 @@ class _Finder:
         systems = [
             described.child(entry.name)
             for entry in self._entries(described)
-            if entry.name.endswith(".json")
-            and not entry.name.startswith(".")
-            and entry.is_file()
+            if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.is_file()
         ]
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
