@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -22,7 +22,6 @@ from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdict
 from mlperf_pkg.opening import at_once, opener, shared, size_of
 from mlperf_pkg.params import TRAIN_SAMPLES
 from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
-from mlperf_pkg.processes import Mapper, pool
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -32,6 +31,9 @@ from mlperf_pkg.run import LogFile, Run, infer_round, read_run
 from mlperf_pkg.stores import Object, StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
+
+if TYPE_CHECKING:
+    from mlperf_pkg.processes import Mapper
 
 _File: TypeAlias = LogFile | PowerFile
 
@@ -205,6 +207,8 @@ def _executor(
     if workers < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
+    from mlperf_pkg.processes import pool  # noqa: PLC0415 - small checks need none
+
     _load_rules(plans)
     # One that talks to a store does so in threads, which no fork survives.
     with pool(workers, forked=not any(isinstance(file.open, Object) for file in files)) as executor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import select
@@ -148,6 +149,7 @@ def _work(
     """What a fork does, and nothing after it. Where nobody reads its results any more it ends."""
     with suppress(BaseException):
         _leave_signals_to_the_parent()
+        gc.freeze()  # to look through what is here already would copy its memory
         with os.fdopen(end, "wb") as stream:
             while ticket := os.read(tickets, _TICKET_BYTES):
                 index = int.from_bytes(ticket)
