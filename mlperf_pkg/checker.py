@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checks.cases import SetCase
@@ -19,36 +17,19 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
-from mlperf_pkg.opening import at_once, opener, shared, size_of
+from mlperf_pkg.opening import opener, shared
 from mlperf_pkg.params import TRAIN_SAMPLES
-from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
+from mlperf_pkg.power import PowerFile, PowerLog
+from mlperf_pkg.reading import Observer, Workers, read_all
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
-from mlperf_pkg.run import LogFile, Run, infer_round, read_run
-from mlperf_pkg.stores import Object, StoredPath
+from mlperf_pkg.run import LogFile, Run, infer_round
+from mlperf_pkg.stores import StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
-
-if TYPE_CHECKING:
-    from mlperf_pkg.processes import Mapper
-
-_File: TypeAlias = LogFile | PowerFile
-
-PARALLEL_FROM_BYTES = 8 << 20
-_MOST_AT_ONCE, _BYTES_AT_ONCE = 16, 1 << 19  # files that a process takes together
-
-
-class Observer(Protocol):
-    """Who wants to know how far the reading of logs has come."""
-
-    def begin(self, files: int, size: int) -> None:
-        """So many files, of so many bytes, will be read."""
-
-    def advance(self, size: int) -> None:
-        """A file of so many bytes was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +88,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     power = [file for plan in plans for file in _power_files(plan)]
     if options.scheduler is not None:
         logs, power = list(map(shared, logs)), list(map(shared, power))
-    files: list[_File] = [*logs, *power]
-    sizes = list(map(size_of, files))
-    if options.observer:
-        options.observer.begin(len(files), sum(sizes))
-    with _executor(plans, files, sum(sizes), options) as executor:
-        read = _read_all(files, sizes, executor, options.observer)
+    workers = Workers(options.jobs, options.scheduler, partial(_load_rules, plans))
+    read = read_all([*logs, *power], workers, options.observer)
     runs = [waivers.on_run(each) for each in read if isinstance(each, Run)]
     measured = {each.path: each for each in read if isinstance(each, PowerLog)}
     by_path = {run.path: run for run in runs}
@@ -187,77 +164,6 @@ def _power_files(plan: _Plan) -> Iterator[PowerFile]:
         for log in each.logs if each.power else ():
             for place, switch in each.power.logs(log.name) if each.power else ():
                 yield PowerFile(opener(place.path), place.label, switch)
-
-
-# ---- reading ------------------------------------------------------------------------------
-
-
-@contextmanager
-def _executor(
-    plans: Sequence[_Plan], files: Sequence[_File], size: int, options: Options
-) -> Iterator[Mapper | None]:
-    """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
-    if options.scheduler is not None:
-        from mlperf_pkg.executors import cluster  # noqa: PLC0415 - slow to import
-
-        with cluster(options.scheduler) as executor:
-            yield executor
-        return
-    workers = min(options.jobs or os.cpu_count() or 1, len(files))
-    if workers < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
-        yield None
-        return
-    from mlperf_pkg.processes import pool  # noqa: PLC0415 - small checks need none
-
-    _load_rules(plans)
-    # One that talks to a store does so in threads, which no fork survives.
-    with pool(workers, forked=not any(isinstance(file.open, Object) for file in files)) as executor:
-        yield executor
-
-
-def _read_all(
-    files: Sequence[_File],
-    sizes: Sequence[int],
-    executor: Mapper | None,
-    observer: Observer | None,
-) -> list[Run | PowerLog]:
-    """What each file says, in their order. The largest are read first: none is waited for."""
-    order: Sequence[int] = range(len(files))
-    if executor is not None:
-        order = sorted(order, key=sizes.__getitem__, reverse=True)
-    parts = _parts(order, sizes)
-    listed = [[files[index] for index in part] for part in parts]
-    found = executor.map(_read_several, listed) if executor else map(_read_several, listed)
-    read: dict[int, Run | PowerLog] = {}
-    for part, results in zip(parts, found, strict=True):
-        read.update(zip(part, results, strict=True))
-        if observer:
-            for index in part:
-                observer.advance(sizes[index])
-    return [read[index] for index in range(len(files))]
-
-
-def _parts(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Files to be read together: small ones, as each part costs something to hand over."""
-    parts: list[list[int]] = []
-    room = 0
-    for index in order:
-        if not parts or sizes[index] > room or len(parts[-1]) == _MOST_AT_ONCE:
-            parts.append([])
-            room = _BYTES_AT_ONCE
-        parts[-1].append(index)
-        room -= sizes[index]
-    return parts
-
-
-def _read_several(files: Sequence[_File]) -> list[Run | PowerLog]:
-    return list(map(_read, files))
-
-
-def _read(file: _File) -> Run | PowerLog:
-    if isinstance(file, LogFile):
-        return at_once(read_run, file)
-    return at_once(read_power_log, file)
 
 
 def _load_rules(plans: Sequence[_Plan]) -> None:
