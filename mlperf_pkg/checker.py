@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,38 +19,19 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict, Verdicts, verdicts_of
-from mlperf_pkg.opening import at_once, opener, shared, size_of
+from mlperf_pkg.opening import opener, shared
 from mlperf_pkg.params import TRAIN_SAMPLES
-from mlperf_pkg.power import PowerFile, PowerLog, read_power_log
-from mlperf_pkg.processes import Mapper, pool
+from mlperf_pkg.power import PowerFile, PowerLog
+from mlperf_pkg.reading import Observer, Workers, read_all
 from mlperf_pkg.report import Report, RunRow, SystemRow
 from mlperf_pkg.resources import installed_version
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import round_of_tree
-from mlperf_pkg.run import LogFile, Run, infer_round, read_run
-from mlperf_pkg.stores import Object, StoredPath
+from mlperf_pkg.run import LogFile, Run, infer_round
+from mlperf_pkg.stores import StoredPath
 from mlperf_pkg.submission import Input, Place, ResultSet, Submission, find_input, labels
 from mlperf_pkg.waivers import Waivers
-
-if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
-
-_File = TypeVar("_File", LogFile, PowerFile)
-_Read = TypeVar("_Read", Run, PowerLog)
-
-PARALLEL_FROM_BYTES = 8 << 20
-_AT_ONCE = 4  # files that a process takes at once
-
-
-class Observer(Protocol):
-    """Who wants to know how far the reading of logs has come."""
-
-    def begin(self, files: int, size: int) -> None:
-        """So many files, of so many bytes, will be read."""
-
-    def advance(self, size: int) -> None:
-        """A file of so many bytes was read."""
 
 
 class Options(Struct, frozen=True):
@@ -110,20 +88,16 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     power = [file for plan in plans for file in _power_files(plan)]
     if options.scheduler is not None:
         logs, power = list(map(shared, logs)), list(map(shared, power))
-    files: list[LogFile | PowerFile] = [*logs, *power]
-    observer = options.observer
-    if observer:
-        observer.begin(len(files), sum(map(size_of, files)))
-    with _executor(plans, files, options) as executor:
-        runs = [waivers.on_run(run) for run in _read_all(read_run, logs, executor, observer)]
-        powers = _read_all(read_power_log, power, executor, observer)
-    measured = {log.path: log for log in powers}
+    workers = Workers(options.jobs, options.scheduler, partial(_load_rules, plans))
+    read = read_all([*logs, *power], workers, options.observer)
+    runs = [waivers.on_run(each) for each in read if isinstance(each, Run)]
+    measured = {each.path: each for each in read if isinstance(each, PowerLog)}
     by_path = {run.path: run for run in runs}
     judged = [_judge(plan, by_path, measured, waivers) for plan in plans]
     skipped = [_not_followed(place) for given in inputs for place in given.skipped]
     report = _report(judged, runs, waivers.on_findings(skipped))
-    stale = waivers.stale(report.findings)
-    report = replace(report, findings=_ordered([*report.findings, *stale]))
+    if stale := list(waivers.stale(report.findings)):
+        report = replace(report, findings=_ordered([*report.findings, *stale]))
     return Checked(
         report=report,
         inputs=inputs,
@@ -189,59 +163,6 @@ def _power_files(plan: _Plan) -> Iterator[PowerFile]:
         for log in each.logs if each.power else ():
             for place, switch in each.power.logs(log.name) if each.power else ():
                 yield PowerFile(opener(place.path), place.label, switch)
-
-
-# ---- reading ------------------------------------------------------------------------------
-
-
-def _read_all(
-    read: Callable[[_File], _Read],
-    files: Sequence[_File],
-    executor: Mapper | None,
-    observer: Observer | None,
-) -> list[_Read]:
-    """What each file says, in their order. The largest are read first: none is waited for."""
-    read = partial(at_once, read)
-    order: Sequence[int] = range(len(files))
-    if executor is not None:
-        order = sorted(order, key=lambda index: size_of(files[index]), reverse=True)
-    ordered = [files[index] for index in order]
-    found = executor.map(read, ordered, chunksize=_AT_ONCE) if executor else map(read, ordered)
-    by_index = {}
-    for index, each in zip(order, found, strict=True):
-        by_index[index] = each
-        if observer:
-            observer.advance(size_of(files[index]))
-    return [by_index[index] for index in range(len(files))]
-
-
-@contextmanager
-def _executor(
-    plans: Sequence[_Plan], files: Sequence[LogFile | PowerFile], options: Options
-) -> Iterator[Mapper | None]:
-    """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
-    if options.scheduler is not None:
-        from mlperf_pkg.executors import cluster  # noqa: PLC0415 - slow to import
-
-        with cluster(options.scheduler) as executor:
-            yield executor
-        return
-    workers = min(options.jobs or os.cpu_count() or 1, len(files))
-    if workers < 2 or sum(map(size_of, files)) < PARALLEL_FROM_BYTES:  # noqa: PLR2004
-        yield None
-        return
-    _load_rules(plans)
-    with pool(workers, _context(files)) as executor:
-        yield executor
-
-
-def _context(files: Sequence[LogFile | PowerFile]) -> BaseContext | None:
-    """How processes begin: not as forks of one that talks to a store in threads."""
-    if not any(isinstance(file.open, Object) for file in files):
-        return None
-    from multiprocessing import get_context  # noqa: PLC0415 - slow to import
-
-    return get_context("spawn")
 
 
 def _load_rules(plans: Sequence[_Plan]) -> None:

@@ -12,10 +12,10 @@ from mlperf_pkg.simulate import RunPlan, simulate_set
 
 _CHECK = """
 import sys
-from mlperf_pkg import checker
+from mlperf_pkg import checker, reading
 from mlperf_pkg.report import as_json
 from mlperf_pkg.tables import json_text
-checker.PARALLEL_FROM_BYTES = 0
+reading.PARALLEL_FROM_BYTES = 0
 options = checker.Options(jobs=int(sys.argv[2]))
 sys.stdout.write(json_text(as_json(checker.check([sys.argv[1]], options).report)))
 """

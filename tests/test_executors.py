@@ -75,7 +75,7 @@ def test_a_cluster_reads_from_a_store(cluster: Cluster, url: str, expected: str)
 def test_a_store_gives_the_same_report(
     url: str, expected: str, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlperf_pkg.checker.PARALLEL_FROM_BYTES", 0)
+    monkeypatch.setattr("mlperf_pkg.reading.PARALLEL_FROM_BYTES", 0)
     assert report(url, jobs=jobs) == expected
 
 

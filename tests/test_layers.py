@@ -47,7 +47,7 @@ LAYERS = [
         "weak_scaling",
     },
     {"rulebook"},
-    {"rulecheck", "joining", "run", "curves", "opening"},
+    {"rulecheck", "joining", "run", "curves", "opening", "reading"},
     {"report", "selection", "settings", "throughput", "competition"},
     {"published"},
     {"checks"},

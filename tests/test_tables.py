@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg import escape, tables
+from mlperf_pkg.report import MAX_DEPTH, as_json
 from tests.reports import FAIL, NOT_CHECKED, report, result_set, system
 
 OPEN = result_set(
@@ -29,6 +31,26 @@ REPORT = report(
     result_sets=(OPEN, result_set(verdict=FAIL)),
     systems=(system(), system(id="open", path="systems/open.json", accelerators=None)),
 )
+
+
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        REPORT,
+        *(nested(levels) for levels in range(MAX_DEPTH - 3, MAX_DEPTH + 3)),
+        [{"\x7f\u2028": "größer \U0001f600", "x": []}, {}, -0.0, 1e300, 1e-7, 1e16, 10**30, True],
+        [math.nan, math.inf, None, "\ud800", {"\udcff": "\x00"}],
+    ],
+)
+def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
+    assert tables.json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
 
 
 def test_results_are_sorted() -> None:

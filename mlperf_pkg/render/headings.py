@@ -19,8 +19,10 @@ _SAYS = {
 
 def system_title(row: ResultSetRow, report: Report) -> str:
     """The system of a result set, with what tells it from the others of the report."""
-    submitters = {each.submitter for each in report.result_sets}
-    owner = f"{row.submitter}: " if row.submitter and len(submitters) > 1 else ""
+    named = (each.submitter for each in report.result_sets)
+    first = next(named, None)
+    several = any(each != first for each in named)
+    owner = f"{row.submitter}: " if row.submitter and several else ""
     system = row.system or "no system named"
     about = [row.division or "no division"]
     if row.submitter is None and row.path != ".":

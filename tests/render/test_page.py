@@ -62,6 +62,31 @@ def test_a_paragraph_is_wrapped() -> None:
     assert page.text() == "some words that are\nwrapped\n"
 
 
+class RichPage(Page):
+    """A page that leaves nothing out that rich does."""
+
+    def _plain(self, _: object) -> None:
+        return None
+
+
+TEXTS = st.text("ab /-.[]", max_size=60)
+ROWS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=3)
+
+
+@given(ROWS, TEXTS, st.integers(1, 80), st.integers(1, 12))
+def test_what_is_plain_is_as_rich_has_it(
+    rows: list[tuple[str, str, str]], text: str, width: int, column: int
+) -> None:
+    columns = (Column("Name"), Column("Minutes", column, numbers=True), Column("Status", column))
+    cells = [[(cell, "") for cell in row] for row in rows]
+    pages = [kind(View(width)) for kind in (Page, RichPage)]
+    for page in pages:
+        page.table(columns, [Group(text, cells)])
+        page.paragraph((text, "bold"), (text, ""))
+        page.line((text, ""))
+    assert pages[0].text() == pages[1].text()
+
+
 HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
 
 
