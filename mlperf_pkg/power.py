@@ -6,12 +6,13 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
-from typing import Any, BinaryIO
+from itertools import repeat
+from operator import itemgetter, sub
+from typing import Any, BinaryIO, NamedTuple
 
 from msgspec import Struct
 
-from mlperf_pkg.mllog import LogReader, Record
+from mlperf_pkg.mllog import Batch, LogReader
 
 
 class PowerFile(Struct, frozen=True):
@@ -42,21 +43,36 @@ class PowerLog(Struct, frozen=True):
     estimated: bool
 
 
+_START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
+_EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
+
+
+class _Sample(NamedTuple):
+    """A record of one of the keys that count, by its number in the log; time in milliseconds."""
+
+    number: int
+    time: float
+    key: str
+    value: Any
+
+
 def read_power_log(file: PowerFile) -> PowerLog:
     """Read one measurement; a file that cannot be opened is one of which the summarizer dies."""
+    samples: list[_Sample] = []
     try:
         with file.open() as stream:
             reader = LogReader(stream, file.path, lambda _: None)
-            records = [record for record in reader if record is not None]
+            for batch in reader.batches():
+                samples += _samples(batch)
         died = reader.died
     except OSError as error:
-        records, died = [], f"it cannot be read: {error.strerror}"
+        samples, died = [], f"it cannot be read: {error.strerror}"
     watts = None
     if died is None:
-        watts, died = _watts(records, file.switch)
-    times = sorted(float(r.time_ms) for r in records if r.key == "power_reading")
-    starts = [float(r.time_ms) for r in records if r.key == "power_measurement_start"]
-    stops = [float(r.time_ms) for r in records if r.key == "power_measurement_stop"]
+        watts, died = _watts(samples, file.switch)
+    times = sorted([each.time for each in samples if each.key == _READING])
+    starts = [each.time for each in samples if each.key == _START]
+    stops = [each.time for each in samples if each.key == _STOP]
     return PowerLog(
         path=file.path,
         switch=file.switch,
@@ -65,9 +81,20 @@ def read_power_log(file: PowerFile) -> PowerLog:
         start_ms=min(starts, default=None),
         stop_ms=max(stops or times[-1:], default=None),
         readings=len(times),
-        longest_gap_ms=max((b - a for a, b in pairwise(times)), default=0.0),
-        estimated=any(r.key == "interconnect_power_est" for r in records),
+        longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
+        estimated=any(each.key == _ESTIMATE for each in samples),
     )
+
+
+def _samples(batch: Batch) -> list[_Sample]:
+    """What counts, in order."""
+    found: list[_Sample] = []
+    for key in (_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE):
+        places = batch.places.get(key, [])
+        numbers = [batch.first + place for place in places]
+        times = map(float, batch.times(places))
+        found += map(_Sample, numbers, times, repeat(key), batch.values(places))
+    return sorted(found, key=itemgetter(0))
 
 
 def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
@@ -75,61 +102,47 @@ def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
     return sum(log.watts for log in logs if log.watts is not None) * milliseconds / 1000
 
 
-def _watts(records: Sequence[Record], switch: bool) -> tuple[float | None, str | None]:
+def _watts(samples: Sequence[_Sample], switch: bool) -> tuple[float | None, str | None]:
     """The mean power, or why there is none."""
     try:
-        return float(_of_switch(records) if switch else _of_node(records)), None
+        return float(_of_switch(samples) if switch else _of_node(samples)), None
     except Exception as error:  # noqa: BLE001 - the official summarizer dies of the same
         return None, f"{type(error).__name__}: {error}"
 
 
-def _of_node(records: Sequence[Record]) -> float:
-    integral = _Integral()
-    for record in sorted(records, key=lambda each: float(each.time_ms)):
-        integral.see(record.key, float(record.time_ms), record.value)
-    return integral.watts()
-
-
-class _Integral:
+def _of_node(samples: Sequence[_Sample]) -> float:
     """The sum of samples, each times the time since the one before it, as it is made officially.
 
     The last start and the last stop count, but no sample after the first stop; without any stop
     the last sample is it. The sum is divided by the time from start to stop.
     """
-
-    def __init__(self) -> None:
-        self._start: float | None = None
-        self._stop: float | None = None
-        self._previous = 0.0
-        self._last = 0.0
-        self._sum: Any = 0
-        self._efficiency: Any = 1.0
-
-    def see(self, key: str, time: float, value: Any) -> None:
-        if key == "power_measurement_start":
-            self._start = self._previous = time
-        elif key == "power_reading" and self._stop is None and self._start is not None:
-            self._sum += value * (time - self._previous)
-            self._previous = time
-            self._last = max(self._last, time)
-        elif key == "power_measurement_stop":
-            self._stop = time
-        elif key == "conversion_eff":
-            self._efficiency = value
-
-    def watts(self) -> float:
-        if self._start is None:
-            raise ValueError("it holds no power_measurement_start")
-        stop = self._last if self._stop is None else self._stop
-        return float(self._efficiency * self._sum * 1.0) / (stop - self._start)
+    start: float | None = None
+    stop: float | None = None
+    previous = last = 0.0
+    total: Any = 0
+    efficiency: Any = 1.0
+    for _, time, key, value in sorted(samples, key=itemgetter(1)):
+        if key == _READING:
+            if stop is None and start is not None:
+                total += value * (time - previous)
+                previous, last = time, max(last, time)
+        elif key == _START:
+            start = previous = time
+        elif key == _STOP:
+            stop = time
+        elif key == _EFFICIENCY:
+            efficiency = value
+    if start is None:
+        raise ValueError("it holds no power_measurement_start")
+    return float(efficiency * total * 1.0) / ((last if stop is None else stop) - start)
 
 
-def _of_switch(records: Sequence[Record]) -> float:
+def _of_switch(samples: Sequence[_Sample]) -> float:
     """The first estimate, with the last efficiency before it; nothing without one."""
     efficiency: Any = 1.0
-    for record in records:
-        if record.key == "conversion_eff":
-            efficiency = record.value
-        if record.key == "interconnect_power_est":
-            return float(efficiency * record.value * 1.0)
+    for each in samples:
+        if each.key == _EFFICIENCY:
+            efficiency = each.value
+        if each.key == _ESTIMATE:
+            return float(efficiency * each.value * 1.0)
     return float(efficiency * 0 * 1.0)
