@@ -15,7 +15,7 @@ from pathlib import Path
 from measure import Cost, alternate, check, floor, peak_memory, processes, run
 from trees import LOGS, logs, published, sample, simulated_round
 
-SIZES = (4, 16, 64, 256)  # submitters: 100 to 6,400 logs
+SIZES = (4, 16, 64, 108, 256)  # submitters: 100 to 6,400 logs
 SAMPLE = 25  # logs that the official checkers are given
 MIB = 1 << 20
 
@@ -57,8 +57,21 @@ def against_the_official(name: str, tree: Path, whole: Cost, scratch: Path) -> N
     round_ = name[1:4] if name.startswith("v") else "2.0"
     mine = run(check(copy, scratch / "report.json", "--round", round_)).wall
     theirs = official(copy, f"{round_}.0")
-    a_log = (theirs / count) / (whole.wall / len(logs(tree)))
-    say(f"{name:14}{count:6}  {theirs:8.2f}  {mine:8.2f}  {theirs / mine:7.0f}  {a_log:12.0f}")
+    ratio = (theirs / count) / (whole.wall / len(logs(tree)))
+    say(f"{name:14}{count:6}  {theirs:8.2f}  {mine:8.2f}  {theirs / mine:7.0f}  {ratio:12.0f}")
+
+
+def start_up(tree: Path, scratch: Path, times: int) -> Cost:
+    """What a check of one log takes, which is nearly all start-up."""
+    (smallest, *_) = sorted(logs(tree), key=lambda log: (log.stat().st_size, log))
+    return alternate({"one": check(smallest, scratch / "report.json", "--round", "2.0")}, times)[
+        "one"
+    ]
+
+
+def a_log(cost: Cost, count: int) -> str:
+    """Milliseconds of one of so many, and processor milliseconds in brackets."""
+    return f"{cost.wall / count * 1e3:6.2f} ({cost.processor / count * 1e3:5.2f})"
 
 
 def main(times: int) -> None:
@@ -78,11 +91,14 @@ def main(times: int) -> None:
         largest = f"simulated {SIZES[-1] * LOGS}"
         for name in (largest, *(name for name in trees if not name.startswith("simulated"))):
             against_the_official(name, trees[name], costs[name], scratch)
-        say("\nmilliseconds (processor milliseconds) a log, with start-up")
+        start = start_up(trees[largest], scratch, times)
+        say(f"\na check of one log: {shown(start)}")
+        say("milliseconds (processor milliseconds) a log, and without what one log takes")
         for submitters in SIZES:
             count = submitters * LOGS
             cost = costs[f"simulated {count}"]
-            say(f"{count:6} {cost.wall / count * 1e3:8.2f} ({cost.processor / count * 1e3:.2f})")
+            rest = Cost(cost.wall - start.wall, cost.processor - start.processor)
+            say(f"{count:6}  {a_log(cost, count)}  {a_log(rest, count - 1)}")
 
 
 if __name__ == "__main__":

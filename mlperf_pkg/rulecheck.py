@@ -324,7 +324,7 @@ class RuleChecker:
         rule = compiled.rule
         if compiled.reaches and rule.code not in self._met | self._incomparable:
             self._missed(rule, logged, success)
-        if rule.tensors is not None:
+        if rule.tensors is not None and not self._are_each(compiled.tensors):
             self._compare_tensors(rule, logged, rule.tensors)
         if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
@@ -376,8 +376,6 @@ class RuleChecker:
         self._break(rule, logged.last_number, logged.last, needed, message)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
-        if self._is_each(needed):
-            return
         named = Counter(name for name in self._tensors if isinstance(name, str))
         strange = len(self._tensors) - named.total()
         missing, extra = Counter(needed) - named, named - Counter(needed)
@@ -395,10 +393,10 @@ class RuleChecker:
             rule, logged.last_number, None, f"{len(needed)} tensors", message, settled=settled
         )
 
-    def _is_each(self, needed: tuple[str, ...]) -> bool:
-        """Whether each tensor was named once: True only where that is plain."""
+    def _are_each(self, needed: frozenset[str]) -> bool:
+        """Whether each tensor was named once."""
         try:
-            return len(self._tensors) == len(needed) and set(self._tensors) == set(needed)
+            return len(self._tensors) == len(needed) and needed == set(self._tensors)
         except TypeError:
             return False
 

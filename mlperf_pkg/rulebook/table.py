@@ -47,7 +47,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``asks_more`` says that
-    a record that passes the checks is asked for more.
+    a record that passes the checks is asked for more. ``tensors`` are those that must be listed.
     """
 
     rule: Rule
@@ -57,6 +57,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     formula: Formula | None
     in_passing: bool
     asks_more: bool
+    tensors: frozenset[str]
 
 
 class KeyRules(msgspec.Struct, frozen=True):
@@ -234,4 +235,5 @@ def _compiled(rule: Rule) -> CompiledRule:
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
         asks_more=in_passing or rule.tensors is not None or rule.reached,
+        tensors=frozenset(rule.tensors or ()),
     )

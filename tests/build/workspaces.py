@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import re
@@ -109,9 +108,7 @@ def a_run() -> Run:
 def run(path: str = "logs/a.log", start_ms: float | None = 0.0, **said: Any) -> Run:
     """That run, saying something else of itself under ``submission_*``."""
     known = a_run()
-    return dataclasses.replace(
-        known, path=path, start_ms=start_ms, described={**known.described, **said}
-    )
+    return replace(known, path=path, start_ms=start_ms, described={**known.described, **said})
 
 
 def system(name: str, division: str | None = "closed", **changes: Any) -> SystemFile:
