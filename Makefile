@@ -20,7 +20,7 @@ help:
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
-$(READY): setup.cfg pyproject.toml
+$(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/_scan.c
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
@@ -66,4 +66,4 @@ wheel: $(READY)
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/*.so

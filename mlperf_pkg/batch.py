@@ -2,7 +2,7 @@
 
 The lines of a log are alike: most differ only in their digits. What a line may hold besides a
 plain record - two tokens, a name twice, a word that a checker looks for - is therefore looked for
-in the ``Outline`` of a block, in which lines that differ only in their digits stand once.
+but once in all those that do. ``_scan``, in C, does this where it could be compiled.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mlperf_pkg.record import Entry, Record, decode, decode_entries, decode_values
+
+try:
+    from mlperf_pkg._scan import scan
+except ImportError:  # no compiler was there
+    HAS_SCAN = False
+else:
+    HAS_SCAN = True
 
 TOKEN = b":::MLLOG "
 ALMOST_TOKEN = b":::MLL"
 LINE = re.compile(TOKEN + b"(.*)")
 
 _KEY = re.compile(rb'"key"\s*:\s*"[^"]*"')
-_KEY_NAME = b'"key"'
-_OTHER_NAMES = (b'"value"', b'"metadata"', b'"time_ms"')
+_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
+_ONCE = (ALMOST_TOKEN, TOKEN + b"{", *_NAMES)
 _DIGITS = b"0123456789."
 # On a shorter line no number is too long for Python's json, and nothing is nested too deeply.
-_LONG_LINE_BYTES = 4300
-_DEEP_LINE_BYTES = 1200  # without digits
-
+_LONG_LINE_BYTES = 1200
 
 Words: TypeAlias = frozenset[bytes]
 
@@ -82,28 +87,97 @@ class Batch:
         return ((words_in(raw, words), decode(raw) or raw) for raw in lines_with(words, self.text))
 
 
-class PlainBatch(Batch):
-    """Lines that are plain records all, decoded when they are asked for.
+class Plain(NamedTuple):
+    """What a block of plain lines holds.
 
-    ``elsewhere`` is what they hold besides their keys, each kind of line once.
+    ``every`` says that each line of the block begins with the token, ``scattered`` that a word
+    asked for stands on a line with a token, but not in its key.
     """
 
-    def __init__(  # the records are not there yet
-        self, text: bytes, first: int, entries: Sequence[Entry], elsewhere: bytes
-    ) -> None:
+    entries: list[Entry]
+    places: dict[Any, list[int]]
+    every: bool
+    scattered: bool
+
+
+def plain(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """What a block of whole lines holds; None where they need a closer look, one by one.
+
+    A line with something like a token is plain where it holds one token, each name of a record
+    once, nothing but ASCII without CR and backslash, is not long, and is a record without blanks
+    around: between ``}`` and ``{`` another record must begin, so none goes on on the next line.
+    """
+    return scanned(text, words) if HAS_SCAN else outlined(text, words)
+
+
+def scanned(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``plain``, in C."""
+    if not (found := scan(text, words)):
+        return None
+    body, places, every, scattered = found
+    entries = decode_entries(body)
+    # No line holds two records: where there are as many records as lines, each line is one.
+    if len(entries) != sum(map(len, places.values())):
+        return None
+    return Plain(entries, places, every, scattered)
+
+
+def outlined(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``plain``, in Python: by lines without their digits, and with them if that leaves a doubt."""
+    found = _outlined(text, text.translate(None, _DIGITS), words)
+    return found if found and not found.scattered else _outlined(text, text, words)
+
+
+def _outlined(text: bytes, outline: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``outline`` may hold what no line holds, as digits divide it there, but lacks nothing."""
+    lines = outline.split(b"\n")
+    if not text or text.endswith(b"\n"):
+        lines.pop()
+    kinds = set(lines)
+    counting = [kind for kind in kinds if ALMOST_TOKEN in kind]
+    joined = b"\n".join(counting)
+    if (
+        any({kind.count(part) for kind in counting} - {1} for part in _ONCE)
+        or not all(kind.endswith(b"}") for kind in counting)
+        or b"\\" in joined
+        or b"\r" in joined
+        or not joined.isascii()
+        or _has_long_line(text)
+    ):
+        return None
+    every = len(kinds) == len(counting) and all(kind.startswith(TOKEN) for kind in kinds)
+    if every:
+        entries = decode_entries(text.replace(TOKEN, b""))
+        every = len(entries) == len(lines)
+    if not every:
+        raws = LINE.findall(text)
+        entries = decode_entries(b"\n".join(raws))
+        if not len(entries) == len(raws) == text.count(ALMOST_TOKEN):
+            return None
+    places = _places([entry.key for entry in entries])
+    return Plain(entries, places, every, bool(words_in(_KEY.sub(b'""', joined), words)))
+
+
+class PlainBatch(Batch):
+    """Lines that are plain records all, decoded when they are asked for."""
+
+    def __init__(self, text: bytes, first: int, found: Plain) -> None:
+        """Lines of which the records were found."""
         self.text = text
         self.first = first
-        self.size = len(entries)
+        self.size = len(found.entries)
         self.unread = 0
-        self.places = _places([entry.key for entry in entries])
-        self._entries = entries
-        self._elsewhere = elsewhere
+        self.places = found.places
+        self._entries = found.entries
+        self._scattered = found.scattered
         self._known: dict[int, Record] = {}
 
     def records(self) -> Sequence[Record | None]:
+        """What each line holds."""
         return self.some(range(self.size))
 
     def some(self, places: Collection[int]) -> list[Record]:
+        """Some records, each decoded once."""
         known = self._known
         if new := [place for place in places if place not in known]:
             entries = [self._entries[place] for place in new]
@@ -114,18 +188,22 @@ class PlainBatch(Batch):
         return [known[place] for place in places]
 
     def times(self, places: Iterable[int] | None = None) -> Iterator[int | float]:
+        """The times of some records, in milliseconds, or of all."""
         entries = self._entries
         chosen = entries if places is None else (entries[place] for place in places)
         return (entry.time_ms for entry in chosen)
 
     def values(self, places: Collection[int]) -> list[Any]:
+        """The values of some records."""
         return decode_values([self._entries[place].value for place in places])
 
     def metadata(self, places: Collection[int]) -> list[Any]:
+        """The metadata of some records."""
         return decode_values([self._entries[place].metadata for place in places])
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
-        if words_in(self._elsewhere, words):
+        """Each line with one of ``words``, which are some of those that were looked for."""
+        if self._scattered:
             return super().mentions(words)
         held = {key: found for key in self.places if (found := _words_in_key(key, words))}
         several = [self.places[key] for key in held]
@@ -133,73 +211,9 @@ class PlainBatch(Batch):
         return ((held[record.key], record) for record in self.some(places))
 
 
-class Outline:
-    """What stands in a block of lines, lines that differ only in their digits standing once.
-
-    It may hold what no line holds, such as a token that digits divide, but it lacks nothing that
-    has no digits itself.
-    """
-
-    def __init__(self, text: bytes) -> None:
-        """Look at a block of whole lines."""
-        self._text = text
-        lines = text.translate(None, _DIGITS).split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        self._lines = len(lines)
-        kinds = set(lines)
-        self._kinds = [kind for kind in kinds if ALMOST_TOKEN in kind]
-        self._joined = joined = b"\n".join(self._kinds)
-        self._every = len(kinds) == len(self._kinds) and all(
-            kind.startswith(TOKEN) for kind in kinds
-        )
-        # Those of two records on one line and of none on another do not make up for each other.
-        self._one_key_each = joined.count(_KEY_NAME) == len(self._kinds) and all(
-            [_KEY_NAME in kind for kind in self._kinds]  # noqa: C419 - twice as fast
-        )
-
-    @property
-    def carriage_return(self) -> bool:
-        """Whether a line with a record holds CR."""
-        return b"\r" in self._joined
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a line may hold one of a record's own names twice, if all are records."""
-        count = len(self._kinds)
-        return not self._one_key_each or any(
-            [self._joined.count(name) != count for name in _OTHER_NAMES]  # noqa: C419 - as above
-        )
-
-    @property
-    def lookalikes(self) -> bool:
-        """Whether a line may hold something like a token, besides one token or without one."""
-        most = self._joined.count(ALMOST_TOKEN), self._joined.count(TOKEN)
-        return most != (len(self._kinds), len(self._kinds))
-
-    def batch(self, first: int) -> tuple[PlainBatch, bool] | None:
-        """All records at once, and whether each line is one; None where a line is not plain."""
-        joined = self._joined
-        odd = self.lookalikes or self.repeats or b"\\" in joined or not joined.isascii()
-        deep = max(map(len, self._kinds), default=0) > _DEEP_LINE_BYTES
-        if odd or deep or _has_long_line(self._text):
-            return None
-        every = self._every
-        # No line holds two records: where there are as many records as lines, each line is one.
-        if every:
-            entries = decode_entries(self._text.replace(TOKEN, b""))
-            every = len(entries) == self._lines
-        if not every:
-            raws = LINE.findall(self._text)
-            entries = decode_entries(b"\n".join(raws))
-            if not len(entries) == len(raws) == self._text.count(ALMOST_TOKEN):
-                return None
-        return PlainBatch(self._text, first, entries, _KEY.sub(b"", joined)), every
-
-
 def repeats_a_name(raw: bytes) -> bool:
     """Whether a line holds one of the names of a record's parts more than once."""
-    return any(raw.count(name) > 1 for name in (_KEY_NAME, *_OTHER_NAMES))
+    return any(raw.count(name) > 1 for name in _NAMES)
 
 
 def _places(keys: Iterable[Any]) -> dict[Any, list[int]]:
@@ -223,7 +237,7 @@ def _has_long_line(text: bytes) -> bool:
     """Whether a line with a token is long."""
     start = 0
     while len(text) - start > _LONG_LINE_BYTES:
-        end = text.rfind(b"\n", start, start + _LONG_LINE_BYTES)
+        end = text.rfind(b"\n", start, start + _LONG_LINE_BYTES + 1)
         if end < 0:
             end = end_of_line(text, start)
             if text.find(TOKEN, start, end) >= 0:

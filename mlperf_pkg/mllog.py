@@ -22,9 +22,10 @@ from mlperf_pkg.batch import (
     LINE,
     TOKEN,
     Batch,
-    Outline,
+    PlainBatch,
     end_of_line,
     lines_with,
+    plain,
     repeats_a_name,
 )
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
@@ -122,7 +123,7 @@ class LogReader(msgspec.Struct, eq=False):
     is its 1-based line (lines counted by LF, as editors do). Whatever is odd is passed to
     ``report``; records that only a careful reader sees (before another token on a line, or
     followed by text) go to ``unofficial``. ``died`` tells why the official parser raises, if it
-    does.
+    does. Which lines mention some of ``words`` may be asked of its batches.
 
     Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
     which the line is reported as not checked.
@@ -131,6 +132,7 @@ class LogReader(msgspec.Struct, eq=False):
     stream: BinaryIO
     path: str
     report: Callable[[Diagnostic], None]
+    words: tuple[bytes, ...] = ()
     died: str | None = None
     parse_errors: int = 0
     unofficial: list[Record] = []
@@ -161,22 +163,20 @@ class LogReader(msgspec.Struct, eq=False):
             first += batch.size
 
     def _batch(self, chunk: bytes, first: int) -> Batch:
-        text, outline = chunk, Outline(chunk)
+        text, found = chunk, plain(chunk, self.words)
         self._lines.enter(chunk)
-        if outline.carriage_return:
+        if not found and b"\r" in chunk:
             # CR ends a line too; putting LF in its place keeps every offset as it is.
             text = chunk.replace(b"\r", b"\n")
-            outline = Outline(text)
-        if found := outline.batch(first):
-            batch, every = found
-            self._lines.hold(text, batch.size, every and text is chunk)
-            return batch
+            found = plain(text, self.words)
+        if found:
+            self._lines.hold(text, len(found.entries), found.every and text is chunk)
+            return PlainBatch(text, first, found)
         tails: list[bytes] = LINE.findall(text)
         self._lines.hold(text, len(tails), every=False)
         self._report_lookalikes(text)
         raws, records = self._closely(first, tails, cut=not text.endswith(b"\n"))
-        if outline.repeats:
-            self._report_repeated_names(first, raws, records)
+        self._report_repeated_names(first, raws, records)
         return Batch(text, first, records)
 
     def _closely(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg import clock, trace
 from mlperf_pkg.clock import Clock
-from mlperf_pkg.convergence import Convergence, ConvergenceReader
+from mlperf_pkg.convergence import SAMPLES, WORDS, Convergence, ConvergenceReader
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity, Verdicts, verdicts_of
 from mlperf_pkg.mllog import Batch, LogReader, Record, first_values, records_with, shown
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -214,7 +214,7 @@ class _Reading:
         self._trace = trace.Trace()
         self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
-        self._reader = LogReader(stream, log.path, self._report)
+        self._reader = LogReader(stream, log.path, self._report, (*WORDS, SAMPLES))
         batches = self._reader.batches()
         head = next(batches, None)
         self._identity = _identify(log, head)

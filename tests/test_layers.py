@@ -33,6 +33,7 @@ LAYERS = [
     },
     {
         "record",
+        "_scan",
         "batch",
         "mllog",
         "trace",

@@ -10,15 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
 
-from mlperf_pkg import mllog
+from mlperf_pkg import batch, mllog
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.mllog import LogReader, Record, decode, first_values, lines_with, printable, shown
 
 T = ":::MLLOG "
+HAS_SCAN = pytest.mark.skipif(not batch.HAS_SCAN, reason="_scan was not compiled")
+
+
+@pytest.fixture(
+    params=[pytest.param(True, marks=HAS_SCAN, id="in C"), pytest.param(False, id="in Python")]
+)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the records of a block with the part in C, or without."""
+    if not request.param:
+        monkeypatch.setattr(batch, "HAS_SCAN", False)
 
 
 def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = None) -> str:
@@ -72,6 +82,7 @@ DIRT = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
 def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
     found, findings, _ = read(text)
@@ -79,6 +90,7 @@ def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> Non
     assert [(f.line, f.code) for f in findings] == codes
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
 def test_dirt_as_the_official_parser_reads_it(text: str) -> None:
     """Same records, same parse errors; it dies where we say it does."""
@@ -112,6 +124,7 @@ def by_place(finding: Diagnostic) -> Any:
     return finding.sort_key
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(case[1] + "\n" for case in DIRT if case[0] != "deeply nested")
@@ -229,8 +242,9 @@ def test_a_key_spelt_with_escapes_is_found() -> None:
     assert first_values(io.BytesIO(line.encode()), ("seed",)) == {"seed": 1}
 
 
+@pytest.mark.usefixtures("way")
 @given(st.lists(st.sampled_from(DIRT).map(lambda case: case[1]), max_size=6), st.integers(0, 3))
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
     """All records of a block at once, or each by itself: the same."""
     text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")

@@ -2,45 +2,67 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from tests.logs import good_log
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("mlperf_pkg", "rules", "systems", "setup.cfg", "pyproject.toml", "README.md", "LICENSE")
+PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+SOURCES = (
+    "mlperf_pkg",
+    "rules",
+    "systems",
+    "setup.cfg",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 
 
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, with ``more`` variables in its environment."""
     return subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False
+        [str(part) for part in command],
+        cwd=cwd,
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+
+
+def built_wheel(folder: Path, **more: str) -> Path:
+    source = folder / "source"
+    for name in SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        source.mkdir(exist_ok=True)
+        copy(ROOT / name, source / name)
+    built = run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder, **more)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of an environment that has nothing but the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    for name in SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        source.mkdir(exist_ok=True)
-        copy(ROOT / name, source / name)
-    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder)
-    assert built.returncode == 0, built.stderr
+    wheel = built_wheel(folder)
     environment = folder / "env"
     assert (
         run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder).returncode == 0
     )
     site = next(environment.glob("lib/python*/site-packages"))
-    (wheel,) = folder.glob("*.whl")
-    installed = run(*pip, "--python", environment / "bin" / "python", "install", "--no-deps", wheel, cwd=folder)  # fmt: skip
+    installed = run(*PIP, "--python", environment / "bin" / "python", "install", "--no-deps", wheel, cwd=folder)  # fmt: skip
     assert installed.returncode == 0, installed.stderr
     # The dependencies are those of this environment; a path file finds them without its hooks.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -65,3 +87,19 @@ def test_it_is_the_installed_package(tool: Path, tmp_path: Path) -> None:
     package, rules = done.stdout.splitlines()
     assert Path(rules).is_relative_to(Path(package).parent)
     assert Path(package).is_relative_to(tool.parents[1])
+
+
+def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> None:
+    code = "import mlperf_pkg.batch as b, mlperf_pkg._scan as s; print(b.HAS_SCAN, s.__file__)"
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    done = run(tool.parent / "python", "-c", code, cwd=tmp_path)
+    assert done.stdout.startswith("True "), done.stderr
+    assert "cpython" not in done.stdout
+
+
+def test_no_compiler_is_needed(tmp_path: Path) -> None:
+    with ZipFile(built_wheel(tmp_path, CC="false")) as wheel:
+        names = wheel.namelist()
+    assert "mlperf_pkg/batch.py" in names
+    assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/_scan.pyi"]

@@ -1,0 +1,3 @@
+def scan(
+    text: bytes, words: tuple[bytes, ...], /
+) -> tuple[bytes, dict[str, list[int]], bool, bool] | None: ...
