@@ -15,7 +15,7 @@ from heapq import merge
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
-from mlperf_pkg.record import Entry, Record, decode, decode_entries, decode_values
+from mlperf_pkg.record import Entry, Record, decode, decode_entries, decode_values, joined
 
 try:
     from mlperf_pkg._scan import scan
@@ -82,6 +82,11 @@ class Batch:
         """The metadata of some records."""
         return [record.metadata for record in self.some(places)]
 
+    def metadata_text(self, places: Collection[int]) -> bytes | None:
+        """The metadata of some records as a JSON array; None where that would have to be made."""
+        del places
+        return None
+
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
         """Each line with one of ``words``: which, and its record, or its text if it holds none."""
         return ((words_in(raw, words), decode(raw) or raw) for raw in lines_with(words, self.text))
@@ -135,13 +140,13 @@ def _outlined(text: bytes, outline: bytes, words: tuple[bytes, ...]) -> Plain | 
         lines.pop()
     kinds = set(lines)
     counting = [kind for kind in kinds if ALMOST_TOKEN in kind]
-    joined = b"\n".join(counting)
+    outlines = b"\n".join(counting)
     if (
         any({kind.count(part) for kind in counting} - {1} for part in _ONCE)
         or not all(kind.endswith(b"}") for kind in counting)
-        or b"\\" in joined
-        or b"\r" in joined
-        or not joined.isascii()
+        or b"\\" in outlines
+        or b"\r" in outlines
+        or not outlines.isascii()
         or _has_long_line(text)
     ):
         return None
@@ -155,7 +160,7 @@ def _outlined(text: bytes, outline: bytes, words: tuple[bytes, ...]) -> Plain | 
         if not len(entries) == len(raws) == text.count(ALMOST_TOKEN):
             return None
     places = _places([entry.key for entry in entries])
-    return Plain(entries, places, every, bool(words_in(_KEY.sub(b'""', joined), words)))
+    return Plain(entries, places, every, bool(words_in(_KEY.sub(b'""', outlines), words)))
 
 
 class PlainBatch(Batch):
@@ -181,8 +186,8 @@ class PlainBatch(Batch):
         known = self._known
         if new := [place for place in places if place not in known]:
             entries = [self._entries[place] for place in new]
-            values = decode_values([entry.value for entry in entries])
-            metadata = decode_values([entry.metadata for entry in entries])
+            values = decode_values(joined([entry.value for entry in entries]))
+            metadata = decode_values(joined([entry.metadata for entry in entries]))
             for place, entry, value, meta in zip(new, entries, values, metadata, strict=True):
                 known[place] = Record(entry.key, entry.time_ms, value, meta)
         return [known[place] for place in places]
@@ -195,11 +200,15 @@ class PlainBatch(Batch):
 
     def values(self, places: Collection[int]) -> list[Any]:
         """The values of some records."""
-        return decode_values([self._entries[place].value for place in places])
+        return decode_values(joined([self._entries[place].value for place in places]))
 
     def metadata(self, places: Collection[int]) -> list[Any]:
         """The metadata of some records."""
-        return decode_values([self._entries[place].metadata for place in places])
+        return decode_values(self.metadata_text(places))
+
+    def metadata_text(self, places: Collection[int]) -> bytes:
+        """The metadata of some records, not decoded."""
+        return joined([self._entries[place].metadata for place in places])
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
         """Each line with one of ``words``, which are some of those that were looked for."""

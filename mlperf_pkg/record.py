@@ -73,13 +73,19 @@ def decode_entries(lines: bytes) -> list[Entry]:
         return []
 
 
-def decode_values(raws: Iterable[msgspec.Raw]) -> list[Any]:
-    """Values, or metadata, of entries."""
-    parts: Any = tuple(raws)
+def joined(raws: Iterable[msgspec.Raw]) -> bytes:
+    """Values, or metadata, of entries as one JSON array."""
+    parts: Any = raws
+    return b"[%b]" % b",".join(parts)
+
+
+def decode_values(array: bytes) -> list[Any]:
+    """What is ``joined``."""
     try:
-        return _decode_values(b"[%b]" % b",".join(parts))
-    except (msgspec.MsgspecError, RecursionError):
-        return [json.loads(bytes(part)) for part in parts]  # numbers near no double
+        return _decode_values(array)
+    except msgspec.MsgspecError:
+        values: list[Any] = json.loads(array)  # with numbers near no double
+        return values
 
 
 def decode_plain(raw: bytes) -> Record | None:

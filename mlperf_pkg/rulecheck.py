@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from mlperf_pkg.batch import Batch
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
+from mlperf_pkg.record import decode_values
 from mlperf_pkg.rulebook.constraints import (
     Logged,
     Part,
@@ -23,7 +24,7 @@ from mlperf_pkg.rulebook.constraints import (
 )
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import Asked, Check, CompiledRule, RuleTable
 
 _SHOWN_NAMES = 3
 # What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
@@ -32,6 +33,7 @@ _AT_THE_END = frozenset(
 )
 Taker = Callable[[Record, int], None]
 _GROUP = 4  # from so many records on it pays to ask them together
+_REMEMBERED, _LONGEST_REMEMBERED = 256, 1 << 16  # texts of metadata, and bytes of one
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
@@ -48,9 +50,38 @@ class _Group:
     def values(self) -> list[Any]:
         return self._batch.values(self._places)
 
+    def metadata_passes(self, tests: tuple[Callable[[Any], Any], ...]) -> bool:
+        """Whether the metadata of each record passes some tests."""
+        if self._text is None:
+            return all(all(map(holds, self._metadata)) for holds in tests)
+        return _passes(tests, self._text)
+
+    def tensors(self) -> Sequence[Any]:
+        """The tensors that the records name."""
+        if self._text is None:
+            return [each["tensor"] for each in self._metadata]
+        return _tensors_in(self._text)
+
     @cached_property
-    def metadata(self) -> list[Any]:
+    def _metadata(self) -> list[Any]:
         return self._batch.metadata(self._places)
+
+    @cached_property
+    def _text(self) -> bytes | None:
+        """What is worth to be remembered: runs of a set say the same again."""
+        text = self._batch.metadata_text(self._places)
+        return text if text and len(text) <= _LONGEST_REMEMBERED else None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _passes(tests: tuple[Callable[[Any], Any], ...], array: bytes) -> bool:
+    metadata = decode_values(array)
+    return all(all(map(holds, metadata)) for holds in tests)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _tensors_in(array: bytes) -> tuple[Any, ...]:
+    return tuple([metadata["tensor"] for metadata in decode_values(array)])
 
 
 class RuleChecker:
@@ -102,12 +133,13 @@ class RuleChecker:
                 if count < len(places):
                     groups[key] = places[count:]
         in_order.sort()
+        first, followed = batch.first, table.followed
         for place, record in zip(in_order, batch.some(in_order), strict=True):
-            number = batch.first + place
-            if record.key in table.followed:
-                self._take(record, number)
-            if other := others.get(record.key):
-                other(record, number)
+            key = record.key
+            if key in followed:
+                self._take(record, first + place)
+            if key in others:
+                others[key](record, first + place)
         for key, places in groups.items():
             self._take_group(key, places, batch)
 
@@ -115,8 +147,7 @@ class RuleChecker:
         key = record.key
         logged = self._seen.get(key)
         if rules := self._table.keys.get(key):
-            for compiled in rules.asked_later if logged else rules.asked:
-                self._check(compiled, record, number, self._seen)
+            self._ask(rules.later if logged else rules.first, record, number)
         if logged:
             self._log_again(logged, record, number)
         else:
@@ -174,11 +205,13 @@ class RuleChecker:
                 elif check.constraint.part is Part.VALUE:
                     held = all(map(check.holds, group.values))
                 else:
-                    held = all(map(check.holds, group.metadata))
+                    continue
                 if not held:
                     return False
+            if compiled.of_metadata and not group.metadata_passes(compiled.of_metadata):
+                return False
             if compiled.rule.tensors is not None:
-                self._tensors += [metadata["tensor"] for metadata in group.metadata]
+                self._tensors += group.tensors()
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             return False
         return True
@@ -192,17 +225,29 @@ class RuleChecker:
 
     # ---- one record -----------------------------------------------------------------------
 
+    def _ask(self, asked: Asked, record: Record, number: int) -> None:
+        try:
+            held = asked.passes is None or asked.passes(record, self._seen)
+        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+            held = False
+        if held:
+            for compiled in asked.more:
+                self._ask_more(compiled, record, number)
+        else:
+            for compiled in asked.rules:
+                self._check(compiled, record, number, self._seen)
+
     def _check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
         try:
             held = compiled.passes is None or compiled.passes(record, seen)
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             held = False
-        if not held:
+        if held:
+            self._ask_more(compiled, record, number)
+        else:
             self._break_checks(compiled, record, number, seen)
-        elif compiled.asks_more:
-            self._check_more(compiled, record, number)
-        if compiled.reaches:
-            self._reach(compiled, record, number)
+            if compiled.reaches:
+                self._reach(compiled, record, number)
 
     def _break_checks(
         self, compiled: CompiledRule, record: Record, number: int, seen: Seen
@@ -212,6 +257,12 @@ class RuleChecker:
         self._break(rule, number, check.constraint.found(record), needed)
         if rule.fatal:
             self._die(f"line {self._line_of(number)}: no rules for {shown(record.value)}")
+
+    def _ask_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        if compiled.asks_more:
+            self._check_more(compiled, record, number)
+        if compiled.reaches:
+            self._reach(compiled, record, number)
 
     def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         rule = compiled.rule

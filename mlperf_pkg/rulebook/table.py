@@ -6,7 +6,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +44,8 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests: ``passes`` is all of ``checks`` at once, None without any.
 
+    ``of_metadata`` are the tests of a record's metadata.
+
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``asks_more`` says that
@@ -53,6 +55,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     rule: Rule
     checks: tuple[Check, ...]
     passes: Test | None
+    of_metadata: tuple[Callable[[Any], Any], ...]
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -60,15 +63,26 @@ class CompiledRule(msgspec.Struct, frozen=True):
     tensors: frozenset[str]
 
 
-class KeyRules(msgspec.Struct, frozen=True):
-    """All rules of one key; ``asked`` are those that ask something of its first record.
+class Asked(msgspec.Struct, frozen=True):
+    """The rules that ask something of a record.
 
-    ``asked_later`` are those that ask it of the others: of ``submission_*`` keys none.
+    ``passes`` is all of their checks at once, None without any; ``more`` are those that ask more.
     """
 
     rules: tuple[CompiledRule, ...]
-    asked: tuple[CompiledRule, ...]
-    asked_later: tuple[CompiledRule, ...]
+    passes: Test | None
+    more: tuple[CompiledRule, ...]
+
+
+class KeyRules(msgspec.Struct, frozen=True):
+    """All rules of one key, and what its first record is asked.
+
+    ``later`` is what the others are asked: of ``submission_*`` keys nothing.
+    """
+
+    rules: tuple[CompiledRule, ...]
+    first: Asked
+    later: Asked
 
 
 class RuleTable(msgspec.Struct, frozen=True):
@@ -126,7 +140,7 @@ def rule_table(
     values = frozenset(_watched_values(merged, joined))
     followed = values.union(keys, *map(_watched_presence, rules))
     together = {
-        k: each.asked_later for k, each in keys.items() if k not in values and _at_once(each)
+        k: each.later.rules for k, each in keys.items() if k not in values and _at_once(each)
     }
     counted = tuple(each for each in rules if each.rule.occurs)
     return RuleTable(
@@ -190,13 +204,21 @@ def _compile(rules: Rules) -> dict[str, KeyRules]:
 
 def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
     rules = tuple(_compiled(rule) for rule in several)
-    asked = tuple(each for each in rules if each.checks or each.asks_more or each.reaches)
-    later = () if "submission_" in key else tuple(c for c in asked if not c.rule.first)
-    return KeyRules(rules, asked, later)
+    asked = [each for each in rules if each.checks or each.asks_more or each.reaches]
+    later = [] if "submission_" in key else [each for each in asked if not each.rule.first]
+    return KeyRules(rules, _asked(asked), _asked(later))
 
 
-def _all_of(checks: tuple[Check, ...]) -> Test:
-    """All checks in one call."""
+def _asked(rules: Sequence[CompiledRule]) -> Asked:
+    checks = [check for each in rules for check in each.checks]
+    more = tuple(each for each in rules if each.asks_more or each.reaches)
+    return Asked(tuple(rules), _all_of(checks), more)
+
+
+def _all_of(checks: Sequence[Check]) -> Test | None:
+    """All checks in one call, None without any."""
+    if not checks:
+        return None
     of_value, of_metadata, others = (
         [each for each in checks if each.constraint.part is part]
         for part in (Part.VALUE, Part.METADATA, Part.ALL)
@@ -230,7 +252,8 @@ def _compiled(rule: Rule) -> CompiledRule:
     return CompiledRule(
         rule=rule,
         checks=checks,
-        passes=_all_of(checks) if checks else None,
+        passes=_all_of(checks),
+        of_metadata=tuple([c.holds for c in checks if c.constraint.part is Part.METADATA]),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
