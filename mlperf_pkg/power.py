@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from operator import itemgetter, sub
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, TypeAlias
 
 from msgspec import Struct
 
@@ -47,13 +47,8 @@ _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_mea
 _EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
 
 
-class _Sample(NamedTuple):
-    """A record of one of the keys that count, by its number in the log; time in milliseconds."""
-
-    number: int
-    time: float
-    key: str
-    value: Any
+# A record of one of these keys: its number in the log, time in milliseconds, key and value.
+_Sample: TypeAlias = tuple[int, float, str, Any]
 
 
 def read_power_log(file: PowerFile) -> PowerLog:
@@ -70,9 +65,9 @@ def read_power_log(file: PowerFile) -> PowerLog:
     watts = None
     if died is None:
         watts, died = _watts(samples, file.switch)
-    times = sorted([each.time for each in samples if each.key == _READING])
-    starts = [each.time for each in samples if each.key == _START]
-    stops = [each.time for each in samples if each.key == _STOP]
+    times = sorted([time for _, time, key, _ in samples if key == _READING])
+    starts = [time for _, time, key, _ in samples if key == _START]
+    stops = [time for _, time, key, _ in samples if key == _STOP]
     return PowerLog(
         path=file.path,
         switch=file.switch,
@@ -82,7 +77,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         stop_ms=max(stops or times[-1:], default=None),
         readings=len(times),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
-        estimated=any(each.key == _ESTIMATE for each in samples),
+        estimated=any(key == _ESTIMATE for _, _, key, _ in samples),
     )
 
 
@@ -90,10 +85,12 @@ def _samples(batch: Batch) -> list[_Sample]:
     """What counts, in order."""
     found: list[_Sample] = []
     for key in (_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE):
-        places = batch.places.get(key, [])
+        places = batch.places.get(key)
+        if not places:
+            continue
         numbers = [batch.first + place for place in places]
         times = map(float, batch.times(places))
-        found += map(_Sample, numbers, times, repeat(key), batch.values(places))
+        found += zip(numbers, times, repeat(key), batch.values(places), strict=False)
     return sorted(found, key=itemgetter(0))
 
 
@@ -140,9 +137,9 @@ def _of_node(samples: Sequence[_Sample]) -> float:
 def _of_switch(samples: Sequence[_Sample]) -> float:
     """The first estimate, with the last efficiency before it; nothing without one."""
     efficiency: Any = 1.0
-    for each in samples:
-        if each.key == _EFFICIENCY:
-            efficiency = each.value
-        if each.key == _ESTIMATE:
-            return float(efficiency * each.value * 1.0)
+    for _, _, key, value in samples:
+        if key == _EFFICIENCY:
+            efficiency = value
+        if key == _ESTIMATE:
+            return float(efficiency * value * 1.0)
     return float(efficiency * 0 * 1.0)
