@@ -33,15 +33,13 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     event_type: Any = None
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Entry(msgspec.Struct, gc=False):
     """A record of which the value and the metadata were found to be JSON, but not yet decoded."""
 
     key: str
     time_ms: _Time
     value: msgspec.Raw
     metadata: msgspec.Raw
-    namespace: Any = None
-    event_type: Any = None
 
 
 class Misfit(msgspec.Struct, frozen=True):

@@ -57,8 +57,11 @@ class Formula:
             ValueError: it is no CEL, or not of type bool.
         """
         given = (
-            *[values.get(name) for name in self.names],
-            *[_member(values.get(name), member) for name, member in self._members],
+            *map(values.get, self.names),
+            *[
+                record.get(name) if isinstance(record := values.get(whose), dict) else None
+                for whose, name in self._members
+            ],
         )
         try:
             found = self._remembered.get(given)
@@ -119,10 +122,6 @@ def _compiled(
     if expression.return_type() != cel.Type.BOOL:
         raise ValueError(f"formula {text!r} is no condition")
     return cel, expression
-
-
-def _member(metadata: Any, name: str) -> Any:
-    return metadata.get(name) if isinstance(metadata, dict) else None
 
 
 def _extensions(formula: str) -> list[Any]:
