@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.batch import Batch
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Pending, Severity
+from mlperf_pkg.group import Group
 from mlperf_pkg.joining import Joiner
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.record import decode_values
 from mlperf_pkg.rulebook.constraints import (
     Logged,
     Part,
@@ -33,55 +32,7 @@ _AT_THE_END = frozenset(
 )
 Taker = Callable[[Record, int], None]
 _GROUP = 4  # from so many records on it pays to ask them together
-_REMEMBERED, _LONGEST_REMEMBERED = 256, 1 << 16  # texts of metadata, and bytes of one
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
-
-
-class _Group:
-    """Records of one key, whose parts are decoded once, if at all."""
-
-    def __init__(self, places: Sequence[int], batch: Batch) -> None:
-        self._places = places
-        self._batch = batch
-        self.first = batch.first + places[0]
-        self.last = batch.first + places[-1]
-
-    @cached_property
-    def values(self) -> list[Any]:
-        return self._batch.values(self._places)
-
-    def metadata_passes(self, tests: tuple[Callable[[Any], Any], ...]) -> bool:
-        """Whether the metadata of each record passes some tests."""
-        if self._text is None:
-            return all(all(map(holds, self._metadata)) for holds in tests)
-        return _passes(tests, self._text)
-
-    def tensors(self) -> Sequence[Any]:
-        """The tensors that the records name."""
-        if self._text is None:
-            return [each["tensor"] for each in self._metadata]
-        return _tensors_in(self._text)
-
-    @cached_property
-    def _metadata(self) -> list[Any]:
-        return self._batch.metadata(self._places)
-
-    @cached_property
-    def _text(self) -> bytes | None:
-        """What is worth to be remembered: runs of a set say the same again."""
-        text = self._batch.metadata_text(self._places)
-        return text if text and len(text) <= _LONGEST_REMEMBERED else None
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _passes(tests: tuple[Callable[[Any], Any], ...], array: bytes) -> bool:
-    metadata = decode_values(array)
-    return all(all(map(holds, metadata)) for holds in tests)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _tensors_in(array: bytes) -> tuple[Any, ...]:
-    return tuple([metadata["tensor"] for metadata in decode_values(array)])
 
 
 class RuleChecker:
@@ -182,7 +133,7 @@ class RuleChecker:
         return 0 if logged else 1
 
     def _take_group(self, key: str, places: Sequence[int], batch: Batch) -> None:
-        group = _Group(places, batch)
+        group = Group(places, batch)
         asked = self._table.together[key]
         if broken := [compiled for compiled in asked if not self._all_hold(compiled, group)]:
             for place, record in zip(places, batch.some(places), strict=True):
@@ -194,7 +145,7 @@ class RuleChecker:
         logged.count += len(places)
         logged.last_number = batch.first + places[-1]
 
-    def _all_hold(self, compiled: CompiledRule, group: _Group) -> bool:
+    def _all_hold(self, compiled: CompiledRule, group: Group) -> bool:
         """Whether no record of a group breaks a rule; False as well where that takes more."""
         try:
             for check in compiled.checks:
