@@ -9,6 +9,7 @@ from mlperf_pkg.mllog import Record
 
 EVALUATIONS = ("eval_accuracy", "eval_error")
 _LEAST_EVALUATIONS = 2
+_KEPT = 256  # evaluations that are hashed together
 
 
 class Trace:
@@ -20,9 +21,11 @@ class Trace:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
+        self._hash = blake2b(digest_size=16)
         self._said: list[tuple[float, Any]] = []
         self._start: float | None = None
         self._stopped = False
+        self._evaluations = 0
 
     def see(self, record: Record, _: int) -> None:
         """Take the next ``run_start``, ``run_stop`` or evaluation."""
@@ -30,14 +33,19 @@ class Trace:
             self._start = self._start or record.time_ms
         elif self._start is not None and not self._stopped:
             self._stopped = record.key == "run_stop"
-            self._said.append(
-                (record.time_ms - self._start, None if self._stopped else record.value)
-            )
+            self._evaluations += not self._stopped
+            value = None if self._stopped else record.value
+            self._said.append((record.time_ms - self._start, value))
+            if len(self._said) == _KEPT:
+                self._settle()
+
+    def _settle(self) -> None:
+        self._hash.update(repr(self._said).encode("utf-8", "replace"))
+        self._said.clear()
 
     @property
     def digest(self) -> str | None:
         """The digest of a whole run; None for one without end or with too little to tell it by."""
-        if not self._stopped or len(self._said) <= _LEAST_EVALUATIONS:
-            return None
-        said = repr(self._said).encode("utf-8", "replace")
-        return blake2b(said, digest_size=16).hexdigest()
+        self._settle()
+        whole = self._stopped and self._evaluations >= _LEAST_EVALUATIONS
+        return self._hash.hexdigest() if whole else None
