@@ -32,6 +32,7 @@ _AT_THE_END = frozenset(
 )
 Taker = Callable[[Record, int], None]
 _GROUP = 4  # from so many records on it pays to ask them together
+_MOST_NAMES = 1 << 16  # of tensors
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
@@ -59,7 +60,8 @@ class RuleChecker:
         self._met: set[str] = set()
         self._incomparable: set[str] = set()
         self._last_evaluation: bool | None = None
-        self._tensors: list[Any] = []
+        self._tensors: Counter[str] = Counter()
+        self._strange = 0  # records of tensors without a name
         self._series: dict[str, tuple[int, int]] = {}
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
         self._joiner = Joiner(table.joined) if table.joined else None
@@ -162,7 +164,7 @@ class RuleChecker:
             if compiled.of_metadata and not group.metadata_passes(compiled.of_metadata):
                 return False
             if compiled.rule.tensors is not None:
-                self._tensors += group.tensors()
+                self._list(group.tensors())
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             return False
         return True
@@ -219,7 +221,7 @@ class RuleChecker:
         rule = compiled.rule
         if rule.tensors is not None:
             try:
-                self._tensors.append(record.metadata["tensor"])
+                self._list((record.metadata["tensor"],))
             except (TypeError, IndexError):
                 self._break(rule, number, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing and len(self._refused) < _MOST_REFUSED:
@@ -378,9 +380,8 @@ class RuleChecker:
         self._break(rule, logged.last_number, logged.last, needed, message)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
-        named = Counter(name for name in self._tensors if isinstance(name, str))
-        strange = len(self._tensors) - named.total()
-        missing, extra = Counter(needed) - named, named - Counter(needed)
+        strange = self._strange
+        missing, extra = Counter(needed) - self._tensors, self._tensors - Counter(needed)
         if not missing and not extra and not strange:
             return
         parts = [
@@ -395,12 +396,17 @@ class RuleChecker:
             rule, logged.last_number, None, f"{len(needed)} tensors", message, settled=settled
         )
 
+    def _list(self, tensors: Sequence[Any]) -> None:
+        named = [name for name in tensors if isinstance(name, str)]
+        self._strange += len(tensors) - len(named)
+        if len(self._tensors) > _MOST_NAMES:
+            named = [name if name in self._tensors else "..." for name in named]
+        self._tensors.update(named)
+
     def _are_each(self, needed: frozenset[str]) -> bool:
         """Whether each tensor was named once."""
-        try:
-            return len(self._tensors) == len(needed) and needed == set(self._tensors)
-        except TypeError:
-            return False
+        counts = self._tensors
+        return counts.keys() == needed and counts.total() == len(needed) and not self._strange
 
     def _break(
         self,

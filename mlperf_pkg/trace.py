@@ -46,6 +46,7 @@ class Trace:
     @property
     def digest(self) -> str | None:
         """The digest of a whole run; None for one without end or with too little to tell it by."""
-        self._settle()
+        if self._said:
+            self._settle()
         whole = self._stopped and self._evaluations >= _LEAST_EVALUATIONS
         return self._hash.hexdigest() if whole else None
