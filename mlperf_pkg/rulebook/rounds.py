@@ -30,24 +30,28 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
     """The first round that still took a run of that time and benchmark, and why.
 
     Published logs may be older than their round (they may be submitted again), never younger
-    than its submission and review. Where none is left, the newest round is taken.
+    than its submission and review. Where none is left, the newest round is taken. A benchmark
+    that no round has tells nothing; neither does a time of 0.
     """
     day = _day(time_ms)
     fitting = _rounds_with(usage, benchmark)
-    for name, last in fitting.items():
+    for name, last in (fitting or (_rounds_with(usage, None) if time_ms else {})).items():
         if day <= last:
-            return name, f"{benchmark} run of {day}: first round with a submission after it"
+            what = f"{benchmark} run" if fitting else "run"
+            return name, f"{what} of {day}: first round with a submission after it"
     newest = list(fitting or rounds(usage))[-1]
+    if not fitting and not time_ms:
+        return newest, "neither a time nor a known benchmark, so the newest round"
     return newest, f"run of {day}: after every submission, so the newest round"
 
 
 @lru_cache
-def _rounds_with(usage: str, benchmark: str) -> Mapping[str, date]:
-    """The rounds with a benchmark, and the last day that each still took a run of."""
+def _rounds_with(usage: str, benchmark: str | None) -> Mapping[str, date]:
+    """The rounds with a benchmark (None: any), and the last day that each still took a run of."""
     return {
         name: submission_date(usage, name) + REVIEW
         for name in rounds(usage)
-        if benchmark in benchmarks_of(usage, name)
+        if benchmark is None or benchmark in benchmarks_of(usage, name)
     }
 
 
