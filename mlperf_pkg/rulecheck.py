@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,15 +23,14 @@ from mlperf_pkg.rulebook.constraints import (
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Asked, Check, CompiledRule, RuleTable
+from mlperf_pkg.tensors import TensorList
 
-_SHOWN_NAMES = 3
 # What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
 Taker = Callable[[Record, int], None]
 _GROUP = 4  # from so many records on it pays to ask them together
-_MOST_NAMES = 1 << 16  # of tensors
 _MOST_REFUSED = 1000  # of a million the verdict needs no more
 
 
@@ -60,8 +58,7 @@ class RuleChecker:
         self._met: set[str] = set()
         self._incomparable: set[str] = set()
         self._last_evaluation: bool | None = None
-        self._tensors: Counter[str] = Counter()
-        self._strange = 0  # records of tensors without a name
+        self._tensors = TensorList()
         self._series: dict[str, tuple[int, int]] = {}
         self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
         self._joiner = Joiner(table.joined) if table.joined else None
@@ -164,7 +161,7 @@ class RuleChecker:
             if compiled.of_metadata and not group.metadata_passes(compiled.of_metadata):
                 return False
             if compiled.rule.tensors is not None:
-                self._list(group.tensors())
+                self._tensors.add(group.tensors())
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             return False
         return True
@@ -221,7 +218,7 @@ class RuleChecker:
         rule = compiled.rule
         if rule.tensors is not None:
             try:
-                self._list((record.metadata["tensor"],))
+                self._tensors.add((record.metadata["tensor"],))
             except (TypeError, IndexError):
                 self._break(rule, number, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing and len(self._refused) < _MOST_REFUSED:
@@ -328,8 +325,8 @@ class RuleChecker:
         rule = compiled.rule
         if compiled.reaches and rule.code not in self._met | self._incomparable:
             self._missed(rule, logged, success)
-        if rule.tensors is not None and not self._are_each(compiled.tensors):
-            self._compare_tensors(rule, logged, rule.tensors)
+        if rule.tensors is not None:
+            self._compare_tensors(rule, logged, compiled.tensors)
         if compiled.formula and not compiled.in_passing and self._known(rule):
             values = {key: each.last for key, each in self._seen.items()}
             if not _true(compiled.formula, {**values, "value": logged.last}):
@@ -379,34 +376,11 @@ class RuleChecker:
         )
         self._break(rule, logged.last_number, logged.last, needed, message)
 
-    def _compare_tensors(self, rule: Rule, logged: Logged, needed: tuple[str, ...]) -> None:
-        strange = self._strange
-        missing, extra = Counter(needed) - self._tensors, self._tensors - Counter(needed)
-        if not missing and not extra and not strange:
-            return
-        parts = [
-            f"{counted.total()} {word} ({', '.join(sorted(counted)[:_SHOWN_NAMES])}...)"
-            for word, counted in (("missing", missing), ("too many", extra))
-            if counted
-        ]
-        parts += [f"{strange} without a name"] if strange else []
-        message = f"{rule.key} must list each tensor of the model once: {', '.join(parts)}"
-        settled = bool(extra) or strange > 0
-        self._break(
-            rule, logged.last_number, None, f"{len(needed)} tensors", message, settled=settled
-        )
-
-    def _list(self, tensors: Sequence[Any]) -> None:
-        named = [name for name in tensors if isinstance(name, str)]
-        self._strange += len(tensors) - len(named)
-        if len(self._tensors) > _MOST_NAMES:
-            named = [name if name in self._tensors else "..." for name in named]
-        self._tensors.update(named)
-
-    def _are_each(self, needed: frozenset[str]) -> bool:
-        """Whether each tensor was named once."""
-        counts = self._tensors
-        return counts.keys() == needed and counts.total() == len(needed) and not self._strange
+    def _compare_tensors(self, rule: Rule, logged: Logged, needed: frozenset[str]) -> None:
+        if wrong := self._tensors.compared(needed):
+            message = f"{rule.key} must list each tensor of the model once: {wrong}"
+            asked, settled = f"{len(needed)} tensors", self._tensors.has_too_many(needed)
+            self._break(rule, logged.last_number, None, asked, message, settled=settled)
 
     def _break(
         self,

@@ -48,7 +48,7 @@ LAYERS = [
         "weak_scaling",
     },
     {"rulebook"},
-    {"rulecheck", "joining", "group", "run", "curves", "opening", "reading"},
+    {"rulecheck", "joining", "group", "tensors", "run", "curves", "opening", "reading"},
     {"report", "selection", "settings", "throughput", "competition"},
     {"published"},
     {"checks"},
