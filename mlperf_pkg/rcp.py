@@ -59,9 +59,9 @@ class ReferencePoint(Struct, frozen=True):
     """Convergence of the reference at one batch size, in the benchmark's own unit.
 
     ``to_converge`` holds the reference runs in ascending order (none for an interpolated point),
-    ``mean`` is their olympic mean, ``stdev`` their population standard deviation, ``minimum`` the
-    smallest mean that a submission may have, and ``count`` the number of reference runs that the
-    t-test is told of.
+    ``mean`` is their olympic mean, ``stdev`` their population standard deviation, and ``count`` the
+    number of reference runs that the t-test is told of. ``runs`` (at least 3) is the number of runs
+    that a submission needs.
     """
 
     name: str
@@ -69,8 +69,13 @@ class ReferencePoint(Struct, frozen=True):
     to_converge: tuple[float, ...]
     mean: float
     stdev: float
-    minimum: float
     count: int
+    runs: int
+
+    @property
+    def minimum(self) -> float:
+        """The smallest mean that a submission may have."""
+        return _smallest_acceptable(self.mean, self.stdev, self.count, self.runs)
 
     @classmethod
     def from_runs(
@@ -85,27 +90,21 @@ class ReferencePoint(Struct, frozen=True):
     ) -> Self:
         """The statistics of reference runs, of which the ``drop`` fastest and slowest are dropped.
 
-        ``runs`` (at least 3) is the number of runs that a submission needs. The official checker
-        takes the deviation of all runs; ``trimmed_deviation`` takes that of the runs left, as the
-        worked example of training_rules.adoc does.
+        The official checker takes the deviation of all runs; ``trimmed_deviation`` takes that of
+        the runs left, as the worked example of training_rules.adoc does.
         """
         ordered = tuple(sorted(to_converge))
         kept = ordered[drop : len(ordered) - drop]
         mean, stdev = numpy_mean(kept), _stdev(kept if trimmed_deviation else ordered)
         count = len(ordered) - 2 * drop
-        minimum = _smallest_acceptable(mean, stdev, count, runs)
-        return cls(name, batch_size, ordered, mean, stdev, minimum, count)
+        return cls(name, batch_size, ordered, mean, stdev, count, runs)
 
     @classmethod
     def between(cls, low: Self, high: Self, batch_size: float, *, runs: int) -> Self:
-        """Mean and deviation on the line between two points, as if of ``2 * runs`` reference runs.
-
-        ``runs`` (at least 3) is the number of runs that a submission needs.
-        """
+        """Mean and deviation on the line between two points, as of ``2 * runs`` reference runs."""
         mean, stdev = _on_line(batch_size, low, high)
-        minimum = _smallest_acceptable(mean, stdev, 2 * runs, runs)
         name = f"{low.name} to {high.name}"
-        return cls(name, batch_size, (), mean, stdev, minimum, 2 * runs)
+        return cls(name, batch_size, (), mean, stdev, 2 * runs, runs)
 
 
 class RcpResult(Struct, frozen=True):

@@ -321,7 +321,7 @@ def test_any_points_are_pruned_as_officially(means: list[int]) -> None:
     }
     checker._prune_rcps()
     points = [
-        ReferencePoint(f"x_{at}", 2**at, (), float(mean), 0.0, float(mean), 8)
+        ReferencePoint(f"x_{at}", 2**at, (), float(mean), 0.0, 8, 5)
         for at, mean in enumerate(means)
     ]
     assert [point.name for point in rcp.prune(points)] == [*checker.pruned_rcp_data]
