@@ -97,7 +97,9 @@ class RuleChecker:
         key = record.key
         logged = self._seen.get(key)
         if rules := self._table.keys.get(key):
-            self._ask(rules.later if logged else rules.first, record, number)
+            asked = rules.later if logged else rules.first
+            if asked.rules:
+                self._ask(asked, record, number)
         if logged:
             self._log_again(logged, record, number)
         else:
@@ -182,7 +184,10 @@ class RuleChecker:
             held = False
         if held:
             for compiled in asked.more:
-                self._ask_more(compiled, record, number)
+                if compiled.asks_more:
+                    self._check_more(compiled, record, number)
+                if compiled.reaches:
+                    self._reach(compiled, record, number)
         else:
             for compiled in asked.rules:
                 self._check(compiled, record, number, self._seen)
@@ -192,12 +197,12 @@ class RuleChecker:
             held = compiled.passes is None or compiled.passes(record, seen)
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             held = False
-        if held:
-            self._ask_more(compiled, record, number)
-        else:
+        if not held:
             self._break_checks(compiled, record, number, seen)
-            if compiled.reaches:
-                self._reach(compiled, record, number)
+        elif compiled.asks_more:
+            self._check_more(compiled, record, number)
+        if compiled.reaches:
+            self._reach(compiled, record, number)
 
     def _break_checks(
         self, compiled: CompiledRule, record: Record, number: int, seen: Seen
@@ -207,12 +212,6 @@ class RuleChecker:
         self._break(rule, number, check.constraint.found(record), needed)
         if rule.fatal:
             self._die(f"line {self._line_of(number)}: no rules for {shown(record.value)}")
-
-    def _ask_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
-        if compiled.asks_more:
-            self._check_more(compiled, record, number)
-        if compiled.reaches:
-            self._reach(compiled, record, number)
 
     def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         rule = compiled.rule
@@ -225,8 +224,7 @@ class RuleChecker:
             values = formula_values(compiled.formula, record, self._seen)
             if rule.nth_since:
                 values["nth"] = self._nth(rule)
-            official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-            if not _true(compiled.formula, values, without_answer=not official):
+            if not _true(compiled.formula, values, compiled.without_answer):
                 self._refused.append((compiled, values, number))
         if rule.reached and self._met and self._last_evaluation is False and _success(record):
             self._break(rule, number, None, "the target reached")

@@ -42,14 +42,16 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class CompiledRule(msgspec.Struct, frozen=True):
-    """A rule with its tests: ``passes`` is all of ``checks`` at once, None without any.
+    """A rule with its tests.
 
-    ``of_metadata`` are the tests of a record's metadata.
+    ``passes`` is all of ``checks`` at once, None without any; ``of_metadata`` are the tests of a
+    record's metadata among them.
 
     ``in_passing`` says that its formula is asked of every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
-    final values of the whole run, unless it is about a record's metadata. ``asks_more`` says that
-    a record that passes the checks is asked for more. ``tensors`` are those that must be listed.
+    final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
+    whether a formula holds that lacks a value. ``asks_more`` says that a record that passes the
+    checks is asked for more. ``tensors`` are those that must be listed.
     """
 
     rule: Rule
@@ -59,6 +61,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
+    without_answer: bool
     asks_more: bool
     tensors: frozenset[str]
 
@@ -257,6 +260,7 @@ def _compiled(rule: Rule) -> CompiledRule:
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
+        without_answer=not official,
         asks_more=in_passing or rule.tensors is not None or rule.reached,
         tensors=frozenset(rule.tensors or ()),
     )
