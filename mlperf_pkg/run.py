@@ -24,6 +24,7 @@ from mlperf_pkg.weak_scaling import KEYS as SCALE_KEYS
 from mlperf_pkg.weak_scaling import InstanceScale
 
 MAX_ALIKE = 10
+_WORDS = (*WORDS, SAMPLES)
 _NAMING = ("submission_division", "submission_benchmark")
 _NAMED = ("global_batch_size", "config_filename")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
@@ -198,14 +199,42 @@ def _table(log: LogFile, identity: _Identity) -> RuleTable:
     )
 
 
+class _Findings:
+    """Keeps the first few findings of a kind; of a million the verdict needs no more."""
+
+    def __init__(self) -> None:
+        self._kept: list[Diagnostic] = []
+        self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
+
+    def add(self, finding: Diagnostic) -> None:
+        kind = (finding.code, finding.severity, finding.basis)
+        self._alike[kind] += 1
+        if self._alike[kind] <= MAX_ALIKE:
+            self._kept.append(finding)
+
+    @property
+    def verdicts(self) -> Verdicts:
+        return verdicts_of(self._kept)
+
+    def in_order(self) -> tuple[Diagnostic, ...]:
+        """By place; the last kept of a kind tells how many more there were."""
+        last = {(f.code, f.severity, f.basis): i for i, f in enumerate(self._kept)}
+        for kind, index in last.items():
+            more = self._alike[kind] - MAX_ALIKE
+            if more > 0:
+                finding = self._kept[index]
+                message = f"{finding.message} (and {more} more like this)"
+                self._kept[index] = replace(finding, message=message)
+        return tuple(sorted(self._kept, key=lambda finding: finding.sort_key))
+
+
 class _Reading:
     """The state of the one pass."""
 
     def __init__(self, log: LogFile, stream: BinaryIO) -> None:
         """Walk the log once, then ask what only its end can answer."""
         self._log = log
-        self._findings: list[Diagnostic] = []
-        self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
+        self._findings = _Findings()  # in no circle with this: memory is free again at once
         self._times = Clock()
         self._described: dict[str, Any] = {}
         self._scale = InstanceScale()
@@ -214,12 +243,12 @@ class _Reading:
         self._trace = trace.Trace()
         self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
-        self._reader = LogReader(stream, log.path, self._report, (*WORDS, SAMPLES))
+        self._reader = LogReader(stream, log.path, self._findings.add, _WORDS)
         batches = self._reader.batches()
         head = next(batches, None)
         self._identity = _identify(log, head)
         table = _table(log, self._identity)
-        self._rules = RuleChecker(table, log.path, self._report, self._reader.line_of)
+        self._rules = RuleChecker(table, log.path, self._findings.add, self._reader.line_of)
         steps = self._identity.round == "3.1"
         self._convergence = ConvergenceReader(log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
@@ -312,8 +341,8 @@ class _Reading:
                 name: self._described.get(key)
                 for name, key in zip(_DESCRIBED, _DESCRIBING, strict=True)
             },
-            findings=tuple(self._with_counts()),
-            verdicts=verdicts_of(self._findings),
+            findings=self._findings.in_order(),
+            verdicts=self._findings.verdicts,
             minutes=self._times.minutes,
             official_span_ms=self._times.official_span_ms,
             start_ms=self._times.start_ms,
@@ -332,28 +361,10 @@ class _Reading:
             identified=self._identity.complete,
         )
 
-    def _report(self, finding: Diagnostic) -> None:
-        """Keep the first few findings of a kind; of a million the verdict needs no more."""
-        kind = (finding.code, finding.severity, finding.basis)
-        self._alike[kind] += 1
-        if self._alike[kind] <= MAX_ALIKE:
-            self._findings.append(finding)
-
-    def _with_counts(self) -> list[Diagnostic]:
-        """The findings in order; the last kept of a kind tells how many more there were."""
-        last = {(f.code, f.severity, f.basis): i for i, f in enumerate(self._findings)}
-        for kind, index in last.items():
-            more = self._alike[kind] - MAX_ALIKE
-            if more > 0:
-                finding = self._findings[index]
-                message = f"{finding.message} (and {more} more like this)"
-                self._findings[index] = replace(finding, message=message)
-        return sorted(self._findings, key=lambda finding: finding.sort_key)
-
     def _add(
         self, code: str, message: str, kind: type[Diagnostic] = Diagnostic, **more: Any
     ) -> None:
-        self._report(
+        self._findings.add(
             kind(
                 code=code,
                 message=message,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from mlperf_pkg.diagnostics import Basis, Severity, Verdict
@@ -241,3 +243,16 @@ def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
     reached = [r for r in records(BERT) if r["key"] == "eval_accuracy"][-1]["metadata"]["epoch_num"]
     assert run.convergence.to_converge == (counted if train_samples else reached)
     assert (run.epochs and run.epochs.to_converge) == (reached if train_samples else None)
+
+
+@pytest.mark.parametrize("log", [RESNET, BERT, without(RNNT, "run_stop")])
+def test_nothing_that_was_read_stays_in_a_circle(log: bytes) -> None:
+    """Else all of a log would wait in memory until Python looks for circles."""
+    run_of(log, "2.0")
+    gc.collect()
+    gc.disable()
+    try:
+        run_of(log, "2.0")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
