@@ -284,7 +284,9 @@ def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterat
     """Blocks of whole lines; of a line that is too long, only its end."""
     rest, skipping = b"", False
     while block := stream.read(size):
-        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        cut = len(block)
+        if not block.endswith(b"\n"):  # as most logs do
+            cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if cut:
             start = end_of_line(block, 0) if skipping else 0
             yield rest + block[start:cut]
