@@ -98,6 +98,7 @@ def make_plan(
         *complaints(unmapped, likely),
         *(_bad_submitter(submitters) if sets else ()),
         *_bad_names(sets),
+        *_unknown(leave_out, every),
     ]
     if not sets and not problems:
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
@@ -105,6 +106,7 @@ def make_plan(
         *workspace.notes,
         *_other_division(named, division),
         *_left_out(apart, every),
+        *_unknown(set(workspace.config.leave_out) - set(leave_out), every),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
         *_other_submitter(submitters, sets),
@@ -218,13 +220,17 @@ def _other_division(named: Sequence[Run], division: str | None) -> Iterator[str]
             yield f"left out, of the {other} division: {folded(logs)}"
 
 
-def _left_out(apart: Collection[str], every: Iterable[PlannedSet]) -> Iterator[str]:
+def _left_out(apart: set[str], every: Iterable[PlannedSet]) -> Iterator[str]:
     runs = {planned.name: len(planned.runs) for planned in every}
-    for name in sorted(apart):
-        if name in runs:
-            yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
-        else:
-            yield f"there is no result set {name} to leave out{did_you_mean(name, runs)}"
+    for name in sorted(apart & runs.keys()):
+        yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
+
+
+def _unknown(apart: Collection[str], every: Iterable[PlannedSet]) -> Iterator[str]:
+    """The configuration may name sets of another division, so that this is a problem of options."""
+    known = {planned.name for planned in every}
+    for name in sorted(set(apart) - known):
+        yield f"there is no result set {name} to leave out{did_you_mean(name, known)}"
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:

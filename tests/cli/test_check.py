@@ -147,7 +147,7 @@ def test_a_waived_finding_is_told_in_every_report(
     spoil(folder)
     Path("mlperf-pkg.yaml").write_text(WAIVER)
     result = call("check", "--format", format_)
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert all(told in result.stdout for told in ("RUN119", "Jane", "a reason", "9999-12-31"))
 
 
