@@ -24,6 +24,7 @@ from mlperf_pkg.weak_scaling import KEYS as SCALE_KEYS
 from mlperf_pkg.weak_scaling import InstanceScale
 
 MAX_ALIKE = 10
+MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
 _WORDS = (*WORDS, SAMPLES)
 _NAMING = ("submission_division", "submission_benchmark")
 _NAMED = ("global_batch_size", "config_filename")
@@ -295,7 +296,10 @@ class _Reading:
             reason = f"line {self._reader.line_of(number)}: {type(error).__name__}: {error}"
             self._seeds_unreadable = self._seeds_unreadable or reason
         else:
-            self._seeds.append(seed)
+            if len(self._seeds) < MAX_SEEDS:
+                self._seeds.append(seed)
+            else:
+                self._seeds_unreadable = f"more than {MAX_SEEDS:,} of them"
 
     def _finish(self) -> None:
         reader = self._reader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -243,6 +244,19 @@ def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
     reached = [r for r in records(BERT) if r["key"] == "eval_accuracy"][-1]["metadata"]["epoch_num"]
     assert run.convergence.to_converge == (counted if train_samples else reached)
     assert (run.epochs and run.epochs.to_converge) == (reached if train_samples else None)
+
+
+def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlperf_pkg.run.MAX_SEEDS", 2)
+    for count in (1, 2, 3):
+        seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
+        found = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
+        assert len(found.seeds) == min(count, 2)
+        assert (found.seeds_unreadable is None) is (count <= 2)
+
+
+def without_seed(log: bytes) -> list[dict[str, Any]]:
+    return [record for record in records(log) if record["key"] != "seed"]
 
 
 @pytest.mark.parametrize("log", [RESNET, BERT, without(RNNT, "run_stop")])
