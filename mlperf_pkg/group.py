@@ -37,8 +37,8 @@ class Group:
     def metadata_passes(self, tests: tuple[Test, ...]) -> bool:
         """Whether the metadata of each record passes some tests."""
         if self._text is None:
-            return all(all(map(holds, self._metadata)) for holds in tests)
-        return _passes(tests, self._text)
+            return _all_pass(tests, self._metadata)
+        return _remembered(tests, self._text)
 
     def tensors(self) -> Sequence[Any]:
         """The tensors that the records name."""
@@ -56,10 +56,13 @@ class Group:
         return text if text and len(text) <= _LONGEST_REMEMBERED else None
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _passes(tests: tuple[Test, ...], array: bytes) -> bool:
-    metadata = decode_values(array)
+def _all_pass(tests: tuple[Test, ...], metadata: Sequence[Any]) -> bool:
     return all(all(map(holds, metadata)) for holds in tests)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(tests: tuple[Test, ...], array: bytes) -> bool:
+    return _all_pass(tests, decode_values(array))
 
 
 @lru_cache(maxsize=_REMEMBERED)

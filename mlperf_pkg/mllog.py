@@ -75,14 +75,14 @@ class _Lines:
         self._blocks: list[range | array[int]] = []
         self._coming: Iterator[int] = iter(())
 
-    def enter(self, chunk: bytes) -> None:
-        """Go on to the next block."""
+    def enter(self, chunk: bytes, text: bytes, count: int, *, every: bool) -> None:
+        """Go on to the next block, of so many records.
+
+        Each line of it is one (``every``), or they stand in ``text``, in which LF is for CR.
+        """
         if self._blocks and isinstance(self._blocks[-1], array):
             self._blocks[-1].extend(self._coming)
         self._first, self._chunk = self.after, chunk
-
-    def hold(self, text: bytes, count: int, every: bool) -> None:
-        """The block has so many records: ``every`` line is one, or they stand in ``text``."""
         self._counts.append(self._counts[-1] + count)
         if every:
             self._blocks.append(range(self._first, self._first + count))
@@ -164,16 +164,16 @@ class LogReader(msgspec.Struct, eq=False):
 
     def _batch(self, chunk: bytes, first: int) -> Batch:
         text, found = chunk, plain(chunk, self.words)
-        self._lines.enter(chunk)
         if not found and b"\r" in chunk:
             # CR ends a line too; putting LF in its place keeps every offset as it is.
             text = chunk.replace(b"\r", b"\n")
             found = plain(text, self.words)
         if found:
-            self._lines.hold(text, len(found.entries), found.every and text is chunk)
+            every = found.every and text is chunk
+            self._lines.enter(chunk, text, len(found.entries), every=every)
             return PlainBatch(text, first, found)
         tails: list[bytes] = LINE.findall(text)
-        self._lines.hold(text, len(tails), every=False)
+        self._lines.enter(chunk, text, len(tails), every=False)
         self._report_lookalikes(text)
         raws, records = self._closely(first, tails, cut=not text.endswith(b"\n"))
         self._report_repeated_names(first, raws, records)

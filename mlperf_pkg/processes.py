@@ -68,7 +68,7 @@ class _Forks:
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, chunksize: int = 1
     ) -> Iterator[_Result]:
         size = max(chunksize, -(-len(items) // _MOST_PARTS))
-        parts = [items[start : start + size] for start in range(0, len(items), size)]
+        parts = _parted(items, size)
         tickets, end = os.pipe()
         try:
             os.write(end, b"".join(map(_ticket, range(len(parts)))))
@@ -205,10 +205,14 @@ class _Pool:
     def map(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, chunksize: int = 1
     ) -> Iterator[_Result]:
-        parts = [items[start : start + chunksize] for start in range(0, len(items), chunksize)]
+        parts = _parted(items, chunksize)
         futures = [self._executor.submit(_several, function, part) for part in parts]
         for future in futures:
             yield from future.result()
+
+
+def _parted(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def _several(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:

@@ -63,7 +63,7 @@ _json_prefix = json.JSONDecoder().raw_decode
 def decode_entries(lines: bytes) -> list[Entry]:
     """Of each line of ASCII the record; fewer than lines, or none, where one needs a closer look.
 
-    A line of over 4,300 bytes needs one always: Python's ``json`` refuses longer numbers.
+    A long line needs one always: Python's ``json`` refuses numbers of more than 4,300 digits.
     """
     try:
         return _decode_entries(lines)

@@ -178,11 +178,7 @@ class RuleChecker:
     # ---- one record -----------------------------------------------------------------------
 
     def _ask(self, asked: Asked, record: Record, number: int) -> None:
-        try:
-            held = asked.passes is None or asked.passes(record, self._seen)
-        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
-            held = False
-        if held:
+        if _passes(asked, record, self._seen):
             for compiled in asked.more:
                 if compiled.asks_more:
                     self._check_more(compiled, record, number)
@@ -193,11 +189,7 @@ class RuleChecker:
                 self._check(compiled, record, number, self._seen)
 
     def _check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
-        try:
-            held = compiled.passes is None or compiled.passes(record, seen)
-        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
-            held = False
-        if not held:
+        if not _passes(compiled, record, seen):
             self._break_checks(compiled, record, number, seen)
         elif compiled.asks_more:
             self._check_more(compiled, record, number)
@@ -406,6 +398,13 @@ class RuleChecker:
             source=rule.source,
         )
         self._report(finding)
+
+
+def _passes(asked: Asked | CompiledRule, record: Record, seen: Seen) -> bool:
+    try:
+        return asked.passes is None or bool(asked.passes(record, seen))
+    except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+        return False
 
 
 def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:

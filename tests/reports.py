@@ -99,3 +99,11 @@ def report(**changes: Any) -> Report:
     }
     changes["findings"] = tuple(sorted(changes.get("findings", ()), key=lambda f: f.sort_key))
     return Report(**{**known, **changes})
+
+
+def nested(levels: int) -> list[Any]:
+    """Lists within lists, so many levels below the first."""
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value

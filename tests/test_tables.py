@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg import escape, tables
 from mlperf_pkg.report import MAX_DEPTH, as_json
-from tests.reports import FAIL, NOT_CHECKED, report, result_set, system
+from tests.reports import FAIL, NOT_CHECKED, nested, report, result_set, system
 
 OPEN = result_set(
     path="results/open/resnet",
@@ -31,13 +31,6 @@ REPORT = report(
     result_sets=(OPEN, result_set(verdict=FAIL)),
     systems=(system(), system(id="open", path="systems/open.json", accelerators=None)),
 )
-
-
-def nested(levels: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(levels):
-        value = [value]
-    return value
 
 
 @pytest.mark.parametrize(

@@ -86,16 +86,8 @@ def _history(history: History) -> Iterator[str]:
     yield f"**{USAGES[history.usage]}, {plain(places)}**"
     rows = [(each.words, plain(describe.with_basis(each.rule))) for each in history.spans]
     yield table(("Rounds", "Asked"), rows)
-    yield from _targets(history)
-
-
-def _targets(history: History) -> Iterator[str]:
-    latest = history.spans[-1]
-    if latest.rule.reaches:
-        round_ = load_round(history.usage, latest.until)
-        for name in history.benchmarks:
-            words = describe.target(describe.loaded(round_, name))
-            yield f"Target of {plain(name)} in {round_.name}: {plain(words)}."
+    for name, round_, words in describe.targets(history):
+        yield f"Target of {plain(name)} in {round_}: {plain(words)}."
 
 
 def _notes(rules: Sequence[Rule]) -> Iterator[str]:

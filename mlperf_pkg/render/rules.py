@@ -212,12 +212,8 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def _targets(history: History) -> Iterator[str]:
-    latest = history.spans[-1]
-    if latest.rule.reaches:
-        round_ = load_round(history.usage, latest.until)
-        for name in history.benchmarks:
-            words = describe.target(describe.loaded(round_, name))
-            yield wrapped("target    ", f"{name} in {round_.name}: {words}")
+    for name, round_, words in describe.targets(history):
+        yield wrapped("target    ", f"{name} in {round_}: {words}")
 
 
 def _example(history: History) -> Iterator[str]:

@@ -81,6 +81,15 @@ def target(benchmark: Benchmark) -> str:
     return needed_in_words(benchmark.target)
 
 
+def targets(history: History) -> Iterator[tuple[str, str, str]]:
+    """What a rule that asks for the target last meant by it: benchmark, round, in words."""
+    latest = history.spans[-1]
+    if latest.rule.reaches:
+        round_ = load_round(history.usage, latest.until)
+        for name in history.benchmarks:
+            yield name, round_.name, target(loaded(round_, name))
+
+
 def runs(needed: Runs) -> str:
     """How many runs make a result, in words."""
     return f"{needed.required} runs, the fastest {needed.drop} and slowest {needed.drop} dropped"

@@ -45,7 +45,7 @@ class Formula:
         """Take a formula, which may be wrong."""
         self.names = tuple(sorted(names_in(text)))
         self._text = text
-        self._members = tuple(sorted(set(_MEMBER.findall(text))))
+        self._members = _members_in(text)
         self._remembered: dict[tuple[Any, ...], bool | str] = {}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
@@ -85,7 +85,7 @@ class Formula:
         for (name, member), value in zip(self._members, map(_told, given[count:]), strict=True):
             if value is not None:
                 data[name][member] = value
-        cel, expression = _compiled(self._text, self.names, self._members)
+        cel, expression = _compiled(self._text)
         result = expression.eval(data=data)
         return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
 
@@ -97,22 +97,24 @@ def compile_formula(text: str) -> Formula:
     Raises:
         ValueError: it is no CEL, or not of type bool.
     """
-    formula = Formula(text)
-    _compiled(text, formula.names, tuple(sorted(set(_MEMBER.findall(text)))))
-    return formula
+    _compiled(text)
+    return Formula(text)
+
+
+def _members_in(text: str) -> tuple[tuple[str, str], ...]:
+    """What a formula asks of ``metadata`` and of ``previous``: whose, and which member."""
+    return tuple(sorted(set(_MEMBER.findall(text))))
 
 
 @lru_cache
-def _compiled(
-    text: str, names: tuple[str, ...], members: tuple[tuple[str, str], ...]
-) -> tuple[Any, Any]:
+def _compiled(text: str) -> tuple[Any, Any]:
     """The CEL library and its expression."""
     # The library takes a few milliseconds to import; most logs need none of it.
     from cel_expr_python import cel  # noqa: PLC0415
 
-    types = dict.fromkeys(names, cel.Type.DOUBLE)
+    types = dict.fromkeys(names_in(text), cel.Type.DOUBLE)
     types |= dict.fromkeys(
-        (name for name, _ in members), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+        (name for name, _ in _members_in(text)), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
     )
     environment = cel.NewEnv(variables=types, extensions=_extensions(text))
     try:

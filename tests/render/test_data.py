@@ -10,7 +10,7 @@ import pytest
 
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.render import FORMATS, View
-from tests.reports import FAIL, finding, rcp, report, result_set, run, system
+from tests.reports import FAIL, finding, nested, rcp, report, result_set, run, system
 
 REPORT = report(
     verdict=FAIL,
@@ -72,13 +72,6 @@ def test_a_finding() -> None:
 def test_no_number_is_null(number: float) -> None:
     read = as_json(report(result_sets=(result_set(rcp=rcp(mean=number)),)))
     assert read["result_sets"][0]["rcp"]["mean"] is None
-
-
-def nested(levels: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(levels):
-        value = [value]
-    return value
 
 
 @pytest.mark.parametrize(
