@@ -52,14 +52,17 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
     """A folder that is locked as long as this process lives, and removed at the end."""
-    scratch = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
     with ExitStack() as undo:
-        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        lock = os.open(scratch, os.O_RDONLY)
-        undo.callback(os.close, lock)
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        scratch = None
+        while scratch is None or not scratch.exists():  # another swept it before it was locked
+            scratch = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+            undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
+            with suppress(FileNotFoundError):
+                lock = os.open(scratch, os.O_RDONLY)
+                undo.callback(os.close, lock)
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(lock, fcntl.LOCK_EX)
         yield scratch
 
 
@@ -88,18 +91,29 @@ def _put_back(left: Path, parent: Path) -> None:
 
 
 def _put_in_place(folder: Path, target: Path, replaces: Callable[[Path], bool]) -> None:
-    if not target.exists() and not target.is_symlink():
-        folder.rename(target)  # fails if something has appeared meanwhile that is not empty
-    elif not replaces(target):
-        raise FileExistsError(errno.EEXIST, "exists and is not to be replaced", str(target))
-    elif _exchange(folder, target):
-        if not replaces(folder):  # it was changed in that moment
+    if not _moved(folder, target):
+        if not replaces(target):
+            raise FileExistsError(errno.EEXIST, "exists and is not to be replaced", str(target))
+        if not _exchange(folder, target):
+            _replace_in_two_steps(folder, target)
+        elif not replaces(folder):  # it was changed in that moment
             _exchange(folder, target)
             raise FileExistsError(errno.EEXIST, "has changed meanwhile", str(target))
-    else:
-        _replace_in_two_steps(folder, target)
     with suppress(OSError):
         _sync(target.parent)
+
+
+def _moved(folder: Path, target: Path) -> bool:
+    """Whether nothing was there, and ``folder`` is there now."""
+    if target.exists() or target.is_symlink():
+        return False
+    try:
+        folder.rename(target)
+    except OSError:
+        if target.exists():  # another has put it there in that moment
+            return False
+        raise
+    return True
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -229,6 +230,46 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     assert len(found) == 50
     assert len(set(found.values())) == 1
     assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_another_writes_the_same_in_the_moment_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaces: bool
+) -> None:
+    target = tmp_path / "target"
+    rename = Path.rename
+
+    def renamed(path: Path, to: Path) -> Path:
+        monkeypatch.setattr(Path, "rename", rename)
+        write(target, OLD)
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    if replaces:
+        write(target, NEW)
+    else:
+        with pytest.raises(FileExistsError, match="not to be replaced"):
+            write(target, NEW, replaces=False)
+    assert contents(target) == (NEW if replaces else OLD)
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("step", ["open", "lock"])
+def test_another_sweeps_what_is_not_locked_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    module, name = {"open": (os, "open"), "lock": (fcntl, "flock")}[step]
+    real = getattr(module, name)
+
+    def swept(*arguments: Any) -> Any:
+        monkeypatch.setattr(module, name, real)
+        for scratch in tmp_path.glob(".*"):
+            shutil.rmtree(scratch)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, swept)
+    write(tmp_path / "target", NEW)
+    assert (contents(tmp_path / "target"), names(tmp_path)) == (NEW, ["target"])
 
 
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
