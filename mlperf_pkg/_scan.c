@@ -1,9 +1,10 @@
-/* What mlperf_pkg/batch.py finds out about a block of lines without it, many times as fast.
+/* What mlperf_pkg/plain.py finds out about a block of lines without it, many times as fast.
  *
  * Most lines differ from one before in nothing but digits. What was found out about that one holds
- * for them, as nothing that is looked for has digits. No byte is looked at beyond the end of a
- * line, and nothing is kept after a call. A function that returns 0 or NULL has either set an
- * exception or come upon a line that is not plain.
+ * for them, as nothing that is looked for has digits. That its text is one record is left to a JSON
+ * decoder, and holds for them too where no number of theirs begins with a needless zero. Nothing is
+ * kept after a call. A function that returns 0 or NULL has either set an exception or come upon a
+ * line that is not plain.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,53 +16,87 @@
 #define RECORD_SIZE 10
 #define TOKEN_SIZE 9
 #define ALMOST_SIZE 6  /* bytes of it that make a line count */
-#define LONG_LINE 1200 /* as in batch.py */
-#define KINDS 256      /* that are remembered */
+#define LONG_LINE 1200 /* as in plain.py */
+#define LONG_TIME 18   /* a number of more digits may be no time */
+#define NUMBERS 16     /* of a line that others are compared with */
+#define WORDS 16       /* that can be looked for */
+#define KINDS 256      /* of lines that are remembered */
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-/* A plain line: where its token and the text of its key stand, and the places of that key. */
+enum { TIME, VALUE, METADATA, KEY, PARTS, ITSELF = KEY }; /* as in plain.py; the key comes first */
+
 typedef struct {
+    uint32_t start, end;
+} Part;
+
+/* A plain line: where its token, its key and its parts stand, and the places of that key. */
+typedef struct Line {
     const char *start, *end, *token, *key, *key_end;
-    PyObject *places; /* borrowed */
+    struct Line *next;         /* what came after the last line alike */
+    PyObject *places;          /* borrowed */
+    Part parts[PARTS];         /* from its start */
+    uint16_t numbers[NUMBERS]; /* that have two digits at least, before any point */
+    int count, unique;         /* of numbers; whether no other line is taken to be alike */
 } Line;
 
 typedef struct {
-    PyObject *words, *places;
-    Line kinds[KINDS];
-    Py_ssize_t count, body; /* lines that count, and bytes behind their tokens, ends included */
+    char *start;
+    size_t size, room;
+} Buffer;
+
+/* A word that is looked for by its first underscore, as there are few of them. */
+typedef struct {
+    char *start;
+    Py_ssize_t size, underscore;
+} Word;
+
+typedef struct {
+    const char *text;
+    Word words[WORDS + 1]; /* one of no size is the last */
+    PyObject *places;
+    Line kinds[KINDS], *last;
+    Buffer parts;          /* of each line, from the start of the text */
+    Buffer closer;         /* what follows the tokens of lines that are alike none before */
+    Py_ssize_t count, new; /* lines that count, and of these others */
     int every, scattered;
 } Scan;
+
+static int add(Buffer *buffer, const void *bytes, size_t size)
+{
+    if (buffer->room - buffer->size < size) {
+        const size_t room = (buffer->size + size) * 2;
+        char *start = PyMem_Realloc(buffer->start, room);
+        if (!start) {
+            PyErr_NoMemory();
+            return 0;
+        }
+        buffer->start = start;
+        buffer->room = room;
+    }
+    memcpy(buffer->start + buffer->size, bytes, size);
+    buffer->size += size;
+    return 1;
+}
+
+static PyObject *bytes_of(const Buffer *buffer)
+{
+    return PyBytes_FromStringAndSize(buffer->start, (Py_ssize_t)buffer->size);
+}
+
+/* ---- one line --------------------------------------------------------------------------- */
 
 static const char *find(const char *start, const char *end, char byte)
 {
     return start < end ? memchr(start, byte, (size_t)(end - start)) : NULL;
 }
 
-/* The first place of a text; ``rare`` is the index of its byte that is to be looked for first. */
-static const char *search(const char *start, const char *end, const char *text, Py_ssize_t size,
-                          Py_ssize_t rare)
-{
-    if (end - start < size || !size)
-        return size ? NULL : start;
-    end -= size - rare - 1;
-    for (const char *at = start + rare; (at = find(at, end, text[rare])); at++)
-        if (at[-rare] == *text && !memcmp(at - rare, text, (size_t)size))
-            return at - rare;
-    return NULL;
-}
-
 static const char *almost_token(const char *start, const char *end)
 {
-    return search(start, end, RECORD, ALMOST_SIZE, 3);
-}
-
-/* What follows a name, with its quotes, that stands on a line once. */
-static const char *after_name(const Line *line, const char *name)
-{
-    const Py_ssize_t size = (Py_ssize_t)strlen(name);
-    const char *found = search(line->start, line->end, name, size, 1);
-    return found && !search(found + size, line->end, name, size, 1) ? found + size : NULL;
+    for (; (start = find(start, end, *RECORD)) && end - start >= ALMOST_SIZE; start++)
+        if (!memcmp(start, RECORD, ALMOST_SIZE))
+            return start;
+    return NULL;
 }
 
 static const char *skip_blanks(const char *at, const char *end)
@@ -71,61 +106,135 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
+static int is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static int part_named(const char *name, size_t size)
+{
+    static const char *const names[] = {"time_ms", "value", "metadata", "key"};
+    int part = TIME;
+    while (part < PARTS && (strlen(names[part]) != size || memcmp(name, names[part], size)))
+        part++;
+    return part;
+}
+
+/* The last byte of a number before any exponent, or of one, in which no zero is needless. */
+static const char *pass_number(Line *line, const char *at)
+{
+    const char before = at[-1] == '-' || at[-1] == '+' ? at[-2] : at[-1];
+    if (is_digit(at[1]) && before != 'e' && before != 'E') {
+        if (line->count == NUMBERS)
+            line->unique = 1;
+        else
+            line->numbers[line->count++] = (uint16_t)(at - line->start);
+    }
+    while (is_digit(at[1]) || at[1] == '.')
+        at++;
+    return at;
+}
+
+/* Find the parts and the numbers of a record; 0 if its text is none, or has a name twice. */
+static int walk(Line *line)
+{
+    int depth = 0, open = PARTS, found = 0;
+    for (const char *at = line->token + TOKEN_SIZE; at < line->end; at++) {
+        if (*at == '"') {
+            const char *name = at + 1;
+            if (!(at = find(name, line->end, '"')))
+                return 0;
+            const int part = part_named(name, (size_t)(at - name));
+            if (part == PARTS)
+                continue;
+            at = skip_blanks(at + 1, line->end);
+            if (depth != 1 || open != PARTS || found >> part & 1 || *at != ':')
+                return 0;
+            at = skip_blanks(at + 1, line->end);
+            line->parts[part].start = (uint32_t)(at-- - line->start);
+            found |= 1 << (open = part);
+        } else if (*at == '{' || *at == '[') {
+            depth++;
+        } else if (*at == '}' || *at == ']' || *at == ',') {
+            if (depth == 1 && open != PARTS) {
+                line->parts[open].end = (uint32_t)(at - line->start);
+                open = PARTS;
+            }
+            depth -= *at != ',';
+        } else if (is_digit(*at)) {
+            at = pass_number(line, at);
+        }
+    }
+    return found == (1 << PARTS) - 1 && open == PARTS;
+}
+
+/* Whether another number of as many digits is a time as well. */
+static int is_usual_time(const char *at, const char *end)
+{
+    if (end - at > LONG_TIME)
+        return 0;
+    while (at < end && (is_digit(*at) || *at == '.'))
+        at++;
+    return at == end;
+}
+
 /* Whether a line is plain, and where its parts are. */
 static int look(Line *line)
 {
-    const char *end = line->end, *after = line->token + ALMOST_SIZE;
-    if (end - line->start > LONG_LINE || end - line->token < RECORD_SIZE || end[-1] != '}' ||
-        memcmp(line->token, RECORD, RECORD_SIZE) || almost_token(after, end))
+    const char *start = line->start, *end = line->end;
+    const char *record = line->token + TOKEN_SIZE;
+    if (end - start > LONG_LINE || end - line->token < RECORD_SIZE || end[-1] != '}' ||
+        memcmp(line->token, RECORD, RECORD_SIZE) || find(start, line->token, '"') ||
+        almost_token(record, end))
         return 0;
-    for (const char *at = line->start; at < end; at++)
-        if (*at == '\\' || *at == '\r' || (unsigned char)*at >= 0x80)
-            return 0;
-    if (!after_name(line, "\"value\"") || !after_name(line, "\"metadata\"") ||
-        !after_name(line, "\"time_ms\"") || !(after = after_name(line, "\"key\"")))
+    int odd = 0; /* without a stop at the first, as many bytes are looked at together */
+    for (const char *at = start; at < end; at++)
+        odd |= *at == '\\' || *at == '\r' || (unsigned char)*at >= 0x80;
+    if (odd || !walk(line) || start[line->parts[KEY].start] != '"')
         return 0;
-    after = skip_blanks(after, end);
-    if (after == end || *after != ':')
-        return 0;
-    after = skip_blanks(after + 1, end);
-    if (after == end || *after != '"')
-        return 0;
-    line->key = after + 1;
+    line->unique |= !is_usual_time(start + line->parts[TIME].start, start + line->parts[TIME].end);
+    line->key = start + line->parts[KEY].start + 1;
     line->key_end = find(line->key, end, '"');
-    return line->key_end != NULL;
+    line->parts[ITSELF] = (Part){(uint32_t)(record - start), (uint32_t)(end - start)};
+    return 1;
 }
 
-/* Look for the words anywhere but in the key; it is an underscore that makes them rare. */
-static int look_for_words(Scan *scan, const Line *line)
+/* ---- words ------------------------------------------------------------------------------ */
+
+static int take_words(Scan *scan, PyObject *words)
 {
-    for (Py_ssize_t index = 0; !scan->scattered && index < PyTuple_Size(scan->words); index++) {
-        char *word;
-        Py_ssize_t size;
-        if (PyBytes_AsStringAndSize(PyTuple_GetItem(scan->words, index), &word, &size))
+    const Py_ssize_t count = PyTuple_Size(words);
+    if (count > WORDS) {
+        PyErr_SetString(PyExc_ValueError, "too many words");
+        return 0;
+    }
+    for (Py_ssize_t index = 0; index < count; index++) {
+        Word *word = &scan->words[index];
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(words, index), &word->start, &word->size))
             return 0;
-        const char *score = find(word, word + size, '_');
-        const Py_ssize_t rare = score ? score - word : 0;
-        scan->scattered = search(line->start, line->key, word, size, rare) ||
-                          search(line->key_end, line->end, word, size, rare);
+        const char *underscore = find(word->start, word->start + word->size, '_');
+        if (!underscore) {
+            PyErr_SetString(PyExc_ValueError, "a word without an underscore");
+            return 0;
+        }
+        word->underscore = underscore - word->start;
     }
     return 1;
 }
 
-static int find_places(Line *line, PyObject *places)
+static int holds_word(const Scan *scan, const char *start, const char *end)
 {
-    PyObject *key = PyUnicode_DecodeASCII(line->key, line->key_end - line->key, NULL);
-    if (!key)
-        return 0;
-    line->places = PyDict_GetItemWithError(places, key);
-    if (!line->places && !PyErr_Occurred()) {
-        PyObject *list = PyList_New(0);
-        if (list && !PyDict_SetItem(places, key, list))
-            line->places = list;
-        Py_XDECREF(list);
-    }
-    Py_DECREF(key);
-    return line->places != NULL;
+    for (const char *at = start; (at = find(at, end, '_')); at++)
+        for (const Word *word = scan->words; word->size; word++) {
+            const char *first = at - word->underscore;
+            if (at - start >= word->underscore && *first == *word->start &&
+                end - first >= word->size && !memcmp(first, word->start, (size_t)word->size))
+                return 1;
+        }
+    return 0;
 }
+
+/* ---- lines that are alike --------------------------------------------------------------- */
 
 /* Eight bytes, all digits being 0. */
 static uint64_t outline(const char *at)
@@ -145,87 +254,159 @@ static Line *kind_of(Scan *scan, const char *start, const char *end)
     return &scan->kinds[(hash * MIX) >> 56];
 }
 
-/* Whether a line has the key of a plain one and differs from it in nothing but digits. */
+/* Whether a line begins here that differs from a plain one in nothing but digits, which make no
+ * other key and no number that is none. */
 static int alike(const char *start, const char *end, const Line *plain)
 {
-    const Py_ssize_t size = end - start, key = plain->key - plain->start;
-    if (!plain->start || plain->end - plain->start != size ||
+    const Py_ssize_t size = plain->end - plain->start, key = plain->key - plain->start;
+    if (!size || plain->unique || end - start < size ||
+        (end - start > size && start[size] != '\n') ||
         memcmp(start + key, plain->key, (size_t)(plain->key_end - plain->key)))
         return 0;
     for (Py_ssize_t at = 0; at < size - 8; at += 8)
         if (memcmp(start + at, plain->start + at, 8) &&
             outline(start + at) != outline(plain->start + at))
             return 0;
-    return outline(end - 8) == outline(plain->end - 8); /* the names alone are longer */
+    if (outline(start + size - 8) != outline(plain->end - 8)) /* the names alone are longer */
+        return 0;
+    for (int number = 0; number < plain->count; number++)
+        if (start[plain->numbers[number]] == '0')
+            return 0;
+    return 1;
 }
 
-static int add_line(Scan *scan, const char *start, const char *end)
+static int find_places(Line *line, PyObject *places)
 {
-    Line *kind = kind_of(scan, start, end);
-    if (!alike(start, end, kind)) {
-        Line line = {.start = start, .end = end, .token = almost_token(start, end)};
-        scan->every = scan->every && line.token == start;
-        if (!line.token)
-            return 1;
-        if (!look(&line) || !look_for_words(scan, &line) || !find_places(&line, scan->places))
-            return 0;
-        *kind = line;
+    PyObject *key = PyUnicode_DecodeASCII(line->key, line->key_end - line->key, NULL);
+    if (!key)
+        return 0;
+    line->places = PyDict_GetItemWithError(places, key);
+    if (!line->places && !PyErr_Occurred()) {
+        PyObject *list = PyList_New(0);
+        if (list && !PyDict_SetItem(places, key, list))
+            line->places = list;
+        Py_XDECREF(list);
     }
+    Py_DECREF(key);
+    return line->places != NULL;
+}
+
+static int add_alike(Scan *scan, const char *start, Line *kind)
+{
+    Part parts[PARTS];
+    const uint32_t offset = (uint32_t)(start - scan->text);
+    for (int part = 0; part < PARTS; part++)
+        parts[part] = (Part){offset + kind->parts[part].start, offset + kind->parts[part].end};
     PyObject *place = PyLong_FromSsize_t(scan->count++);
     const int added = place && !PyList_Append(kind->places, place);
     Py_XDECREF(place);
-    scan->body += kind->end - kind->token - TOKEN_SIZE + 1;
-    return added;
+    scan->last = scan->last->next = kind;
+    return added && add(&scan->parts, parts, sizeof parts);
+}
+
+static int add_other(Scan *scan, const char *start, const char *end)
+{
+    Line *kind = kind_of(scan, start, end);
+    if (alike(start, end, kind))
+        return add_alike(scan, start, kind);
+    Line line = {.start = start, .end = end, .token = almost_token(start, end), .next = kind->next};
+    scan->every = scan->every && line.token == start;
+    if (!line.token)
+        return 1;
+    if (!look(&line) || !find_places(&line, scan->places))
+        return 0;
+    scan->scattered = scan->scattered || holds_word(scan, start, line.key) ||
+                      holds_word(scan, line.key_end, end);
+    scan->new++;
+    *kind = line;
+    const char *record = line.token + TOKEN_SIZE;
+    return add(&scan->closer, record, (size_t)(end - record)) && add(&scan->closer, "\n", 1) &&
+           add_alike(scan, start, kind);
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
 {
     for (const char *line_end; at < end; at = line_end + 1) {
-        line_end = find(at, end, '\n');
-        line_end = line_end ? line_end : end;
-        if (!add_line(scan, at, line_end))
-            return 0;
+        Line *expected = scan->last->next;
+        if (expected && alike(at, end, expected)) {
+            line_end = at + (expected->end - expected->start);
+            if (!add_alike(scan, at, expected))
+                return 0;
+        } else {
+            line_end = find(at, end, '\n');
+            line_end = line_end ? line_end : end;
+            if (!add_other(scan, at, line_end))
+                return 0;
+        }
     }
     return 1;
 }
 
-/* What follows the tokens, once all lines are known to be plain. */
-static PyObject *body_of(const Scan *scan, const char *at, const char *end)
-{
-    PyObject *body = PyBytes_FromStringAndSize(NULL, scan->count ? scan->body - 1 : 0);
-    char *to = body ? PyBytes_AsString(body) : NULL;
-    for (Py_ssize_t number = 0; to && number < scan->count; number++) {
-        const char *tail = (scan->every ? at : almost_token(at, end)) + TOKEN_SIZE;
-        const char *line_end = find(tail, end, '\n');
-        line_end = line_end ? line_end : end;
-        if (number)
-            *to++ = '\n';
-        memcpy(to, tail, (size_t)(line_end - tail));
-        to += line_end - tail;
-        at = line_end + 1;
-    }
-    return body;
-}
-
 static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const char *text;
     Py_ssize_t size;
     Scan scan = {.every = 1};
-    PyObject *body, *result = NULL;
-    if (!PyArg_ParseTuple(args, "y#O!:scan", &text, &size, &PyTuple_Type, &scan.words) ||
-        !(scan.places = PyDict_New()))
+    PyObject *words, *result = NULL;
+    if (!PyArg_ParseTuple(args, "y#O!:scan", &scan.text, &size, &PyTuple_Type, &words) ||
+        !take_words(&scan, words) || !(scan.places = PyDict_New()))
         return NULL;
-    if (!add_lines(&scan, text, text + size))
-        result = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    else if ((body = body_of(&scan, text, text + size)))
-        result = Py_BuildValue("NOOO", body, scan.places, scan.every ? Py_True : Py_False,
+    scan.last = scan.kinds;
+    if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
+        result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.closer), bytes_of(&scan.parts), scan.new,
+                               scan.count, scan.places, scan.every ? Py_True : Py_False,
                                scan.scattered ? Py_True : Py_False);
+    else if (!PyErr_Occurred())
+        result = Py_NewRef(Py_None);
     Py_DECREF(scan.places);
+    PyMem_Free(scan.parts.start);
+    PyMem_Free(scan.closer.start);
     return result;
 }
 
-static PyMethodDef methods[] = {{"scan", scan, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* ---- parts of lines --------------------------------------------------------------------- */
+
+/* The part of a line; of no length but beyond the text where there is none. */
+static Part part_of(const char *parts, Py_ssize_t size, Py_ssize_t line, int part)
+{
+    Part found = {UINT32_MAX, UINT32_MAX};
+    const Py_ssize_t lines = size / (Py_ssize_t)sizeof(Part[PARTS]);
+    if (line >= 0 && line < lines && part >= 0 && part < PARTS)
+        memcpy(&found, parts + (size_t)(line * PARTS + part) * sizeof found, sizeof found);
+    return found;
+}
+
+static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *text, *parts;
+    Py_ssize_t size, parts_size;
+    PyObject *places, *place, *result = NULL;
+    Buffer array = {NULL, 0, 0};
+    int part;
+    if (!PyArg_ParseTuple(args, "y#y#iO:cut", &text, &size, &parts, &parts_size, &part, &places) ||
+        !(places = PyObject_GetIter(places)))
+        return NULL;
+    int added = add(&array, "[", 1);
+    while (added && (place = PyIter_Next(places))) {
+        const Part found = part_of(parts, parts_size, PyLong_AsSsize_t(place), part);
+        Py_DECREF(place);
+        added = found.start <= found.end && found.end <= (size_t)size;
+        if (!added && !PyErr_Occurred())
+            PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
+        added = added && (array.size == 1 || add(&array, ",", 1)) &&
+                add(&array, text + found.start, found.end - found.start);
+    }
+    if (added && !PyErr_Occurred() && add(&array, "]", 1))
+        result = bytes_of(&array);
+    Py_DECREF(places);
+    PyMem_Free(array.start);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"scan", scan, METH_VARARGS, NULL},
+    {"cut", cut, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 

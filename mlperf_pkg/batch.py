@@ -1,41 +1,26 @@
-"""Many lines of a log at once: found, checked and decoded no further than they are asked.
-
-The lines of a log are alike: most differ only in their digits. What a line may hold besides a
-plain record - two tokens, a name twice, a word that a checker looks for - is therefore looked for
-but once in all those that do. ``_scan``, in C, does this where it could be compiled.
-"""
+"""Many lines of a log at once, decoded no further than they are asked for."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-from mlperf_pkg.record import Entry, Record, decode, decode_entries, decode_values, joined
-
-try:
-    from mlperf_pkg._scan import scan
-except ImportError:  # no compiler was there
-    HAS_SCAN = False
-else:
-    HAS_SCAN = True
-
-TOKEN = b":::MLLOG "
-ALMOST_TOKEN = b":::MLL"
-LINE = re.compile(TOKEN + b"(.*)")
-
-_KEY = re.compile(rb'"key"\s*:\s*"[^"]*"')
-_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
-_ONCE = (ALMOST_TOKEN, TOKEN + b"{", *_NAMES)
-_DIGITS = b"0123456789."
-# On a shorter line no number is too long for Python's json, and nothing is nested too deeply.
-_LONG_LINE_BYTES = 1200
-
-Words: TypeAlias = frozenset[bytes]
+from mlperf_pkg.plain import (
+    ITSELF,
+    METADATA,
+    TIME,
+    TOKEN,
+    VALUE,
+    Plain,
+    Words,
+    end_of_line,
+    places_of,
+    words_in,
+)
+from mlperf_pkg.record import Record, decode, decode_records, decode_values
 
 
 class Batch:
@@ -54,7 +39,7 @@ class Batch:
         self.unread = records.count(None)
         self._records = records
         keys = [each.key if each and isinstance(each.key, str) else None for each in records]
-        self.places = _places(keys)
+        self.places = places_of(keys)
         self.places.pop(None, None)
 
     places: dict[Any, list[int]]
@@ -68,7 +53,7 @@ class Batch:
         """Some records."""
         return [self._records[place] for place in places]  # type: ignore[misc]
 
-    def times(self, places: Iterable[int] | None = None) -> Iterator[int | float]:
+    def times(self, places: Collection[int] | None = None) -> Iterable[int | float]:
         """The times of some records, in milliseconds, or of all."""
         records = self._records
         chosen = records if places is None else (records[place] for place in places)
@@ -92,77 +77,6 @@ class Batch:
         return ((words_in(raw, words), decode(raw) or raw) for raw in lines_with(words, self.text))
 
 
-class Plain(NamedTuple):
-    """What a block of plain lines holds.
-
-    ``every`` says that each line of the block begins with the token, ``scattered`` that a word
-    asked for stands on a line with a token, but not in its key.
-    """
-
-    entries: list[Entry]
-    places: dict[Any, list[int]]
-    every: bool
-    scattered: bool
-
-
-def plain(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
-    """What a block of whole lines holds; None where they need a closer look, one by one.
-
-    A line with something like a token is plain where it holds one token, each name of a record
-    once, nothing but ASCII without CR and backslash, is not long, and is a record without blanks
-    around: between ``}`` and ``{`` another record must begin, so none goes on on the next line.
-    """
-    return scanned(text, words) if HAS_SCAN else outlined(text, words)
-
-
-def scanned(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
-    """``plain``, in C."""
-    if not (found := scan(text, words)):
-        return None
-    body, places, every, scattered = found
-    entries = decode_entries(body)
-    # No line holds two records: where there are as many records as lines, each line is one.
-    if len(entries) != sum(map(len, places.values())):
-        return None
-    return Plain(entries, places, every, scattered)
-
-
-def outlined(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
-    """``plain``, in Python: by lines without their digits, and with them if that leaves a doubt."""
-    found = _outlined(text, text.translate(None, _DIGITS), words)
-    return found if found and not found.scattered else _outlined(text, text, words)
-
-
-def _outlined(text: bytes, outline: bytes, words: tuple[bytes, ...]) -> Plain | None:
-    """``outline`` may hold what no line holds, as digits divide it there, but lacks nothing."""
-    lines = outline.split(b"\n")
-    if not text or text.endswith(b"\n"):
-        lines.pop()
-    kinds = set(lines)
-    counting = [kind for kind in kinds if ALMOST_TOKEN in kind]
-    outlines = b"\n".join(counting)
-    if (
-        any({kind.count(part) for kind in counting} - {1} for part in _ONCE)
-        or not all(kind.endswith(b"}") for kind in counting)
-        or b"\\" in outlines
-        or b"\r" in outlines
-        or not outlines.isascii()
-        or _has_long_line(text)
-    ):
-        return None
-    every = len(kinds) == len(counting) and all(kind.startswith(TOKEN) for kind in kinds)
-    if every:
-        entries = decode_entries(text.replace(TOKEN, b""))
-        every = len(entries) == len(lines)
-    if not every:
-        raws = LINE.findall(text)
-        entries = decode_entries(b"\n".join(raws))
-        if not len(entries) == len(raws) == text.count(ALMOST_TOKEN):
-            return None
-    places = _places([entry.key for entry in entries])
-    return Plain(entries, places, every, bool(words_in(_KEY.sub(b'""', outlines), words)))
-
-
 class PlainBatch(Batch):
     """Lines that are plain records all, decoded when they are asked for."""
 
@@ -170,10 +84,10 @@ class PlainBatch(Batch):
         """Lines of which the records were found."""
         self.text = text
         self.first = first
-        self.size = len(found.entries)
+        self.size = found.size
         self.unread = 0
         self.places = found.places
-        self._entries = found.entries
+        self._array = found.array
         self._scattered = found.scattered
         self._known: dict[int, Record] = {}
 
@@ -185,22 +99,18 @@ class PlainBatch(Batch):
         """Some records, each decoded once."""
         known = self._known
         if new := [place for place in places if place not in known]:
-            entries = [self._entries[place] for place in new]
-            values = decode_values(joined([entry.value for entry in entries]))
-            metadata = decode_values(joined([entry.metadata for entry in entries]))
-            for place, entry, value, meta in zip(new, entries, values, metadata, strict=True):
-                known[place] = Record(entry.key, entry.time_ms, value, meta)
+            records = decode_records(self._array(ITSELF, new))
+            known.update(zip(new, records, strict=True))
         return [known[place] for place in places]
 
-    def times(self, places: Iterable[int] | None = None) -> Iterator[int | float]:
+    def times(self, places: Collection[int] | None = None) -> Iterable[int | float]:
         """The times of some records, in milliseconds, or of all."""
-        entries = self._entries
-        chosen = entries if places is None else (entries[place] for place in places)
-        return (entry.time_ms for entry in chosen)
+        chosen = range(self.size) if places is None else places
+        return decode_values(self._array(TIME, chosen))
 
     def values(self, places: Collection[int]) -> list[Any]:
         """The values of some records."""
-        return decode_values(joined([self._entries[place].value for place in places]))
+        return decode_values(self._array(VALUE, places))
 
     def metadata(self, places: Collection[int]) -> list[Any]:
         """The metadata of some records."""
@@ -208,7 +118,7 @@ class PlainBatch(Batch):
 
     def metadata_text(self, places: Collection[int]) -> bytes:
         """The metadata of some records, not decoded."""
-        return joined([self._entries[place].metadata for place in places])
+        return self._array(METADATA, places)
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
         """Each line with one of ``words``, which are some of those that were looked for."""
@@ -220,45 +130,9 @@ class PlainBatch(Batch):
         return ((held[record.key], record) for record in self.some(places))
 
 
-def repeats_a_name(raw: bytes) -> bool:
-    """Whether a line holds one of the names of a record's parts more than once."""
-    return any(raw.count(name) > 1 for name in _NAMES)
-
-
-def _places(keys: Iterable[Any]) -> dict[Any, list[int]]:
-    places: dict[Any, list[int]] = defaultdict(list)
-    for place, key in enumerate(keys):
-        places[key].append(place)
-    return places
-
-
-def words_in(text: bytes, words: tuple[bytes, ...]) -> Words:
-    """Those of ``words`` that stand somewhere in a text."""
-    return frozenset([word for word in words if word in text])
-
-
 @lru_cache(maxsize=4096)
 def _words_in_key(key: str, words: tuple[bytes, ...]) -> Words:
     return words_in(key.encode(), words)
-
-
-def _has_long_line(text: bytes) -> bool:
-    """Whether a line with a token is long."""
-    start = 0
-    while len(text) - start > _LONG_LINE_BYTES:
-        end = text.rfind(b"\n", start, start + _LONG_LINE_BYTES + 1)
-        if end < 0:
-            end = end_of_line(text, start)
-            if text.find(TOKEN, start, end) >= 0:
-                return True
-        start = end + 1
-    return False
-
-
-def end_of_line(text: bytes, start: int) -> int:
-    """The offset of the line end at or after ``start``, else the length of the text."""
-    end = text.find(b"\n", start)
-    return len(text) if end < 0 else end
 
 
 def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.batch import Words
 from mlperf_pkg.mllog import Record
+from mlperf_pkg.plain import Words
 
 NOT_CONVERGED = 1e9
 _SAMPLES_BENCHMARKS = frozenset(

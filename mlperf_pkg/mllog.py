@@ -17,18 +17,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from mlperf_pkg.batch import (
-    ALMOST_TOKEN,
-    LINE,
-    TOKEN,
-    Batch,
-    PlainBatch,
-    end_of_line,
-    lines_with,
-    plain,
-    repeats_a_name,
-)
+from mlperf_pkg.batch import Batch, PlainBatch, lines_with
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.plain import ALMOST_TOKEN, LINE, TOKEN, end_of_line, plain, repeats_a_name
 from mlperf_pkg.record import (
     Misfit,
     Record,
@@ -170,7 +161,7 @@ class LogReader(msgspec.Struct, eq=False):
             found = plain(text, self.words)
         if found:
             every = found.every and text is chunk
-            self._lines.enter(chunk, text, len(found.entries), every=every)
+            self._lines.enter(chunk, text, found.size, every=every)
             return PlainBatch(text, first, found)
         tails: list[bytes] = LINE.findall(text)
         self._lines.enter(chunk, text, len(tails), every=False)

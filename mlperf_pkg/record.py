@@ -56,6 +56,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
 _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(Entry).decode_lines
+_decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 
@@ -71,8 +72,8 @@ def decode_entries(lines: bytes) -> list[Entry]:
         return []
 
 
-def joined(raws: Iterable[msgspec.Raw]) -> bytes:
-    """Values, or metadata, of entries as one JSON array."""
+def joined(raws: Iterable[bytes | msgspec.Raw]) -> bytes:
+    """JSON texts as one JSON array."""
     parts: Any = raws
     return b"[%b]" % b",".join(parts)
 
@@ -84,6 +85,15 @@ def decode_values(array: bytes) -> list[Any]:
     except msgspec.MsgspecError:
         values: list[Any] = json.loads(array)  # with numbers near no double
         return values
+
+
+def decode_records(array: bytes) -> list[Record]:
+    """Entries as one JSON array, whole."""
+    try:
+        return _decode_records(array)
+    except msgspec.MsgspecError:  # names of other parts, or numbers near no double
+        found = map(_from_fields, decode_values(array))
+        return [record for record in found if isinstance(record, Record)]
 
 
 def decode_plain(raw: bytes) -> Record | None:

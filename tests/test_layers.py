@@ -34,6 +34,7 @@ LAYERS = [
     {
         "record",
         "_scan",
+        "plain",
         "batch",
         "mllog",
         "trace",

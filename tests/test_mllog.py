@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
 
-from mlperf_pkg import batch, mllog
+from mlperf_pkg import mllog, plain
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.mllog import LogReader, Record, decode, first_values, lines_with, printable, shown
 
 T = ":::MLLOG "
-HAS_SCAN = pytest.mark.skipif(not batch.HAS_SCAN, reason="_scan was not compiled")
+HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
 
 
 @pytest.fixture(
@@ -28,7 +28,7 @@ HAS_SCAN = pytest.mark.skipif(not batch.HAS_SCAN, reason="_scan was not compiled
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Find the records of a block with the part in C, or without."""
     if not request.param:
-        monkeypatch.setattr(batch, "HAS_SCAN", False)
+        monkeypatch.setattr(plain, "HAS_SCAN", False)
 
 
 def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = None) -> str:

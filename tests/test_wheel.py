@@ -90,7 +90,7 @@ def test_it_is_the_installed_package(tool: Path, tmp_path: Path) -> None:
 
 
 def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> None:
-    code = "import mlperf_pkg.batch as b, mlperf_pkg._scan as s; print(b.HAS_SCAN, s.__file__)"
+    code = "import mlperf_pkg.plain as p, mlperf_pkg._scan as s; print(p.HAS_SCAN, s.__file__)"
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
     done = run(tool.parent / "python", "-c", code, cwd=tmp_path)
@@ -101,5 +101,5 @@ def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> No
 def test_no_compiler_is_needed(tmp_path: Path) -> None:
     with ZipFile(built_wheel(tmp_path, CC="false")) as wheel:
         names = wheel.namelist()
-    assert "mlperf_pkg/batch.py" in names
+    assert "mlperf_pkg/plain.py" in names
     assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/_scan.pyi"]

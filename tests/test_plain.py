@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg import batch
-from mlperf_pkg.batch import Plain, lines_with, outlined, scanned
+from mlperf_pkg import plain
+from mlperf_pkg.batch import lines_with
+from mlperf_pkg.plain import ITSELF, METADATA, TIME, VALUE, Plain, outlined, scanned
 from mlperf_pkg.record import decode
 
-WORDS = (b"eval_error", b"run_stop", b"plain")
-HAS_SCAN = pytest.mark.skipif(not batch.HAS_SCAN, reason="_scan was not compiled")
+WORDS = (b"eval_error", b"run_stop", b"_plain")
+HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
 WAYS = [pytest.param(scanned, marks=HAS_SCAN, id="in C"), pytest.param(outlined, id="in Python")]
 
 NAMES = '"key": "a", "value": 1, "metadata": {}, "time_ms": 5'
@@ -34,6 +36,25 @@ def record(key: str = "a", value: Any = 1, time_ms: int = 5, metadata: Any = Non
 
 LONGEST_KEY = "k" * (1200 - len(record("")))
 
+
+def told(found: Plain | None) -> Any:
+    """All that is known of some lines."""
+    if not found:
+        return None
+    parts = [parts_of(found, part) for part in (TIME, VALUE, METADATA, ITSELF)]
+    return found.size, found.places, found.every, found.scattered, repr(parts)
+
+
+def parts_of(found: Plain, part: int) -> list[Any]:
+    parts = json.loads(found.array(part, range(found.size)))
+    assert parts == [json.loads(found.array(part, [place]))[0] for place in range(found.size)]
+    return list(parts)
+
+
+def keys_of(found: Plain) -> list[Any]:
+    return [each["key"] for each in parts_of(found, ITSELF)]
+
+
 RECORDS = st.builds(
     record,
     st.sampled_from(
@@ -41,7 +62,7 @@ RECORDS = st.builds(
     ),
     st.sampled_from([1, 2, 22, 0.5, "3", "run_stop", "key", [{"key": 1}]]),
     st.integers(0, 200),
-    st.sampled_from([None, {}, {"n": 1}, {"n": "plain"}, "value"]),
+    st.sampled_from([None, {}, {"n": 1}, {"n_1": "plain"}, {"n": "_plain"}, "value"]),
 )
 LINES = st.builds(
     "{}{}{}{}".format,
@@ -75,7 +96,7 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 @example(f"{record()}\n5".encode())
 @settings(max_examples=2000, deadline=None)
 def test_both_ways_find_the_same(text: bytes) -> None:
-    assert scanned(text, WORDS) == outlined(text, WORDS)
+    assert told(scanned(text, WORDS)) == told(outlined(text, WORDS))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -88,18 +109,19 @@ def test_plain_is_what_the_lines_say(way: Any, text: bytes) -> None:
     lines = text.splitlines(keepends=True) if b"\r" not in text else text.split(b"\n")
     counting = [line for line in lines if b":::MLLOG " in line]
     records = list(map(decode, lines_with((b":::MLLOG ",), text)))
-    assert [(each.key, each.time_ms) for each in found.entries] == [
-        (each.key, each.time_ms) for each in records if each
-    ]
-    assert len(found.entries) == len(counting)
+    assert found.size == len(counting) == len(records)
+    for name, part in (("time_ms", TIME), ("value", VALUE), ("metadata", METADATA)):
+        assert parts_of(found, part) == [getattr(each, name) for each in records]
+    keys = keys_of(found)
+    assert keys == [each and each.key for each in records]
     assert found.places == {
-        key: [place for place, each in enumerate(found.entries) if each.key == key]
-        for key in dict.fromkeys(each.key for each in found.entries)
+        each: [place for place, key in enumerate(keys) if key == each]
+        for each in dict.fromkeys(keys)
     }
     assert found.every == all(line.startswith(b":::MLLOG ") for line in lines)
     without = [
-        line.replace(f'"key": "{each.key}"'.encode(), b"")
-        for line, each in zip(counting, found.entries, strict=True)
+        line.replace(f'"key": "{key}"'.encode(), b"")
+        for line, key in zip(counting, keys, strict=True)
     ]
     assert found.scattered == any(word in line for word in WORDS for line in without)
 
@@ -132,8 +154,22 @@ BLOCKS = [
     ("name that digits divide", f":::MLLOG {{{NAMES}}}".replace("value", "valu1e"), None),
     ("key no text", f":::MLLOG {{{NAMES}}}".replace('"a"', "1"), None),
     ("no record", f":::MLLOG {{{NAMES}]}}", None),
+    ("quote before the token", f'"{record()}\n', None),
     ("cut", f":::MLLOG {{{NAMES}", None),
     ("blank behind", f":::MLLOG {{{NAMES}}} ", None),
+    ("needless zero", f"{record('a', 10)}\n{record('a', 10).replace('10', '01')}\n", None),
+    ("needless zero of a time", f"{record('a', 1, 10)}\n{record('a', 1, 90).replace('90', '09')}", None),
+    ("zeros elsewhere", "\n".join(
+        f':::MLLOG {{"key": "a", "value": [{a}], "metadata": {{"n{b}": "{c}"}}, "time_ms": {d}}}'
+        for a, b, c, d in [("1.10,-20, 2e-10,3E+10,4.25e10", "10", "10", "20"),
+                           ("0.01,-10, 2e-01,3E+00,0.00e00", "00", "01", "10")]
+    ), (["a", "a"], True, False)),
+    ("value at the end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": [{}, "}"] , "value": "]" }',
+     (["a"], True, False)),
+    ("a part that ends the line too soon", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": [}',
+     None),
+    ("a text that does not end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": "}', None),
+    ("time too long", f"{record('a', 1, 10**18)}\n{record('a', 1, 9 * 10**18)}", None),
     ("from line to line", f":::MLLOG {{{NAMES}\n:::MLLOG }}{{{NAMES}}}\n", None),
     ("no, two, one", f"x\n{record('a')}\n:::MLLOG {{}}\n", None),
 ]  # fmt: skip
@@ -146,19 +182,57 @@ def test_blocks(way: Any, name: str, text: str, expected: Any) -> None:
     if found is None:
         assert expected is None
     else:
-        keys = [each.key for each in found.entries]
-        assert (keys, found.every, found.scattered) == expected
+        assert (keys_of(found), found.every, found.scattered) == expected
 
 
 def test_without_a_compiler_it_is_python(monkeypatch: pytest.MonkeyPatch) -> None:
     text = record().encode()
-    expected = batch.plain(text, WORDS)
-    monkeypatch.setattr(batch, "HAS_SCAN", False)
-    assert expected == batch.plain(text, WORDS) == outlined(text, WORDS)
+    expected = told(plain.plain(text, WORDS))
+    monkeypatch.setattr(plain, "HAS_SCAN", False)
+    assert expected == told(plain.plain(text, WORDS)) == told(outlined(text, WORDS))
 
 
 @pytest.mark.parametrize("arguments", [(), ("text", ()), (b"", []), (record().encode(), ("word",))])
-def test_wrong_arguments(arguments: Any) -> None:
+def test_scan_of_what_is_no_block(arguments: Any) -> None:
     module = pytest.importorskip("mlperf_pkg._scan")
     with pytest.raises(TypeError):
         module.scan(*arguments)
+
+
+@pytest.mark.parametrize("words", [(b"",), (b"word",), (b"a_b",) * 17])
+def test_scan_for_words_that_cannot_be_found(words: tuple[bytes, ...]) -> None:
+    module = pytest.importorskip("mlperf_pkg._scan")
+    with pytest.raises(ValueError, match="word"):
+        module.scan(record().encode(), words)
+
+
+SPANS = struct.pack("8I", *[0, 4, 1, 2, 3, 3, 0, 0])
+
+# the text, spans, part and places of a cut; what comes of it
+CUTS = [
+    ((b"text", SPANS, TIME, [0]), b"[text]"),
+    ((b"text", SPANS, VALUE, (0, 0)), b"[e,e]"),
+    ((b"text", SPANS, METADATA, range(1)), b"[]"),
+    ((b"text", SPANS, TIME, []), b"[]"),
+    ((b"text", b"", TIME, [0]), IndexError),
+    ((b"text", SPANS, TIME, [1]), IndexError),
+    ((b"text", SPANS, TIME, [-1]), IndexError),
+    ((b"text", SPANS, 4, [0]), IndexError),
+    ((b"text", SPANS, -1, [0]), IndexError),
+    ((b"tex", SPANS, TIME, [0]), IndexError),
+    ((b"text", struct.pack("8I", *[2, 1] * 4), TIME, [0]), IndexError),
+    ((b"text", SPANS, TIME, [1 << 80]), OverflowError),
+    ((b"text", SPANS, TIME, ["0"]), TypeError),
+    ((b"text", SPANS, TIME, 0), TypeError),
+    ((b"text",), TypeError),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), CUTS)
+def test_cut(arguments: Any, expected: Any) -> None:
+    module = pytest.importorskip("mlperf_pkg._scan")
+    if isinstance(expected, bytes):
+        assert module.cut(*arguments) == expected
+    else:
+        with pytest.raises(expected):
+            module.cut(*arguments)
