@@ -15,8 +15,10 @@ from typing import Any
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
-_MEMBER = re.compile(r"\b(metadata|previous)\.(\w+)")
+_RECORDS = ("metadata", "previous")
+_MEMBER = re.compile(rf"\b({'|'.join(_RECORDS)})\.(\w+)")
 _REMEMBERED = 1 << 12  # answers for each formula: runs of a set ask the same again
+_named: set[str] = set()  # in any formula: to declare them together is ten times as fast
 
 
 class NoAnswerError(ValueError):
@@ -44,6 +46,7 @@ class Formula:
     def __init__(self, text: str) -> None:
         """Take a formula, which may be wrong."""
         self.names = tuple(sorted(names_in(text)))
+        _named.update(self.names)
         self._text = text
         self._members = _members_in(text)
         self._remembered: dict[tuple[Any, ...], bool | str] = {}
@@ -97,8 +100,9 @@ def compile_formula(text: str) -> Formula:
     Raises:
         ValueError: it is no CEL, or not of type bool.
     """
+    formula = Formula(text)
     _compiled(text)
-    return Formula(text)
+    return formula
 
 
 def _members_in(text: str) -> tuple[tuple[str, str], ...]:
@@ -109,14 +113,7 @@ def _members_in(text: str) -> tuple[tuple[str, str], ...]:
 @lru_cache
 def _compiled(text: str) -> tuple[Any, Any]:
     """The CEL library and its expression."""
-    # The library takes a few milliseconds to import; most logs need none of it.
-    from cel_expr_python import cel  # noqa: PLC0415
-
-    types = dict.fromkeys(names_in(text), cel.Type.DOUBLE)
-    types |= dict.fromkeys(
-        (name for name, _ in _members_in(text)), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
-    )
-    environment = cel.NewEnv(variables=types, extensions=_extensions(text))
+    cel, environment = _environment(frozenset(_named))
     try:
         expression = environment.compile(text)
     except RuntimeError as error:
@@ -126,13 +123,16 @@ def _compiled(text: str) -> tuple[Any, Any]:
     return cel, expression
 
 
-def _extensions(formula: str) -> list[Any]:
-    """Of the library only what the formula needs: it takes a while to import."""
-    if "math." not in formula:
-        return []
-    from cel_expr_python.ext import ext_math  # noqa: PLC0415 - slow to import
+@lru_cache
+def _environment(names: frozenset[str]) -> tuple[Any, Any]:
+    """The CEL library and what it compiles formulas in."""
+    # The library takes a few milliseconds to import; most logs need none of it.
+    from cel_expr_python import cel  # noqa: PLC0415
+    from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
-    return [ext_math.ExtMath()]
+    types = dict.fromkeys(names, cel.Type.DOUBLE)
+    types |= dict.fromkeys(_RECORDS, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
+    return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
 
 
 def _double(value: Any) -> float | None:
