@@ -16,7 +16,6 @@ from mlperf_pkg.rulebook.constraints import (
     Logged,
     Part,
     Seen,
-    formula_values,
     holds,
     needed_in_words,
 )
@@ -60,7 +59,7 @@ class RuleChecker:
         self._last_evaluation: bool | None = None
         self._tensors = TensorList()
         self._series: dict[str, tuple[int, int]] = {}
-        self._refused: list[tuple[CompiledRule, Mapping[str, Any], int]] = []
+        self._refused: list[tuple[CompiledRule, tuple[Any, ...], Any, int]] = []
         self._joiner = Joiner(table.joined) if table.joined else None
         self._ended = False
         self.died: str | None = None
@@ -213,11 +212,10 @@ class RuleChecker:
             except (TypeError, IndexError):
                 self._break(rule, number, record.metadata, "metadata with tensor")
         if compiled.formula and compiled.in_passing and len(self._refused) < _MOST_REFUSED:
-            values = formula_values(compiled.formula, record, self._seen)
-            if rule.nth_since:
-                values["nth"] = self._nth(rule)
-            if not _true(compiled.formula, values, compiled.without_answer):
-                self._refused.append((compiled, values, number))
+            nth = self._nth(rule) if rule.nth_since else None
+            given = compiled.formula.given(record, self._seen, nth)
+            if not _true(compiled.formula, given, compiled.without_answer):
+                self._refused.append((compiled, given, record.value, number))
         if rule.reached and self._met and self._last_evaluation is False and _success(record):
             self._break(rule, number, None, "the target reached")
 
@@ -299,17 +297,21 @@ class RuleChecker:
             elif rule.occurs == "once" and logged and logged.count > 1:
                 self._repeated(rule, logged)
 
-    def _refuse(self, compiled: CompiledRule, values: Mapping[str, Any], number: int) -> None:
+    def _refuse(
+        self, compiled: CompiledRule, given: tuple[Any, ...], value: Any, number: int
+    ) -> None:
         """A formula did not hold; if it does of the final values, only the order is at fault."""
         assert compiled.formula  # noqa: S101
         rule = compiled.rule
-        keys = names_in(rule.formula or "") & self._seen.keys()
-        final = {key: self._seen[key].last for key in keys}
-        if rule.basis is Basis.BOTH and _true(compiled.formula, {**values, **final}):
+        names = compiled.formula.names
+        keys = self._seen.keys() & names
+        own = dict(zip(names, given, strict=False))  # its members stand behind
+        final = [self._seen[name].last if name in keys else own[name] for name in names]
+        if rule.basis is Basis.BOTH and _true(compiled.formula, (*final, *given[len(names) :])):
             hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
         settled = self._joiner is None or rule.key != self._joiner.key
-        self._break(rule, number, values["value"], str(rule.formula), settled=settled)
+        self._break(rule, number, value, str(rule.formula), settled=settled)
 
     def _finish_logged(self, compiled: CompiledRule, logged: Logged, success: bool) -> None:
         rule = compiled.rule
@@ -318,8 +320,8 @@ class RuleChecker:
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, compiled.tensors)
         if compiled.formula and not compiled.in_passing and self._known(rule):
-            values = {key: each.last for key, each in self._seen.items()}
-            if not _true(compiled.formula, {**values, "value": logged.last}):
+            last = {key: each.last for key, each in self._seen.items()} | {"value": logged.last}
+            if not _true(compiled.formula, tuple(map(last.get, compiled.formula.names))):
                 self._break(rule, logged.last_number, logged.last, str(rule.formula))
 
     def _known(self, rule: Rule) -> bool:
@@ -418,9 +420,9 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
     return check
 
 
-def _true(formula: Formula, values: Mapping[str, Any], without_answer: bool = False) -> bool:
+def _true(formula: Formula, given: tuple[Any, ...], without_answer: bool = False) -> bool:
     try:
-        return formula(values)
+        return formula.holds(given)
     except NoAnswerError:
         return without_answer
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from mlperf_pkg.mllog import Record
 
 EVALUATIONS = ("eval_accuracy", "eval_error")
@@ -40,7 +42,11 @@ class Trace:
                 self._settle()
 
     def _settle(self) -> None:
-        self._hash.update(repr(self._said).encode("utf-8", "replace"))
+        try:
+            said = msgspec.msgpack.encode(self._said)
+        except (OverflowError, UnicodeEncodeError):  # what it cannot hold, most slowly
+            said = repr(self._said).encode("utf-8", "backslashreplace")
+        self._hash.update(said)
         self._said.clear()
 
     @property

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from mlperf_pkg.mllog import Record
-from mlperf_pkg.rulebook.constraints import Logged, formula_values
+from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import Benchmark
@@ -180,8 +180,8 @@ class _Builder:
             if compiled.reaches and not compiled.reaches(record, self._seen):
                 return False
             if compiled.formula:
-                values = {"nth": 0, **formula_values(compiled.formula, record, self._seen)}
-                return compiled.formula(values)
+                given = compiled.formula.given(record, self._seen, nth=0)
+                return compiled.formula.holds(given)
         except NoAnswerError:
             return compiled.rule.basis == "rules"
         except (TypeError, ValueError, LookupError, ArithmeticError):

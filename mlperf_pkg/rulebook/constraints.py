@@ -198,17 +198,9 @@ def _logged(keys: Sequence[str], asked: bool) -> Test:
     return test
 
 
-def formula_values(formula: Formula, record: Record, seen: Seen) -> dict[str, Any]:
-    """What the names of a formula stand for at a record: the last values logged so far."""
-    values = {name: seen[name].last for name in formula.names if name in seen}
-    values["value"], values["metadata"] = record.value, record.metadata
-    values["previous"] = seen[record.key].metadata if record.key in seen else None
-    return values
-
-
 def _formula(text: str) -> Test:
     formula = Formula(text)
-    return lambda record, seen: formula(formula_values(formula, record, seen))
+    return lambda record, seen: formula.holds(formula.given(record, seen))
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from mlperf_pkg.mllog import TOKEN, Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, formula_values, target_test
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, target_test
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
@@ -70,7 +70,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
         formula = compile_formula(rule.formula) if rule.formula else None
-        return met and (not formula or formula(formula_values(formula, record, seen)))
+        return met and (not formula or formula.holds(formula.given(record, seen)))
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from mlperf_pkg.record import Record
+
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _RECORDS = ("metadata", "previous")
@@ -40,7 +42,8 @@ class Formula:
     """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` stands for a number or text of the record's metadata, ``previous.<name>``
-    for that of the same key's record before it. It is compiled when it is asked first.
+    for that of the same key's record before it. It is compiled when it is asked first. What it is
+    ``given`` are the values of the names, and behind them those of its members, in order.
     """
 
     def __init__(self, text: str) -> None:
@@ -48,7 +51,11 @@ class Formula:
         self.names = tuple(sorted(names_in(text)))
         _named.update(self.names)
         self._text = text
+        self._value, self._nth = map(self._place, ("value", "nth"))
         self._members = _members_in(text)
+        self._of_metadata, self._of_previous = (
+            [name for whose, name in self._members if whose == each] for each in _RECORDS
+        )
         self._remembered: dict[tuple[Any, ...], bool | str] = {}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
@@ -59,13 +66,37 @@ class Formula:
                 decides without needing it (``a || b``) is not needed.
             ValueError: it is no CEL, or not of type bool.
         """
-        given = (
-            *map(values.get, self.names),
-            *[
-                record.get(name) if isinstance(record := values.get(whose), dict) else None
-                for whose, name in self._members
-            ],
-        )
+        given = [*map(values.get, self.names)]
+        self._add_members(given, values.get("metadata"), values.get("previous"))
+        return self.holds(tuple(given))
+
+    def _place(self, name: str) -> int | None:
+        return self.names.index(name) if name in self.names else None
+
+    def given(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> tuple[Any, ...]:
+        """Its values at a record: of other keys, the last that were logged before it."""
+        given: list[Any] = []
+        for name in self.names:  # a comprehension takes longer
+            given.append(seen[name].last if name in seen else None)
+        if self._value is not None:
+            given[self._value] = record.value
+        if self._nth is not None:
+            given[self._nth] = nth
+        if self._of_metadata or self._of_previous:
+            before = seen[record.key].metadata if record.key in seen else None
+            self._add_members(given, record.metadata, before)
+        return tuple(given)
+
+    def _add_members(self, given: list[Any], metadata: Any, previous: Any) -> None:
+        known = isinstance(metadata, dict)
+        for name in self._of_metadata:
+            given.append(metadata.get(name) if known else None)
+        known = isinstance(previous, dict)
+        for name in self._of_previous:
+            given.append(previous.get(name) if known else None)
+
+    def holds(self, given: tuple[Any, ...]) -> bool:
+        """As a call, of what is ``given``."""
         try:
             found = self._remembered.get(given)
         except TypeError:  # a list or an object, which is no number

@@ -13,7 +13,7 @@ from typing import Any
 from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.mllog import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, formula_values
+from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
@@ -129,8 +129,7 @@ def _allowed(
 def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
-            compiled.formula is None
-            or compiled.formula(formula_values(compiled.formula, record, seen))
+            compiled.formula is None or compiled.formula.holds(compiled.formula.given(record, seen))
         )
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False
