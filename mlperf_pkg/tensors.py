@@ -15,21 +15,22 @@ class TensorList:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
+        self._waiting: list[Any] = []  # to be counted, if ever
         self._counts: Counter[str] = Counter()
         self._nameless = 0
 
     def add(self, tensors: Sequence[Any]) -> None:
         """Take the next names; what is no text names no tensor."""
-        named = [name for name in tensors if isinstance(name, str)]
-        self._nameless += len(tensors) - len(named)
-        if len(self._counts) > _MOST_NAMES:
-            named = [name if name in self._counts else "..." for name in named]
-        self._counts.update(named)
+        self._waiting += tensors
+        if len(self._waiting) > _MOST_NAMES:
+            self._count()
 
     def compared(self, needed: Set[str]) -> str:
         """What is wrong, in words; empty where each of ``needed`` was named once, and no other."""
-        if not self.has_too_many(needed) and self._counts.keys() == needed:
+        uncounted = not self._counts and not self._nameless
+        if uncounted and len(self._waiting) == len(needed) and _are(self._waiting, needed):
             return ""
+        self._count()
         once = Counter(needed)
         parts = [
             f"{counted.total()} {word} ({', '.join(sorted(counted)[:_SHOWN_NAMES])}...)"
@@ -44,5 +45,21 @@ class TensorList:
 
     def has_too_many(self, needed: Set[str]) -> bool:
         """Whether something is wrong that no later record mends."""
+        self._count()
         counts = self._counts
         return self._nameless > 0 or not counts.keys() <= needed or counts.total() > len(counts)
+
+    def _count(self) -> None:
+        named = [name for name in self._waiting if isinstance(name, str)]
+        self._nameless += len(self._waiting) - len(named)
+        self._waiting.clear()
+        if len(self._counts) > _MOST_NAMES:
+            named = [name if name in self._counts else "..." for name in named]
+        self._counts.update(named)
+
+
+def _are(names: Sequence[Any], needed: Set[str]) -> bool:
+    try:
+        return needed == set(names)
+    except TypeError:  # a list or an object names nothing
+        return False

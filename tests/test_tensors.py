@@ -34,10 +34,13 @@ def test_what_is_wrong(named: list[Any], wrong: str, too_many: bool) -> None:
         assert (listed.compared(NEEDED), listed.has_too_many(NEEDED)) == (wrong, too_many)
 
 
-def test_a_hostile_number_of_names_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", range(100, 106))
+def test_a_hostile_number_of_names_is_not_kept(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(tensors, "_MOST_NAMES", 5)
     listed = TensorList()
-    for number in range(100):
+    for number in range(count):
         listed.add([f"x{number}"])
     listed.add("abcd")
-    assert listed.compared(NEEDED) == "4 missing (a, b, c...), 104 too many (..., x0, x1...)"
+    assert listed.compared(NEEDED) == (
+        f"4 missing (a, b, c...), {count + 4} too many (..., x0, x1...)"
+    )
