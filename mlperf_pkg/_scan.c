@@ -1,10 +1,10 @@
 /* What mlperf_pkg/plain.py finds out about a block of lines without it, many times as fast.
  *
- * Most lines differ from one before in nothing but digits. What was found out about that one holds
- * for them, as nothing that is looked for has digits. That its text is one record is left to a JSON
- * decoder, and holds for them too where no number of theirs begins with a needless zero. Nothing is
- * kept after a call. A function that returns 0 or NULL has either set an exception or come upon a
- * line that is not plain.
+ * Most lines differ from one before, of this log or another, in nothing but digits. What was found
+ * out about that one, which is remembered, holds for them, as nothing that is looked for has digits.
+ * That its text is one record is left to a JSON decoder, and holds for them too where no number of
+ * theirs begins with a needless zero. A function that returns 0 or NULL has either set an exception
+ * or come upon a line that is not plain.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -20,7 +20,8 @@
 #define LONG_TIME 18   /* a number of more digits may be no time */
 #define NUMBERS 16     /* of a line that others are compared with */
 #define WORDS 16       /* that can be looked for */
-#define KINDS 256      /* of lines that are remembered */
+#define KIND_BITS 10   /* of the number of kinds of lines that are remembered */
+#define MEMORY "mlperf_pkg._scan.memory"
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
@@ -30,20 +31,19 @@ typedef struct {
     uint32_t start, end;
 } Part;
 
-/* A plain line: where its token, its key and its parts stand, and the places of that key. */
+/* A plain line, and where on it its token, its key and its parts stand. */
 typedef struct Line {
-    const char *start, *end, *token, *key, *key_end;
-    struct Line *next;         /* what came after the last line alike */
-    PyObject *places;          /* borrowed */
-    Part parts[PARTS];         /* from its start */
+    char *text;
+    Py_ssize_t size, token, key, key_end;
+    Part parts[PARTS];
     uint16_t numbers[NUMBERS]; /* that have two digits at least, before any point */
     int count, unique;         /* of numbers; whether no other line is taken to be alike */
+    int holds_word;            /* but in its key */
+    PyObject *key_text;        /* owned, as is the text of a line that is remembered */
+    PyObject *places;          /* of its key, borrowed from the last scan that met it */
+    uint64_t scan;             /* the number of that */
+    struct Line *next;         /* what came after the last line alike */
 } Line;
-
-typedef struct {
-    char *start;
-    size_t size, room;
-} Buffer;
 
 /* A word that is looked for by its first underscore, as there are few of them. */
 typedef struct {
@@ -52,10 +52,22 @@ typedef struct {
 } Word;
 
 typedef struct {
-    const char *text;
+    Line kinds[1 << KIND_BITS];
+    PyObject *words_object;
     Word words[WORDS + 1]; /* one of no size is the last */
+    uint64_t scans;
+} Memory;
+
+typedef struct {
+    char *start;
+    size_t size, room;
+} Buffer;
+
+typedef struct {
+    Memory *memory;
+    const char *text;
     PyObject *places;
-    Line kinds[KINDS], *last;
+    Line first, *last;
     Buffer parts;          /* of each line, from the start of the text */
     Buffer closer;         /* what follows the tokens of lines that are alike none before */
     Py_ssize_t count, new; /* lines that count, and of these others */
@@ -128,7 +140,7 @@ static const char *pass_number(Line *line, const char *at)
         if (line->count == NUMBERS)
             line->unique = 1;
         else
-            line->numbers[line->count++] = (uint16_t)(at - line->start);
+            line->numbers[line->count++] = (uint16_t)(at - line->text);
     }
     while (is_digit(at[1]) || at[1] == '.')
         at++;
@@ -138,26 +150,27 @@ static const char *pass_number(Line *line, const char *at)
 /* Find the parts and the numbers of a record; 0 if its text is none, or has a name twice. */
 static int walk(Line *line)
 {
+    const char *end = line->text + line->size;
     int depth = 0, open = PARTS, found = 0;
-    for (const char *at = line->token + TOKEN_SIZE; at < line->end; at++) {
+    for (const char *at = line->text + line->token + TOKEN_SIZE; at < end; at++) {
         if (*at == '"') {
             const char *name = at + 1;
-            if (!(at = find(name, line->end, '"')))
+            if (!(at = find(name, end, '"')))
                 return 0;
             const int part = part_named(name, (size_t)(at - name));
             if (part == PARTS)
                 continue;
-            at = skip_blanks(at + 1, line->end);
+            at = skip_blanks(at + 1, end);
             if (depth != 1 || open != PARTS || found >> part & 1 || *at != ':')
                 return 0;
-            at = skip_blanks(at + 1, line->end);
-            line->parts[part].start = (uint32_t)(at-- - line->start);
+            at = skip_blanks(at + 1, end);
+            line->parts[part].start = (uint32_t)(at-- - line->text);
             found |= 1 << (open = part);
         } else if (*at == '{' || *at == '[') {
             depth++;
         } else if (*at == '}' || *at == ']' || *at == ',') {
             if (depth == 1 && open != PARTS) {
-                line->parts[open].end = (uint32_t)(at - line->start);
+                line->parts[open].end = (uint32_t)(at - line->text);
                 open = PARTS;
             }
             depth -= *at != ',';
@@ -181,27 +194,26 @@ static int is_usual_time(const char *at, const char *end)
 /* Whether a line is plain, and where its parts are. */
 static int look(Line *line)
 {
-    const char *start = line->start, *end = line->end;
-    const char *record = line->token + TOKEN_SIZE;
-    if (end - start > LONG_LINE || end - line->token < RECORD_SIZE || end[-1] != '}' ||
-        memcmp(line->token, RECORD, RECORD_SIZE) || find(start, line->token, '"') ||
-        almost_token(record, end))
+    const char *text = line->text, *end = text + line->size;
+    const char *token = text + line->token, *record = token + TOKEN_SIZE;
+    if (line->size > LONG_LINE || end - token < RECORD_SIZE || end[-1] != '}' ||
+        memcmp(token, RECORD, RECORD_SIZE) || find(text, token, '"') || almost_token(record, end))
         return 0;
     int odd = 0; /* without a stop at the first, as many bytes are looked at together */
-    for (const char *at = start; at < end; at++)
+    for (const char *at = text; at < end; at++)
         odd |= *at == '\\' || *at == '\r' || (unsigned char)*at >= 0x80;
-    if (odd || !walk(line) || start[line->parts[KEY].start] != '"')
+    if (odd || !walk(line) || text[line->parts[KEY].start] != '"')
         return 0;
-    line->unique |= !is_usual_time(start + line->parts[TIME].start, start + line->parts[TIME].end);
-    line->key = start + line->parts[KEY].start + 1;
-    line->key_end = find(line->key, end, '"');
-    line->parts[ITSELF] = (Part){(uint32_t)(record - start), (uint32_t)(end - start)};
+    line->unique |= !is_usual_time(text + line->parts[TIME].start, text + line->parts[TIME].end);
+    line->key = line->parts[KEY].start + 1;
+    line->key_end = find(text + line->key, end, '"') - text;
+    line->parts[ITSELF] = (Part){(uint32_t)(record - text), (uint32_t)line->size};
     return 1;
 }
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-static int take_words(Scan *scan, PyObject *words)
+static int take_words(Memory *memory, PyObject *words)
 {
     const Py_ssize_t count = PyTuple_Size(words);
     if (count > WORDS) {
@@ -209,7 +221,7 @@ static int take_words(Scan *scan, PyObject *words)
         return 0;
     }
     for (Py_ssize_t index = 0; index < count; index++) {
-        Word *word = &scan->words[index];
+        Word *word = &memory->words[index];
         if (PyBytes_AsStringAndSize(PyTuple_GetItem(words, index), &word->start, &word->size))
             return 0;
         const char *underscore = find(word->start, word->start + word->size, '_');
@@ -222,10 +234,10 @@ static int take_words(Scan *scan, PyObject *words)
     return 1;
 }
 
-static int holds_word(const Scan *scan, const char *start, const char *end)
+static int holds_word(const Word *words, const char *start, const char *end)
 {
     for (const char *at = start; (at = find(at, end, '_')); at++)
-        for (const Word *word = scan->words; word->size; word++) {
+        for (const Word *word = words; word->size; word++) {
             const char *first = at - word->underscore;
             if (at - start >= word->underscore && *first == *word->start &&
                 end - first >= word->size && !memcmp(first, word->start, (size_t)word->size))
@@ -246,28 +258,27 @@ static uint64_t outline(const char *at)
     return bytes & ~((digits >> 7) * 15);
 }
 
-static Line *kind_of(Scan *scan, const char *start, const char *end)
+static Line *kind_of(Memory *memory, const char *start, const char *end)
 {
     uint64_t hash = (uint64_t)(end - start);
     for (; end - start >= 8; start += 8)
         hash = (hash << 7 | hash >> 57) + outline(start) * MIX;
-    return &scan->kinds[(hash * MIX) >> 56];
+    return &memory->kinds[(hash * MIX) >> (64 - KIND_BITS)];
 }
 
 /* Whether a line begins here that differs from a plain one in nothing but digits, which make no
  * other key and no number that is none. */
 static int alike(const char *start, const char *end, const Line *plain)
 {
-    const Py_ssize_t size = plain->end - plain->start, key = plain->key - plain->start;
-    if (!size || plain->unique || end - start < size ||
-        (end - start > size && start[size] != '\n') ||
-        memcmp(start + key, plain->key, (size_t)(plain->key_end - plain->key)))
+    const Py_ssize_t size = plain->size;
+    if (!size || end - start < size || (end - start > size && start[size] != '\n') ||
+        memcmp(start + plain->key, plain->text + plain->key, (size_t)(plain->key_end - plain->key)))
         return 0;
     for (Py_ssize_t at = 0; at < size - 8; at += 8)
-        if (memcmp(start + at, plain->start + at, 8) &&
-            outline(start + at) != outline(plain->start + at))
+        if (memcmp(start + at, plain->text + at, 8) &&
+            outline(start + at) != outline(plain->text + at))
             return 0;
-    if (outline(start + size - 8) != outline(plain->end - 8)) /* the names alone are longer */
+    if (outline(start + size - 8) != outline(plain->text + size - 8)) /* no record is shorter */
         return 0;
     for (int number = 0; number < plain->count; number++)
         if (start[plain->numbers[number]] == '0')
@@ -275,53 +286,97 @@ static int alike(const char *start, const char *end, const Line *plain)
     return 1;
 }
 
-static int find_places(Line *line, PyObject *places)
+/* The places of a line's key, borrowed; of a new key an empty list. */
+static PyObject *places_of(PyObject *places, PyObject *key)
 {
-    PyObject *key = PyUnicode_DecodeASCII(line->key, line->key_end - line->key, NULL);
-    if (!key)
-        return 0;
-    line->places = PyDict_GetItemWithError(places, key);
-    if (!line->places && !PyErr_Occurred()) {
-        PyObject *list = PyList_New(0);
-        if (list && !PyDict_SetItem(places, key, list))
-            line->places = list;
-        Py_XDECREF(list);
+    PyObject *found = PyDict_GetItemWithError(places, key);
+    if (!found && !PyErr_Occurred() && (found = PyList_New(0))) {
+        const int failed = PyDict_SetItem(places, key, found);
+        Py_DECREF(found);
+        found = failed ? NULL : found;
     }
-    Py_DECREF(key);
-    return line->places != NULL;
+    return found;
+}
+
+static int add_line(Scan *scan, const char *start, Line *line)
+{
+    Part parts[PARTS];
+    const uint32_t offset = (uint32_t)(start - scan->text);
+    if (line->scan != scan->memory->scans) {
+        if (!(line->places = places_of(scan->places, line->key_text)))
+            return 0;
+        line->scan = scan->memory->scans;
+        scan->every = scan->every && !line->token;
+        scan->scattered = scan->scattered || line->holds_word;
+    }
+    for (int part = 0; part < PARTS; part++)
+        parts[part] = (Part){offset + line->parts[part].start, offset + line->parts[part].end};
+    PyObject *place = PyLong_FromSsize_t(scan->count++);
+    const int added = place && !PyList_Append(line->places, place);
+    Py_XDECREF(place);
+    return added && add(&scan->parts, parts, sizeof parts);
 }
 
 static int add_alike(Scan *scan, const char *start, Line *kind)
 {
-    Part parts[PARTS];
-    const uint32_t offset = (uint32_t)(start - scan->text);
-    for (int part = 0; part < PARTS; part++)
-        parts[part] = (Part){offset + kind->parts[part].start, offset + kind->parts[part].end};
-    PyObject *place = PyLong_FromSsize_t(scan->count++);
-    const int added = place && !PyList_Append(kind->places, place);
-    Py_XDECREF(place);
     scan->last = scan->last->next = kind;
-    return added && add(&scan->parts, parts, sizeof parts);
+    return add_line(scan, start, kind);
+}
+
+static void forget(Line *kind)
+{
+    PyMem_Free(kind->text);
+    Py_CLEAR(kind->key_text);
+}
+
+/* Keep a copy of a line in the place of another. */
+static int remember(Line *kind, const Line *line)
+{
+    char *text = PyMem_Malloc((size_t)line->size);
+    if (!text) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    memcpy(text, line->text, (size_t)line->size);
+    forget(kind);
+    Line *next = kind->next;
+    *kind = *line;
+    kind->text = text;
+    kind->key_text = Py_NewRef(line->key_text);
+    kind->next = next;
+    return 1;
+}
+
+/* Add a line that is alike none. */
+static int add_new(Scan *scan, Line *line, Line *kind)
+{
+    const char *key = line->text + line->key, *key_end = line->text + line->key_end;
+    const char *record = line->text + line->token + TOKEN_SIZE, *end = line->text + line->size;
+    const Word *words = scan->memory->words;
+    line->key_text = PyUnicode_DecodeASCII(key, key_end - key, NULL);
+    line->holds_word = holds_word(words, line->text, key) || holds_word(words, key_end, end);
+    scan->new++;
+    const int added = line->key_text &&
+                      add(&scan->closer, record, (size_t)(end - record)) &&
+                      add(&scan->closer, "\n", 1) &&
+                      (line->unique ? add_line(scan, line->text, line)
+                                    : remember(kind, line) && add_alike(scan, line->text, kind));
+    Py_XDECREF(line->key_text);
+    return added;
 }
 
 static int add_other(Scan *scan, const char *start, const char *end)
 {
-    Line *kind = kind_of(scan, start, end);
+    Line *kind = kind_of(scan->memory, start, end);
     if (alike(start, end, kind))
         return add_alike(scan, start, kind);
-    Line line = {.start = start, .end = end, .token = almost_token(start, end), .next = kind->next};
-    scan->every = scan->every && line.token == start;
-    if (!line.token)
+    const char *token = almost_token(start, end);
+    if (!token) {
+        scan->every = 0;
         return 1;
-    if (!look(&line) || !find_places(&line, scan->places))
-        return 0;
-    scan->scattered = scan->scattered || holds_word(scan, start, line.key) ||
-                      holds_word(scan, line.key_end, end);
-    scan->new++;
-    *kind = line;
-    const char *record = line.token + TOKEN_SIZE;
-    return add(&scan->closer, record, (size_t)(end - record)) && add(&scan->closer, "\n", 1) &&
-           add_alike(scan, start, kind);
+    }
+    Line line = {.text = (char *)start, .size = end - start, .token = token - start};
+    return look(&line) && add_new(scan, &line, kind);
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
@@ -329,7 +384,7 @@ static int add_lines(Scan *scan, const char *at, const char *end)
     for (const char *line_end; at < end; at = line_end + 1) {
         Line *expected = scan->last->next;
         if (expected && alike(at, end, expected)) {
-            line_end = at + (expected->end - expected->start);
+            line_end = at + expected->size;
             if (!add_alike(scan, at, expected))
                 return 0;
         } else {
@@ -346,11 +401,12 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_ssize_t size;
     Scan scan = {.every = 1};
-    PyObject *words, *result = NULL;
-    if (!PyArg_ParseTuple(args, "y#O!:scan", &scan.text, &size, &PyTuple_Type, &words) ||
-        !take_words(&scan, words) || !(scan.places = PyDict_New()))
+    PyObject *capsule, *result = NULL;
+    if (!PyArg_ParseTuple(args, "Oy#:scan", &capsule, &scan.text, &size) ||
+        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.places = PyDict_New()))
         return NULL;
-    scan.last = scan.kinds;
+    scan.memory->scans++;
+    scan.last = &scan.first;
     if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
         result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.closer), bytes_of(&scan.parts), scan.new,
                                scan.count, scan.places, scan.every ? Py_True : Py_False,
@@ -361,6 +417,37 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
     PyMem_Free(scan.parts.start);
     PyMem_Free(scan.closer.start);
     return result;
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+static void free_memory(PyObject *capsule)
+{
+    Memory *memory = PyCapsule_GetPointer(capsule, MEMORY);
+    for (int kind = 0; kind < 1 << KIND_BITS; kind++)
+        forget(&memory->kinds[kind]);
+    Py_XDECREF(memory->words_object);
+    PyMem_Free(memory);
+}
+
+/* An empty memory for scans that look for some words. */
+static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *words, *capsule;
+    Memory *memory;
+    if (!PyArg_ParseTuple(args, "O!:memory", &PyTuple_Type, &words))
+        return NULL;
+    if (!(memory = PyMem_Calloc(1, sizeof *memory)))
+        return PyErr_NoMemory();
+    if (!(capsule = PyCapsule_New(memory, MEMORY, free_memory))) {
+        PyMem_Free(memory);
+        return NULL;
+    }
+    memory->words_object = Py_NewRef(words);
+    if (take_words(memory, words))
+        return capsule;
+    Py_DECREF(capsule);
+    return NULL;
 }
 
 /* ---- parts of lines --------------------------------------------------------------------- */
@@ -403,6 +490,7 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+    {"memory", new_memory, METH_VARARGS, NULL},
     {"scan", scan, METH_VARARGS, NULL},
     {"cut", cut, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -192,18 +192,55 @@ def test_without_a_compiler_it_is_python(monkeypatch: pytest.MonkeyPatch) -> Non
     assert expected == told(plain.plain(text, WORDS)) == told(outlined(text, WORDS))
 
 
-@pytest.mark.parametrize("arguments", [(), ("text", ()), (b"", []), (record().encode(), ("word",))])
-def test_scan_of_what_is_no_block(arguments: Any) -> None:
-    module = pytest.importorskip("mlperf_pkg._scan")
-    with pytest.raises(TypeError):
-        module.scan(*arguments)
+@HAS_SCAN
+@given(st.lists(dirty(), max_size=5))
+@settings(max_examples=500, deadline=None)
+def test_what_was_seen_before_changes_nothing(texts: list[bytes]) -> None:
+    plain._memories.clear()
+    seen = [told(scanned(text, WORDS)) for text in texts]
+    assert seen == [told(outlined(text, WORDS)) for text in texts]
 
 
-@pytest.mark.parametrize("words", [(b"",), (b"word",), (b"a_b",) * 17])
-def test_scan_for_words_that_cannot_be_found(words: tuple[bytes, ...]) -> None:
+@HAS_SCAN
+def test_what_is_no_record_is_not_remembered() -> None:
+    wrong = record("a").replace("null", "nuli").encode()
+    assert scanned(record("a").encode(), WORDS)
+    for text in (wrong, wrong, wrong.replace(b"1", b"2"), record("b").encode() + b"\n" + wrong):
+        assert scanned(text, WORDS) is None
+    assert told(scanned(record("a").encode(), WORDS)) == told(outlined(record("a").encode(), WORDS))
+
+
+@HAS_SCAN
+def test_more_kinds_than_are_remembered() -> None:
+    for first in (0, 1000, 0):
+        lines = [record("a" * (n % 9), "b" * n) for n in range(first, first + 1000)]
+        text = "\n".join(lines * 2).encode()
+        assert told(scanned(text, WORDS)) == told(outlined(text, WORDS))
+
+
+def memory() -> Any:
+    return pytest.importorskip("mlperf_pkg._scan").memory(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error"),
+    [
+        ("memory", (), TypeError),
+        ("memory", ([],), TypeError),
+        ("memory", (("a_b",),), TypeError),
+        ("memory", ((b"",),), ValueError),
+        ("memory", ((b"word",),), ValueError),
+        ("memory", ((b"a_b",) * 17,), ValueError),
+        ("scan", (), TypeError),
+        ("scan", (None, b""), ValueError),
+        ("scan", (memory, "text"), TypeError),
+    ],
+)
+def test_wrong_arguments(function: str, arguments: Any, error: type[Exception]) -> None:
     module = pytest.importorskip("mlperf_pkg._scan")
-    with pytest.raises(ValueError, match="word"):
-        module.scan(record().encode(), words)
+    made = [each() if callable(each) else each for each in arguments]
+    with pytest.raises(error):
+        getattr(module, function)(*made)
 
 
 SPANS = struct.pack("8I", *[0, 4, 1, 2, 3, 3, 0, 0])
