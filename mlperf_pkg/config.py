@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.nearest import nearest
 from mlperf_pkg.resources import data_folder
 
 if TYPE_CHECKING:
@@ -247,8 +247,8 @@ def _complaints(
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    close = nearest(name, known)
+    meant = f"did you mean {close!r}?" if close else f"known are {', '.join(known)}"
     return f"unknown key {name!r}: {meant}"
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like ``name``, whatever its case; None where none is."""
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that is most like ``name``, whatever its case; None where none is.
+
+    ``likeness`` is how much it must be, from 0 to 1 for the same.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
     listed = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower(), listed, n=1)
+    close = get_close_matches(name.lower(), listed, 1, likeness)
     return listed[close[0]] if close else None
 
 

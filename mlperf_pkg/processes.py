@@ -8,7 +8,6 @@ import pickle
 import select
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
@@ -165,6 +164,8 @@ def _tried(
     try:
         return _several(function, items)
     except Exception as error:  # noqa: BLE001 - it is raised again where the results are read
+        import traceback  # noqa: PLC0415 - only a defect needs it
+
         error.add_note(f"in a process of its own:\n{traceback.format_exc()}")
         return error
 

@@ -89,7 +89,7 @@ class Run(msgspec.Struct, frozen=True):
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
     died: str | None
-    trace: str | None
+    trace: bytes | None
     batch_sizes: tuple[str, ...]
     config_files: Mapping[str, int]
     epochs: Convergence | None

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.filetree import Entry, Folders, Named, list_tree
 from mlperf_pkg.mllog import TOKEN
+from mlperf_pkg.nearest import nearest
 from mlperf_pkg.params import FILE as PARAMS
 from mlperf_pkg.params import Params, inner_params, top_params
 from mlperf_pkg.stores import StoredPath, path_of
@@ -174,11 +175,9 @@ def find_input(argument: str, prefix: str = "") -> Input:
 
 
 def _nearest(path: Path) -> str:
-    import difflib  # noqa: PLC0415 - only a typo needs it
-
     parent = path.parent if path.parent.is_dir() else Path()
-    close = difflib.get_close_matches(path.name, (entry.name for entry in parent.iterdir()), 1)
-    return f"; did you mean {parent / close[0]}?" if close else ""
+    close = nearest(path.name, (entry.name for entry in parent.iterdir()))
+    return f"; did you mean {parent / close}?" if close else ""
 
 
 class _Finder(Struct):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mlperf_pkg.mllog import Record
 
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
 EVALUATIONS = ("eval_accuracy", "eval_error")
 _LEAST_EVALUATIONS = 2
-_KEPT = 256  # evaluations that are hashed together
+_KEPT = 256  # evaluations, before they are hashed
 
 
 class Trace:
@@ -23,7 +25,7 @@ class Trace:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self._hash = blake2b(digest_size=16)
+        self._hash: blake2b | None = None
         self._said: list[tuple[float, Any]] = []
         self._start: float | None = None
         self._stopped = False
@@ -42,17 +44,25 @@ class Trace:
                 self._settle()
 
     def _settle(self) -> None:
-        try:
-            said = msgspec.msgpack.encode(self._said)
-        except (OverflowError, UnicodeEncodeError):  # what it cannot hold, most slowly
-            said = repr(self._said).encode("utf-8", "backslashreplace")
-        self._hash.update(said)
+        from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
+
+        self._hash = self._hash or blake2b(digest_size=16)
+        self._hash.update(self._told())
         self._said.clear()
 
+    def _told(self) -> bytes:
+        try:
+            return msgspec.msgpack.encode(self._said)
+        except (OverflowError, UnicodeEncodeError):  # what it cannot hold
+            return repr(self._said).encode("utf-8", "backslashreplace")
+
     @property
-    def digest(self) -> str | None:
-        """The digest of a whole run; None for one without end or with too little to tell it by."""
+    def digest(self) -> bytes | None:
+        """What tells a whole run; None for one without end or with too little to tell it by."""
+        if not self._stopped or self._evaluations < _LEAST_EVALUATIONS:
+            return None
+        if not self._hash:
+            return self._told()
         if self._said:
             self._settle()
-        whole = self._stopped and self._evaluations >= _LEAST_EVALUATIONS
-        return self._hash.hexdigest() if whole else None
+        return self._hash.digest()

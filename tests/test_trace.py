@@ -8,7 +8,7 @@ from mlperf_pkg.mllog import Record
 from mlperf_pkg.trace import Trace
 
 
-def digest(start: float, values: list[float], *, stopped: bool = True) -> str | None:
+def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes | None:
     trace = Trace()
     stop = [Record("run_stop", start + 1e6, None, {})] if stopped else []
     evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]

@@ -17,7 +17,7 @@ _SHOWN = 5
 
 def check_copies(case: SetCase) -> Iterator[Diagnostic]:
     """No run may be submitted twice, whatever was edited in the copy."""
-    first: dict[str, Run] = {}
+    first: dict[bytes, Run] = {}
     for run in case.runs:
         if run.trace is None:
             continue

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, TypeGuard
@@ -23,6 +22,7 @@ from mlperf_pkg.checks.system_schema import (
 )
 from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
 from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.nearest import nearest
 
 _CHECKER = "mlperf_logging system_desc_checker"
 _METADATA = "submission_rules, <system_desc_id>.json metadata"
@@ -172,7 +172,7 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
     """At the line of a field of nearly this name, where there is one."""
     fields = schema("system")["properties"]
     unknown = [name for name in subject.contents if name not in fields]
-    similar = next(iter(get_close_matches(field, unknown, n=1, cutoff=0.85)), None)
+    similar = nearest(field, unknown, 0.85)
     return _finding(
         "SYS101",
         subject.path,
@@ -186,7 +186,7 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
 def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
     """The official checkers take any other division for Open: no seed and no RCP check."""
     found, options = wrong.found, wrong.needed
-    similar = get_close_matches(found.strip().lower(), options, n=1) if _is_text(found) else []
+    similar = nearest(found.strip(), options) if _is_text(found) else None
     return _finding(
         "SYS201",
         subject.path,
@@ -195,7 +195,7 @@ def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
         basis=Basis.RULES,
         found=found,
         expected=options,
-        hint=f"did you mean {similar[0]}?" if similar else None,
+        hint=f"did you mean {similar}?" if similar else None,
     )
 
 

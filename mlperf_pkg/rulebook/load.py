@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -88,23 +87,18 @@ def read_yaml(path: Path) -> Document:
         RulebookError: it is no YAML, has a repeated key, or is not a mapping.
     """
     data = path.read_bytes()
-    compiled = _compiled().get(digest(data))
+    compiled = _compiled().get(data)
     document = _parsed(path, data) if compiled is None else msgspec.msgpack.decode(compiled)
     if not isinstance(document, dict):
         raise RulebookError(f"{path}: not a mapping")
     return document
 
 
-def digest(data: bytes) -> str:
-    """What tells one text of a file from another."""
-    return blake2b(data, digest_size=16).hexdigest()
-
-
 @lru_cache
-def _compiled() -> Mapping[str, msgspec.Raw]:
-    """What the files of the rulebook hold, by the digest of their texts."""
+def _compiled() -> Mapping[bytes, msgspec.Raw]:
+    """What the files of the rulebook hold, by their texts."""
     path = data_folder("rules") / COMPILED
-    kind = dict[str, msgspec.Raw]
+    kind = dict[bytes, msgspec.Raw]
     return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}
 
 
