@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from measure import Cost, alternate, check, floor, peak_memory, processes, run
-from trees import LOGS, logs, published, sample, simulated_round
+from trees import LOGS, ROUNDS, logs, published, sample, simulated_round, submissions
 
 SIZES = (4, 16, 64, 108, 256)  # submitters: 100 to 6,400 logs
 SAMPLE = 25  # logs that the official checkers are given
@@ -31,8 +32,8 @@ def shown(cost: Cost) -> str:
     return f"{cost.wall:7.2f} ({cost.processor:6.2f})"
 
 
-def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> Cost:
-    """One line: ours, the floor, their ratios, memory."""
+def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> tuple[Cost, Cost]:
+    """One line: ours, the floor, their ratios, memory. Returns ours and the floor."""
     ours_command = check(tree, scratch / "report.json")
     costs = alternate({"ours": ours_command, "floor": floor(tree)}, times)
     ours, least = costs["ours"], costs["floor"]
@@ -40,7 +41,7 @@ def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> Cost:
     memory = peak_memory(ours_command) // MIB
     count = len(logs(tree))
     say(f"{name:14}{count:6}  {shown(ours)}  {shown(least)}  {ratios}  {memory:5} MiB")
-    return ours
+    return ours, least
 
 
 def official(folder: Path, ruleset: str) -> float:
@@ -61,6 +62,16 @@ def against_the_official(name: str, tree: Path, whole: Cost, scratch: Path) -> N
     say(f"{name:14}{count:6}  {theirs:8.2f}  {mine:8.2f}  {theirs / mine:7.0f}  {ratio:12.0f}")
 
 
+def whole_against_the_official(
+    name: str, tree: Path, ours: Cost, least: Cost, scratch: Path
+) -> None:
+    """One line: the official programs on each submission of a round, and the ratios to them."""
+    copies = submissions(tree, scratch / f"whole-{name}")
+    theirs = sum(official(copy, f"{name[1:4]}.0") for copy in copies)
+    ratios = f"{theirs / ours.wall:7.0f}  {theirs / least.wall:7.0f}"
+    say(f"{name:14}{len(logs(tree)):6}  {theirs:8.2f}  {ours.wall:8.2f}  {ratios}")
+
+
 def start_up(tree: Path, scratch: Path, times: int) -> Cost:
     """What a check of one log takes, which is nearly all start-up."""
     (smallest, *_) = sorted(logs(tree), key=lambda log: (log.stat().st_size, log))
@@ -74,6 +85,22 @@ def a_log(cost: Cost, count: int) -> str:
     return f"{cost.wall / count * 1e3:6.2f} ({cost.processor / count * 1e3:5.2f})"
 
 
+def growth(trees: Mapping[int, Path], scratch: Path, times: int) -> None:
+    """A line for each size: a log of it, and one of those that it has more than the one before.
+
+    All sizes are measured in turns, so that the machine is the same for all.
+    """
+    say("milliseconds (processor milliseconds) of a log, and of one more than in the line before")
+    commands = {str(count): check(tree, scratch / "report.json") for count, tree in trees.items()}
+    costs = alternate(commands, times)
+    before, fewer = Cost(0.0, 0.0), 0
+    for count in trees:
+        cost = costs[str(count)]
+        more = Cost(cost.wall - before.wall, cost.processor - before.processor)
+        say(f"{count:6}  {a_log(cost, count)}  {a_log(more, count - fewer) if fewer else ''}")
+        before, fewer = cost, count
+
+
 def main(times: int) -> None:
     """Print the three tables."""
     with tempfile.TemporaryDirectory() as folder:
@@ -82,23 +109,23 @@ def main(times: int) -> None:
         trees |= dict(published(scratch / "published"))
         say(f"on {processes()} processors; seconds (processor seconds)")
         say(f"{'':14}{'logs':>6}  {'check':>16}  {'floor':>16}  {'ratio':>12}  {'memory':>9}")
-        costs = {}
+        costs, floors = {}, {}
         for name, tree in trees.items():
-            costs[name] = against_the_floor(name, tree, scratch, times)
+            costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
         say("\nseconds of the official checkers and ours on so many logs; ratio of a log, all read")
         titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio a log':>12}"
         say(f"{'':14}{'logs':>6}  {titles}")
         largest = f"simulated {SIZES[-1] * LOGS}"
         for name in (largest, *(name for name in trees if not name.startswith("simulated"))):
             against_the_official(name, trees[name], costs[name], scratch)
+        say("\nthe same of whole rounds, one submission after another; ratio of the floor")
+        say(f"{'':14}{'logs':>6}  {'official':>8}  {'check':>8}  {'ratio':>7}  {'floor':>7}")
+        for name in (name for name in trees if name in ROUNDS):
+            whole_against_the_official(name, trees[name], costs[name], floors[name], scratch)
         start = start_up(trees[largest], scratch, times)
         say(f"\na check of one log: {shown(start)}")
-        say("milliseconds (processor milliseconds) a log, and without what one log takes")
-        for submitters in SIZES:
-            count = submitters * LOGS
-            cost = costs[f"simulated {count}"]
-            rest = Cost(cost.wall - start.wall, cost.processor - start.processor)
-            say(f"{count:6}  {a_log(cost, count)}  {a_log(rest, count - 1)}")
+        sizes = {n * LOGS: trees[f"simulated {n * LOGS}"] for n in SIZES}
+        growth(sizes, scratch, 3 * times)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ SYSTEM = "bow-pod16"
 BENCHMARKS = ("resnet", "bert", "rnnt")  # 5 + 10 + 10 logs
 LOGS = 25
 ROUND = "training_results_v2.0"
+ROUNDS = ("v5.0", "v5.1")  # published, and whole
 
 _SHARED = Path(__file__).parents[2] / "shared"
 CORPUS = Path(os.environ.get("MLPERF_PKG_CORPUS", _SHARED / "corpus"))
@@ -48,7 +49,7 @@ def published(folder: Path) -> Iterator[tuple[str, Path]]:
         with tarfile.open(ARCHIVE) as archive:
             archive.extractall(folder / ROUND, filter="data")
         yield "v2.0-NVIDIA", folder / ROUND
-    yield from ((name, CORPUS / name) for name in ("v5.0", "v5.1") if (CORPUS / name).is_dir())
+    yield from ((name, CORPUS / name) for name in ROUNDS if (CORPUS / name).is_dir())
 
 
 def logs(folder: Path) -> list[Path]:
@@ -74,6 +75,12 @@ def sample(tree: Path, folder: Path, most: int) -> tuple[Path, int]:
             count += size
     shutil.copytree(root / "systems", folder / root.name / "systems")
     return folder / root.name, count
+
+
+def submissions(tree: Path, folder: Path) -> Iterator[Path]:
+    """A copy of each submission of a tree, as the official programs write into what they check."""
+    for place in sorted(tree.glob("*/results")):
+        yield Path(shutil.copytree(place.parent, folder / place.parent.name))
 
 
 def _mean_size(place: Path) -> float:
