@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EVALUATIONS = ("eval_accuracy", "eval_error")
 _LEAST_EVALUATIONS = 2
-_KEPT = 256  # evaluations, before they are hashed
+_KEPT = 64  # evaluations, before they are hashed
 
 
 class Trace:
