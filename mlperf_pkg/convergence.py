@@ -37,6 +37,7 @@ WORDS = (
 """What a line must hold, anywhere, to count; for ``train_samples`` also ``SAMPLES``."""
 SAMPLES = b"train_samples"
 _FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
+MAX_METRICS = 10_000  # of one log; the most in any published one is 18
 
 
 class Convergence(msgspec.Struct, frozen=True):
@@ -72,6 +73,7 @@ class ConvergenceReader:
         self._reached: Any = None
         self._converged = False
         self._scores: dict[Any, dict[Any, Any]] = {}
+        self._taken = 0  # scores
         self._died: str | None = None
 
     @property
@@ -117,6 +119,9 @@ class ConvergenceReader:
         if self._benchmark == "stable_diffusion":
             scores = self._scores.setdefault(record.metadata[self._step_unit], {})
             scores[record.metadata["metric"]] = record.value
+            self._taken += 1
+            if self._taken > MAX_METRICS:
+                raise OverflowError(f"more than {MAX_METRICS:,} metrics")
         elif self._benchmark in _SAMPLES_BENCHMARKS:
             self._at = (record.metadata["samples_count"],)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlperf_pkg.convergence import MAX_METRICS
 from mlperf_pkg.mllog import Record
 from mlperf_pkg.rulebook.model import Joined
 
@@ -23,15 +24,20 @@ class Joiner:
         self._joined = joined
         self._values: dict[Any, dict[Any, Any]] = {}
         self._times: dict[Any, tuple[float, int]] = {}
+        self._taken = 0
 
     def see(self, record: Record, line: int) -> None:
         """Take the next record.
 
         Raises:
             Exception: its metadata is not as expected; the official checker dies of the same.
+            OverflowError: there are too many.
         """
         if self._joined.name not in record.metadata:
             return
+        self._taken += 1
+        if self._taken > MAX_METRICS:
+            raise OverflowError(f"more than {MAX_METRICS:,} metrics")
         group = record.metadata[self.by]
         values = self._values.setdefault(group, {self.by: group})
         values[record.metadata[self._joined.name]] = record.value

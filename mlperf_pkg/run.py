@@ -25,6 +25,7 @@ from mlperf_pkg.weak_scaling import InstanceScale
 
 MAX_ALIKE = 10
 MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
+MAX_NAMED = 100  # different values of a key that may have one
 _WORDS = (*WORDS, SAMPLES)
 _NAMING = ("submission_division", "submission_benchmark")
 _NAMED = ("global_batch_size", "config_filename")
@@ -64,9 +65,9 @@ class Run(msgspec.Struct, frozen=True):
     checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
     the first ``submission_*`` values, without that prefix. Copies of one run have the same
     ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
-    are the different values of ``global_batch_size`` and ``config_filename``, as JSON; of the
-    latter with their first lines. ``identified`` says that it names all that decides which rules
-    apply.
+    are the different values of ``global_batch_size`` and ``config_filename``, as JSON, but no more
+    than ``MAX_NAMED``; of the latter with their first lines. ``identified`` says that it names all
+    that decides which rules apply.
     ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
     convergence in epochs where ``convergence`` counts ``train_samples``, else None.
     """
@@ -282,7 +283,9 @@ class _Reading:
         self._trace.see(record, number)
 
     def _name(self, record: Record, number: int) -> None:
-        self._named[record.key].setdefault(shown(record.value), self._reader.line_of(number))
+        named = self._named[record.key]
+        if len(named) < MAX_NAMED:
+            named.setdefault(shown(record.value), self._reader.line_of(number))
 
     def _describe(self, record: Record, _: int) -> None:
         self._described.setdefault(record.key, record.value)

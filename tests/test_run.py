@@ -255,6 +255,25 @@ def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None
         assert (found.seeds_unreadable is None) is (count <= 2)
 
 
+@pytest.mark.parametrize("round_", ["3.1", "5.0"])
+def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round_: str) -> None:
+    log = good_log("stable_diffusion", round_=round_)
+    metrics = sum(r["key"] == "eval_accuracy" for r in records(log))
+    for least, died in ((metrics, False), (metrics - 1, True)):
+        monkeypatch.setattr("mlperf_pkg.convergence.MAX_METRICS", least)
+        monkeypatch.setattr("mlperf_pkg.joining.MAX_METRICS", least)
+        run = run_of(log, round_)
+        assert ("more than" in (run.died or ""), run.convergence.died is not None) == (died, died)
+        assert run.verdicts.official is (Verdict.FAIL if died else Verdict.PASS)
+
+
+def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlperf_pkg.run.MAX_NAMED", 3)
+    size = next(r for r in records(RESNET) if r["key"] == "global_batch_size")
+    log = joined([*records(RESNET), *({**size, "value": value} for value in range(5))])
+    assert len(run_of(log, "2.0").batch_sizes) == 3
+
+
 def without_seed(log: bytes) -> list[dict[str, Any]]:
     return [record for record in records(log) if record["key"] != "seed"]
 

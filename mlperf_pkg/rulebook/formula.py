@@ -58,18 +58,6 @@ class Formula:
         )
         self._remembered: dict[tuple[Any, ...], bool | str] = {}
 
-    def __call__(self, values: Mapping[str, Any]) -> bool:
-        """Whether it holds of some values.
-
-        Raises:
-            NoAnswerError: it needs a value that is missing or no number. A part that the rest
-                decides without needing it (``a || b``) is not needed.
-            ValueError: it is no CEL, or not of type bool.
-        """
-        given = [*map(values.get, self.names)]
-        self._add_members(given, values.get("metadata"), values.get("previous"))
-        return self.holds(tuple(given))
-
     def _place(self, name: str) -> int | None:
         return self.names.index(name) if name in self.names else None
 
@@ -82,21 +70,25 @@ class Formula:
             given[self._value] = record.value
         if self._nth is not None:
             given[self._nth] = nth
-        if self._of_metadata or self._of_previous:
-            before = seen[record.key].metadata if record.key in seen else None
-            self._add_members(given, record.metadata, before)
+        if self._of_metadata:
+            known = isinstance(record.metadata, dict)
+            for name in self._of_metadata:
+                given.append(record.metadata.get(name) if known else None)
+        if self._of_previous:
+            before: Any = seen[record.key].metadata if record.key in seen else None
+            known = isinstance(before, dict)
+            for name in self._of_previous:
+                given.append(before.get(name) if known else None)
         return tuple(given)
 
-    def _add_members(self, given: list[Any], metadata: Any, previous: Any) -> None:
-        known = isinstance(metadata, dict)
-        for name in self._of_metadata:
-            given.append(metadata.get(name) if known else None)
-        known = isinstance(previous, dict)
-        for name in self._of_previous:
-            given.append(previous.get(name) if known else None)
-
     def holds(self, given: tuple[Any, ...]) -> bool:
-        """As a call, of what is ``given``."""
+        """Whether it holds of what it is ``given``.
+
+        Raises:
+            NoAnswerError: it needs a value that is missing or no number. A part that the rest
+                decides without needing it (``a || b``) is not needed.
+            ValueError: it is no CEL, or not of type bool.
+        """
         try:
             found = self._remembered.get(given)
         except TypeError:  # a list or an object, which is no number
