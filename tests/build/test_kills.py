@@ -16,7 +16,7 @@ from mlperf_pkg.build.tree import write_tree
 from mlperf_pkg.build.workspace import Folders
 from tests.build.workspaces import bytes_below, closed_workspace
 
-KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30
+KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 20
 
 
 def build(prepared: Prepared) -> None:
@@ -49,11 +49,14 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     build(other)
     trees.append(bytes_below(other.target))
     assert trees[0] != trees[1]
+    limit_s = 1.2 * takes_s
     kills = 0
-    for number in range(KILLS):
-        kills += killed((one, other)[number % 2], dice.uniform(0, 1.2 * takes_s))
+    while kills < KILLS:
+        if killed((one, other)[kills % 2], dice.uniform(0, limit_s)):
+            kills += 1
+        else:
+            limit_s *= 0.9  # it has become faster: the machine has less else to do
         assert bytes_below(one.target) in trees
-    assert kills > KILLS // 2
     build(one)
     assert bytes_below(one.target.parent) == {
         f"Graphcore/{n}": data for n, data in trees[0].items()
