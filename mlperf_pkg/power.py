@@ -45,6 +45,7 @@ class PowerLog(Struct, frozen=True):
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
 _EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
+MAX_BYTES = 128 << 20  # of a measurement, six days of one sample a second
 
 
 # A record of one of these keys: its number in the log, time in milliseconds, key and value.
@@ -53,13 +54,8 @@ _Sample: TypeAlias = tuple[int, float, str, Any]
 
 def read_power_log(file: PowerFile) -> PowerLog:
     """Read one measurement; a file that cannot be opened is one of which the summarizer dies."""
-    samples: list[_Sample] = []
     try:
-        with file.open() as stream:
-            reader = LogReader(stream, file.path, lambda _: None)
-            for batch in reader.batches():
-                samples += _samples(batch)
-        died = reader.died
+        samples, died = _read(file)
     except OSError as error:
         samples, died = [], f"it cannot be read: {error.strerror}"
     watts = None
@@ -79,6 +75,20 @@ def read_power_log(file: PowerFile) -> PowerLog:
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
         estimated=any(key == _ESTIMATE for _, _, key, _ in samples),
     )
+
+
+def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
+    """All that counts, and why the official parser dies, if it does."""
+    samples: list[_Sample] = []
+    size = 0
+    with file.open() as stream:
+        reader = LogReader(stream, file.path, lambda _: None)
+        for batch in reader.batches():
+            size += len(batch.text)
+            if size > MAX_BYTES:
+                return [], f"it has more than {MAX_BYTES >> 20} MiB, which are not kept"
+            samples += _samples(batch)
+    return samples, reader.died
 
 
 def _samples(batch: Batch) -> list[_Sample]:

@@ -16,6 +16,7 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 from mlperf_logging.package_checker.power_checker import PowerChecker
 from mlperf_logging.result_summarizer import result_summarizer
 
+from mlperf_pkg import power
 from mlperf_pkg.checker import Options, check
 from mlperf_pkg.power import PowerFile, PowerLog, joules, read_power_log
 from mlperf_pkg.report import Report
@@ -72,6 +73,14 @@ DEATHS = [
 def test_what_the_summarizer_dies_of(log: bytes, switch: bool, death: str) -> None:
     assert (measured(log, switch).died or "").startswith(death)
     assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
+
+
+def test_a_measurement_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "MAX_BYTES", len(node()))
+    assert measured(node()).died is None
+    longer = measured(node() + b"\n")
+    assert (longer.watts, longer.readings) == (None, 0)
+    assert "not kept" in (longer.died or "")
 
 
 def official_joules(log: bytes, switch: bool, time_ms: float = 90_000.0) -> float:
