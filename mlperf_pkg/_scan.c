@@ -25,7 +25,8 @@
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-enum { TIME, VALUE, METADATA, KEY, PARTS, ITSELF = KEY }; /* as in plain.py; the key comes first */
+/* As in plain.py: once the key is found, the record itself takes its place. */
+enum { TIME, VALUE, METADATA, KEY, PARTS, ITSELF = KEY };
 
 typedef struct {
     uint32_t start, end;
@@ -67,7 +68,7 @@ typedef struct {
     Memory *memory;
     const char *text;
     PyObject *places;
-    Line first, *last;
+    Line *first, **next;   /* the line expected first, and where the next one stands */
     Buffer parts;          /* of each line, from the start of the text */
     Buffer closer;         /* what follows the tokens of lines that are alike none before */
     Py_ssize_t count, new; /* lines that count, and of these others */
@@ -319,7 +320,8 @@ static int add_line(Scan *scan, const char *start, Line *line)
 
 static int add_alike(Scan *scan, const char *start, Line *kind)
 {
-    scan->last = scan->last->next = kind;
+    *scan->next = kind;
+    scan->next = &kind->next;
     return add_line(scan, start, kind);
 }
 
@@ -382,7 +384,7 @@ static int add_other(Scan *scan, const char *start, const char *end)
 static int add_lines(Scan *scan, const char *at, const char *end)
 {
     for (const char *line_end; at < end; at = line_end + 1) {
-        Line *expected = scan->last->next;
+        Line *expected = *scan->next;
         if (expected && alike(at, end, expected)) {
             line_end = at + expected->size;
             if (!add_alike(scan, at, expected))
@@ -406,7 +408,7 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
         !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.places = PyDict_New()))
         return NULL;
     scan.memory->scans++;
-    scan.last = &scan.first;
+    scan.next = &scan.first;
     if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
         result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.closer), bytes_of(&scan.parts), scan.new,
                                scan.count, scan.places, scan.every ? Py_True : Py_False,

@@ -53,11 +53,9 @@ class Batch:
         """Some records."""
         return [self._records[place] for place in places]  # type: ignore[misc]
 
-    def times(self, places: Collection[int] | None = None) -> Iterable[int | float]:
-        """The times of some records, in milliseconds, or of all."""
-        records = self._records
-        chosen = records if places is None else (records[place] for place in places)
-        return (record.time_ms for record in chosen if record)
+    def times(self, places: Collection[int]) -> list[int | float]:
+        """The times of some records, in milliseconds."""
+        return [record.time_ms for record in self.some(places) if record]
 
     def values(self, places: Collection[int]) -> list[Any]:
         """The values of some records."""
@@ -103,10 +101,9 @@ class PlainBatch(Batch):
             known.update(zip(new, records, strict=True))
         return [known[place] for place in places]
 
-    def times(self, places: Collection[int] | None = None) -> Iterable[int | float]:
-        """The times of some records, in milliseconds, or of all."""
-        chosen = range(self.size) if places is None else places
-        return decode_values(self._array(TIME, chosen))
+    def times(self, places: Collection[int]) -> list[int | float]:
+        """The times of some records, in milliseconds."""
+        return decode_values(self._array(TIME, places))
 
     def values(self, places: Collection[int]) -> list[Any]:
         """The values of some records."""

@@ -126,7 +126,7 @@ class RuleChecker:
             return len(places)
         logged = self._seen.get(key)
         if key in self._table.timed:
-            times = list(batch.times(places))
+            times = batch.times(places)
             earliest = logged.earliest_ms if logged else times[0]
             if not all([time >= earliest for time in times]):  # noqa: C419 - twice as fast
                 return len(places)
@@ -305,8 +305,8 @@ class RuleChecker:
         rule = compiled.rule
         names = compiled.formula.names
         keys = self._seen.keys() & names
-        own = dict(zip(names, given, strict=False))  # its members stand behind
-        final = [self._seen[name].last if name in keys else own[name] for name in names]
+        pairs = zip(names, given, strict=False)  # its members stand behind
+        final = [self._seen[name].last if name in keys else own for name, own in pairs]
         if rule.basis is Basis.BOTH and _true(compiled.formula, (*final, *given[len(names) :])):
             hint = f"log {' and '.join(sorted(keys))} before it: the checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
@@ -320,8 +320,8 @@ class RuleChecker:
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, compiled.tensors)
         if compiled.formula and not compiled.in_passing and self._known(rule):
-            last = {key: each.last for key, each in self._seen.items()} | {"value": logged.last}
-            if not _true(compiled.formula, tuple(map(last.get, compiled.formula.names))):
+            last = Record(rule.key, 0, logged.last, logged.metadata)
+            if not _true(compiled.formula, compiled.formula.given(last, self._seen)):
                 self._break(rule, logged.last_number, logged.last, str(rule.formula))
 
     def _known(self, rule: Rule) -> bool:

@@ -182,8 +182,8 @@ def _first_values(log: LogFile, head: Batch | None, keys: Sequence[str]) -> dict
 
 def _round(log: LogFile, head: Batch | None, benchmark: str) -> tuple[str, str]:
     """The round of a run by its first time other than 0."""
-    time_ms = next(filter(None, head.times()), None) if head else None
-    if time_ms is None:
+    time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
+    if not time_ms:
         with log.open() as stream:
             times = (record.time_ms for record in records_with(stream))
             time_ms = next(filter(None, times), 0.0)

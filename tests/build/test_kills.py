@@ -16,7 +16,7 @@ from mlperf_pkg.build.tree import write_tree
 from mlperf_pkg.build.workspace import Folders
 from tests.build.workspaces import bytes_below, closed_workspace
 
-KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 20
+KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30
 
 
 def build(prepared: Prepared) -> None:
