@@ -20,7 +20,7 @@ help:
 	@echo "make wheel   the distribution, in dist/"
 	@echo "make clean   remove everything made"
 
-$(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/_scan.c
+$(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/log/_scan.c
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
@@ -41,7 +41,7 @@ format: $(READY)
 	$(BIN)/ruff format --config .ci/ruff.toml .
 
 rules: $(READY)
-	$(BIN)/python -m mlperf_pkg.rulebook.strictyaml
+	$(BIN)/python -m mlperf_pkg.rulebook.compile
 
 demo: $(READY)
 	rm -rf $(DEMO)
@@ -66,4 +66,4 @@ wheel: $(READY)
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/*.so
+	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/log/*.so

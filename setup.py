@@ -5,8 +5,8 @@ from setuptools import Extension, setup
 setup(
     ext_modules=[
         Extension(
-            "mlperf_pkg._scan",
-            ["mlperf_pkg/_scan.c"],
+            "mlperf_pkg.log._scan",
+            ["mlperf_pkg/log/_scan.c"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,

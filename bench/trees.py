@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.simulate import RunPlan, simulate_set
 
 SYSTEM = "bow-pod16"

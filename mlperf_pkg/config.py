@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.nearest import nearest
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.findings import Waiver
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import nearest
 
 if TYPE_CHECKING:
     import yaml

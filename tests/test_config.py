@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, WaiverConfig, read_config
-from mlperf_pkg.diagnostics import Waiver
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Waiver
 
 EVERYTHING = """\
 submitter: Graphcore

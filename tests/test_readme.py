@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trees import SYSTEM, write_system
+from tests.helpers.trees import SYSTEM, write_system
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = [

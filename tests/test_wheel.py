@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.logs import good_log
+from tests.helpers.logs import good_log
 
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -82,7 +82,7 @@ def test_it_writes_a_page(tool: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_the_installed_package(tool: Path, tmp_path: Path) -> None:
-    code = "import mlperf_pkg, mlperf_pkg.resources as r; print(mlperf_pkg.__file__); print(r.data_folder('rules'))"
+    code = "import mlperf_pkg, mlperf_pkg.infra.resources as r; print(mlperf_pkg.__file__); print(r.data_folder('rules'))"
     done = run(tool.parent / "python", "-c", code, cwd=tmp_path)
     package, rules = done.stdout.splitlines()
     assert Path(rules).is_relative_to(Path(package).parent)
@@ -90,7 +90,9 @@ def test_it_is_the_installed_package(tool: Path, tmp_path: Path) -> None:
 
 
 def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> None:
-    code = "import mlperf_pkg.plain as p, mlperf_pkg._scan as s; print(p.HAS_SCAN, s.__file__)"
+    code = (
+        "import mlperf_pkg.log.block as p, mlperf_pkg.log._scan as s; print(p.HAS_SCAN, s.__file__)"
+    )
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
     done = run(tool.parent / "python", "-c", code, cwd=tmp_path)
@@ -101,5 +103,5 @@ def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> No
 def test_no_compiler_is_needed(tmp_path: Path) -> None:
     with ZipFile(built_wheel(tmp_path, CC="false")) as wheel:
         names = wheel.namelist()
-    assert "mlperf_pkg/plain.py" in names
-    assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/_scan.pyi"]
+    assert "mlperf_pkg/log/block.py" in names
+    assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/log/_scan.pyi"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from mlperf_pkg.codes import CODES
 from mlperf_pkg.render.rules import USAGES
-from mlperf_pkg.rulebook import describe
-from mlperf_pkg.rulebook.describe import History, Span
-from mlperf_pkg.rulebook.example import example
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook.explain.describe import History, Span
+from mlperf_pkg.rulebook.explain.example import example
 from mlperf_pkg.rulebook.load import load_round, rounds, usages
 from mlperf_pkg.rulebook.model import Round, Rule
 from references.markdown import block, code, contents, page, plain, table
@@ -35,9 +35,9 @@ _INTRODUCTION = (
 
 def pages() -> Iterator[tuple[str, str]]:
     """A page for each family of codes, one for all families, and one for all rounds."""
-    known = sorted(CODES.keys() | describe.rulebook_codes())
-    families = {name: list(codes) for name, codes in groupby(known, _family)}
-    about = {name: _FAMILIES.get(name) or _about(codes) for name, codes in families.items()}
+    known = sorted(codes().keys() | describe.rulebook_codes())
+    families = {name: list(members) for name, members in groupby(known, _family)}
+    about = {name: _FAMILIES.get(name) or _about(members) for name, members in families.items()}
     rows = [
         (f"[{name}](rules/{name}.md)", str(len(codes)), about[name])
         for name, codes in families.items()
@@ -46,8 +46,8 @@ def pages() -> Iterator[tuple[str, str]]:
     parts = [_INTRODUCTION, table(("Family", "Codes", "Of"), rows), below]
     yield "rules.md", page("Codes of findings", parts)
     yield "rounds.md", page("Rounds and benchmarks", _rounds())
-    for name, codes in families.items():
-        parts = [part for each in codes for part in _code(each)]
+    for name, members in families.items():
+        parts = [part for each in members for part in _code(each)]
         yield f"rules/{name}.md", page(f"{name}: {about[name]}", parts)
 
 
@@ -65,8 +65,8 @@ def _about(codes: Sequence[str]) -> str:
 
 def _code(name: str) -> Iterator[str]:
     yield f"({name.lower()})="
-    if name in CODES:
-        known = CODES[name]
+    if name in codes():
+        known = codes()[name]
         yield f"## {name}: {plain(known.title)}"
         yield plain(known.explanation)
         yield f"Source: {plain(known.source)}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder
 from references.markdown import code, page, plain, table
 
 _PAGES = {"report": "The JSON report", "config": "The configuration, mlperf-pkg.yaml"}

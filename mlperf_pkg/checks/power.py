@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg import power
-from mlperf_pkg.checks.cases import SetCase
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
-from mlperf_pkg.power import PowerLog
-from mlperf_pkg.run import Run
-from mlperf_pkg.scoring import olympic_mean
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.results.scoring import olympic_mean
+from mlperf_pkg.run import power
+from mlperf_pkg.run.power import PowerLog
+from mlperf_pkg.run.reading import Run
 
 CHECKER = "mlperf-logging, power_checker"
 SUMMARIZER = "mlperf-logging, result_summarizer"
@@ -35,11 +35,11 @@ class PowerFiles(Struct, frozen=True):
     it raises, and with it the check of the whole package, if it does.
     """
 
-    blamed: dict[str, list[Diagnostic]] = field(default_factory=dict)
+    blamed: dict[str, list[Finding]] = field(default_factory=dict)
     died: str | None = None
 
 
-def power_files(case: SetCase) -> PowerFiles:
+def power_files(case: SetContext) -> PowerFiles:
     """Judge names and numbers of the files of a set's ``power`` folder, where it has one."""
     if case.files.power is None or case.rules is None or case.loose:
         return PowerFiles()
@@ -53,8 +53,8 @@ class _DiedError(Exception):
     """The official power checker raises here."""
 
 
-def _blamed(case: SetCase) -> dict[str, list[Diagnostic]]:
-    blamed: dict[str, list[Diagnostic]] = {}
+def _blamed(case: SetContext) -> dict[str, list[Finding]]:
+    blamed: dict[str, list[Finding]] = {}
     counts: dict[str, list[int]] = {kind: [] for kind in _KINDS}
     measured: list[str] = []
     for run in case.runs:
@@ -94,8 +94,8 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
 
 
 def _unequal(
-    case: SetCase, measured: Sequence[str], kind: str, counts: Sequence[int]
-) -> Iterator[tuple[Run, Diagnostic]]:
+    case: SetContext, measured: Sequence[str], kind: str, counts: Sequence[int]
+) -> Iterator[tuple[Run, Finding]]:
     """Runs with more or fewer files than most; the checker counts past runs that have none."""
     if not counts:
         raise _DiedError("no run has a folder in power/")
@@ -116,11 +116,11 @@ def _unequal(
             yield run, finding
 
 
-def _missing(case: SetCase, name: str) -> Diagnostic:
+def _missing(case: SetContext, name: str) -> Finding:
     return _finding(case, "POW101", f"no folder power/{name}: this run's power is not there")
 
 
-def _misnamed(case: SetCase, name: str, kind: str, numbers: Sequence[int]) -> Diagnostic:
+def _misnamed(case: SetContext, name: str, kind: str, numbers: Sequence[int]) -> Finding:
     return _finding(
         case,
         "POW102",
@@ -131,15 +131,15 @@ def _misnamed(case: SetCase, name: str, kind: str, numbers: Sequence[int]) -> Di
     )
 
 
-def _finding(case: SetCase, code: str, message: str, result: str = "", **more: Any) -> Diagnostic:
+def _finding(case: SetContext, code: str, message: str, result: str = "", **more: Any) -> Finding:
     path = "/".join(part for part in (case.path, "power", result) if part)
-    return Diagnostic(**{"code": code, "message": message, "path": path, "source": CHECKER, **more})
+    return Finding(**{"code": code, "message": message, "path": path, "source": CHECKER, **more})
 
 
 # ---- findings about the set ---------------------------------------------------------------
 
 
-def check_power(case: SetCase) -> Iterator[Diagnostic]:
+def check_power(case: SetContext) -> Iterator[Finding]:
     """What ends the official checks, and what the written rules ask of the samples."""
     if case.files.power is None:
         return
@@ -163,7 +163,7 @@ def check_power(case: SetCase) -> Iterator[Diagnostic]:
         yield from _estimates([log for log in logs if log.switch])
 
 
-def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Diagnostic]:
+def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """At least a sample a second, and 60 of them; one finding for all nodes of a run."""
     slow = max(nodes, key=lambda log: log.longest_gap_ms, default=None)
     if slow and slow.longest_gap_ms > _LONGEST_GAP_MS:
@@ -180,7 +180,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Diagnostic]:
         yield _rule("POW202", message, few, found=few.readings, expected=_LEAST_READINGS)
 
 
-def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Diagnostic]:
+def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """The measurement begins before the run and ends after it."""
     if run.start_ms is None or run.minutes is None:
         return
@@ -195,17 +195,17 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Diagnostic]:
             return
 
 
-def _estimates(switches: Sequence[PowerLog]) -> Iterator[Diagnostic]:
+def _estimates(switches: Sequence[PowerLog]) -> Iterator[Finding]:
     silent = next((log for log in switches if not log.estimated), None)
     if silent:
         message = "no interconnect_power_est: the official energy counts nothing for this switch"
         yield _rule("POW204", message, silent)
 
 
-def _rule(code: str, message: str, log: PowerLog, **more: Any) -> Diagnostic:
+def _rule(code: str, message: str, log: PowerLog, **more: Any) -> Finding:
     """Warnings only: published measurements miss seconds."""
     fields = {"severity": Severity.WARNING, "basis": Basis.RULES, "source": RULES, **more}
-    return Diagnostic(code=code, message=message, path=log.path, **fields)
+    return Finding(code=code, message=message, path=log.path, **fields)
 
 
 # ---- energy -------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Energy(Struct, frozen=True):
     died: str | None = None
 
 
-def energy(case: SetCase, factor: float = 1.0) -> Energy:
+def energy(case: SetContext, factor: float = 1.0) -> Energy:
     """The mean over the same runs as the mean time, times the factor of ``scaling.json``.
 
     Of a weak scaling set it is the mean of all but the least energy, without any factor.

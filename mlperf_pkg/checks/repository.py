@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlperf_pkg.diagnostics import Basis, Diagnostic
-from mlperf_pkg.filetree import Entry
+from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.submission.tree import Entry
 
 SOURCE = "mlperf-logging, repo_checker"
 LARGEST_BYTES = 50 << 20
 FIRST_ROUND = (2, 0)
 
 
-def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Diagnostic]:
+def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Finding]:
     """Judge the names, sizes and links of a submission's tree.
 
     ``name`` is that of its top folder, which is tested too; ``label`` begins the paths in reports.
@@ -40,7 +40,7 @@ def _is_odd(name: str) -> bool:
     return name.startswith(".") or " " in name
 
 
-def _bad_name(path: str, name: str) -> Diagnostic:
+def _bad_name(path: str, name: str) -> Finding:
     return _finding(
         "REPO101",
         path,
@@ -50,7 +50,7 @@ def _bad_name(path: str, name: str) -> Diagnostic:
     )
 
 
-def _too_large(path: str, size: int) -> Diagnostic:
+def _too_large(path: str, size: int) -> Finding:
     return _finding(
         "REPO102",
         path,
@@ -60,7 +60,7 @@ def _too_large(path: str, size: int) -> Diagnostic:
     )
 
 
-def _link(path: str, target: str, resolves: bool) -> Iterator[Diagnostic]:
+def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
     """The checker looks for a link's target from its working directory, not from the link."""
     if not resolves:
         message = f"a broken link: there is no {target}"
@@ -76,6 +76,6 @@ def _link(path: str, target: str, resolves: bool) -> Iterator[Diagnostic]:
         )
 
 
-def _finding(code: str, path: str, message: str, **more: Any) -> Diagnostic:
+def _finding(code: str, path: str, message: str, **more: Any) -> Finding:
     fields = {"basis": Basis.OFFICIAL, "source": SOURCE, **more}
-    return Diagnostic(code=code, path=path, message=message, **fields)
+    return Finding(code=code, path=path, message=message, **fields)

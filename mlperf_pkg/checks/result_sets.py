@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg import rcp, scoring
-from mlperf_pkg.checks.cases import SetCase
-from mlperf_pkg.checks.convergence import check_rcp, rcp_row, rcp_test
-from mlperf_pkg.checks.identity import CHECKS as IDENTITY_CHECKS
-from mlperf_pkg.checks.members import (
+from mlperf_pkg.checks.consistency import CHECKS as IDENTITY_CHECKS
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.power import check_power, energy
+from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
+from mlperf_pkg.checks.runs import (
     check_count,
     check_folder,
     check_system_file,
     for_information,
     forgiven,
 )
-from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.weak_scaling import check_scale, instance_scale, models, weak_set_score
-from mlperf_pkg.diagnostics import Diagnostic, Verdict, Verdicts, verdicts_of, without_official
-from mlperf_pkg.report import ResultSetRow, SeedsRow
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, verdicts_of, without_official
+from mlperf_pkg.results import rcp, scoring
+from mlperf_pkg.results.report import ResultSetRow, SeedsRow
 
 _SKIPPED = "the package checker skips this folder"
 
@@ -36,13 +36,13 @@ class SetResult(Struct, frozen=True):
     """
 
     row: ResultSetRow
-    findings: tuple[Diagnostic, ...]
-    run_findings: tuple[Diagnostic, ...]
+    findings: tuple[Finding, ...]
+    run_findings: tuple[Finding, ...]
     dropped: dict[str, str]
     summarized: Summarized
 
 
-def check_set(case: SetCase) -> SetResult:
+def check_set(case: SetContext) -> SetResult:
     """Judge and score one result set."""
     tested, seeds = rcp_test(case), tuple(seed_findings(case))
     findings = [finding for check in _CHECKS for finding in check(case)]
@@ -67,12 +67,12 @@ def check_set(case: SetCase) -> SetResult:
     )
 
 
-def _score(case: SetCase) -> scoring.Score:
+def _score(case: SetContext) -> scoring.Score:
     times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in case.runs]
     return scoring.score(times, case.drop, case.rules.runs.required if case.rules else len(times))
 
 
-def unread(findings: Iterable[Diagnostic], hint: str) -> list[Diagnostic]:
+def unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
     """Findings about what the official checker does not read; only the description it looks for.
 
     ``hint`` says why it does not.
@@ -80,7 +80,7 @@ def unread(findings: Iterable[Diagnostic], hint: str) -> list[Diagnostic]:
     return [f if f.code == "SET110" else without_official(f, hint) for f in findings]
 
 
-def _verdict(case: SetCase, own: list[Diagnostic], of_runs: list[Diagnostic]) -> Verdicts:
+def _verdict(case: SetContext, own: list[Finding], of_runs: list[Finding]) -> Verdicts:
     verdict = verdicts_of([*own, *of_runs])
     if case.skipped and verdict.official is Verdict.PASS:
         verdict = replace(verdict, official=Verdict.NOT_CHECKED)
@@ -90,7 +90,7 @@ def _verdict(case: SetCase, own: list[Diagnostic], of_runs: list[Diagnostic]) ->
 
 
 def _row(
-    case: SetCase,
+    case: SetContext,
     verdict: Verdicts,
     score: scoring.Score,
     tested: rcp.RcpResult | None,
@@ -123,7 +123,7 @@ def _row(
     )
 
 
-def _normalisation(case: SetCase, tested: rcp.RcpResult | None) -> float:
+def _normalisation(case: SetContext, tested: rcp.RcpResult | None) -> float:
     """The factor by which a Closed set that beats the reference is slowed down."""
     applies = case.round.normalised and case.closed and not case.weak
     return tested.normalization if applies and tested and tested.official_pass else 1.0
@@ -138,7 +138,7 @@ def _scaling_factor(text: str | None) -> float | None:
     return float(factor) if isinstance(factor, int | float) else None
 
 
-def _official_minutes(case: SetCase) -> float | None:
+def _official_minutes(case: SetContext) -> float | None:
     """The olympic mean of the logs that the official checker passes, before scaling."""
     if any(run.died for run in case.runs) or energy(case).died:
         return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mlperf_pkg.checks.cases import PACKAGE, SetCase, set_finding
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
+from mlperf_pkg.findings import Basis, Finding, Severity
 
 _RULES = "training_rules, Random numbers"
 _RULED_FROM = (4, 1)
 
 
-def check_seeds(case: SetCase, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def check_seeds(case: SetContext, found: Iterable[Finding]) -> Iterator[Finding]:
     """What the official package checker asks of a Closed set, unless it is told to bypass it.
 
     ``found`` are the ``seed_findings``.
@@ -22,7 +22,7 @@ def check_seeds(case: SetCase, found: Iterable[Diagnostic]) -> Iterator[Diagnost
         yield from _elsewhere(case)
 
 
-def _elsewhere(case: SetCase) -> Iterator[Diagnostic]:
+def _elsewhere(case: SetContext) -> Iterator[Finding]:
     """The same seed from another source line, which the official checker does not see."""
     lines: dict[int, tuple[Any, Any, str]] = {}
     for run in case.runs:
@@ -40,7 +40,7 @@ def _elsewhere(case: SetCase) -> Iterator[Diagnostic]:
                 )
 
 
-def seed_findings(case: SetCase) -> Iterator[Diagnostic]:
+def seed_findings(case: SetContext) -> Iterator[Finding]:
     """Every run logs a seed, and no two records of the set the same one from the same line."""
     ruled = case.round.version >= _RULED_FROM
     more: dict[str, Any] = {

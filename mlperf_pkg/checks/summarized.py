@@ -9,12 +9,12 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg import rcp
-from mlperf_pkg.checks.cases import SetCase
-from mlperf_pkg.checks.convergence import rcp_test
-from mlperf_pkg.diagnostics import Verdict
-from mlperf_pkg.run import Run
-from mlperf_pkg.weak_scaling import weak_score
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.rcp import rcp_test
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.results import rcp
+from mlperf_pkg.results.scoring import weak_score
+from mlperf_pkg.run.reading import Run
 
 _FAILED = ((rcp.FOUND, "Fail"), (rcp.INTERPOLATED, "Interp. Fail"), (rcp.NO_POINTS, "No RCP"))
 
@@ -48,7 +48,7 @@ class Summarized(Struct, frozen=True):
 
 
 def summarized(
-    case: SetCase, scaling_factor: float | None, tested: rcp.RcpResult | None
+    case: SetContext, scaling_factor: float | None, tested: rcp.RcpResult | None
 ) -> Summarized:
     """Work it out; ``scaling_factor`` is None without a ``scaling.json``.
 
@@ -80,14 +80,14 @@ def _word(tested: rcp.RcpResult) -> str:
     return next((word for message, word in _FAILED if message == tested.message), "Unknown state")
 
 
-def _to_converge(case: SetCase, runs: tuple[Run, ...]) -> float | None:
+def _to_converge(case: SetContext, runs: tuple[Run, ...]) -> float | None:
     """Of U-Net3D, too, only one run is dropped at either end."""
     lost = sum(not run.convergence.converged for run in runs)
     kept = sorted(run.convergence.to_converge for run in runs)[1:-1]
     return rcp.numpy_mean(kept) if kept and lost <= case.drop else None
 
 
-def _weak(case: SetCase) -> WeakScaling | None:
+def _weak(case: SetContext) -> WeakScaling | None:
     counted = [run for run in case.runs if run.verdicts.official is Verdict.PASS]
     spans = [(run.path, *run.official_span_ms) for run in counted if run.official_span_ms]
     if not spans or case.rules is None:

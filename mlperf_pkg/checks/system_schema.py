@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder
 
 FILL_IN = "FILL IN"
 """How the value of a field begins that ``system init`` leaves to a human."""

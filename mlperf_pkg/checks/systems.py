@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, TypeGuard
@@ -20,32 +20,14 @@ from mlperf_pkg.checks.system_schema import (
     schema,
     wrong_fields,
 )
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.jsonfile import JsonDocument, JsonProblem, JsonSyntaxError, read_json
-from mlperf_pkg.nearest import nearest
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.json_lines import JsonDocument, JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.rulebook.codes import codes
 
 _CHECKER = "mlperf_logging system_desc_checker"
 _METADATA = "submission_rules, <system_desc_id>.json metadata"
 _TABLE = "mlperf_logging result_summarizer"
-
-CODES: Mapping[str, tuple[str, str]] = {  # code: title, source
-    "SYS001": ("the file is not JSON", _METADATA),
-    "SYS002": ("the file begins with a byte-order mark", _CHECKER),
-    "SYS003": ("the file is not UTF-8", _CHECKER),
-    "SYS004": ("the file holds no JSON object", _METADATA),
-    "SYS005": ("a field is given twice", "RFC 8259, section 4"),
-    "SYS006": ("a number is not one of JSON", "RFC 8259, section 6"),
-    "SYS101": ("a required field is missing", _METADATA),
-    "SYS102": ("a field of the results table is not a text", _CHECKER),
-    "SYS103": ("the availability is not one of the accepted texts", _CHECKER),
-    "SYS104": ("the availability names no known category", _METADATA),
-    "SYS201": ("the division is neither closed nor open", _METADATA),
-    "SYS202": ("fields that need a meaningful answer have none", _METADATA),
-    "SYS203": ("a field is still to be filled in", _METADATA),
-    "SYS301": ("a count is not a whole number", _TABLE),
-    "SYS302": ("the file's name does not suit git", "mlperf_logging repo_checker"),
-    "SYS303": ("a field has a value of an unusual type", _METADATA),
-}
 
 _PROBLEMS = {  # kind of a JSON problem: code, severity, basis
     "bom": ("SYS002", Severity.ERROR, Basis.OFFICIAL),
@@ -75,7 +57,7 @@ class SystemFile(Struct, frozen=True):
     status: str | None
     system_name: str | None
     accelerators: int | None
-    findings: tuple[Diagnostic, ...]
+    findings: tuple[Finding, ...]
 
 
 class _Subject(Struct, frozen=True):
@@ -113,9 +95,7 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
     return _system_file(path, contents, findings)
 
 
-def _system_file(
-    path: str, contents: dict[str, Any] | None, findings: list[Diagnostic]
-) -> SystemFile:
+def _system_file(path: str, contents: dict[str, Any] | None, findings: list[Finding]) -> SystemFile:
     fields = contents or {}
     texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     nodes = _whole(fields.get("number_of_nodes"))
@@ -133,18 +113,18 @@ def _system_file(
     )
 
 
-def _finding(code: str, path: str, line: int | None, message: str, **more: Any) -> Diagnostic:
+def _finding(code: str, path: str, line: int | None, message: str, **more: Any) -> Finding:
     more["found"] = _plain(more.get("found"))
-    source = CODES[code][1]
-    return Diagnostic(code=code, path=path, line=line, message=message, source=source, **more)
+    source = codes()[code].source
+    return Finding(code=code, path=path, line=line, message=message, source=source, **more)
 
 
-def _problem(path: str, problem: JsonProblem) -> Diagnostic:
+def _problem(path: str, problem: JsonProblem) -> Finding:
     code, severity, basis = _PROBLEMS[problem.kind]
     return _finding(code, path, problem.line, problem.message, severity=severity, basis=basis)
 
 
-def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
+def _file_name(subject: _Subject) -> Iterator[Finding]:
     """Advice only: it is the tree's check that judges names as the repository checker does."""
     name = PurePosixPath(subject.path).stem
     if " " in name or name.startswith("."):
@@ -159,7 +139,7 @@ def _file_name(subject: _Subject) -> Iterator[Diagnostic]:
         )
 
 
-def _fields(subject: _Subject) -> Iterator[Diagnostic]:
+def _fields(subject: _Subject) -> Iterator[Finding]:
     """Fields that are there, of the right type, and a division that the checkers know."""
     needed = schema("system")["required"]
     missing = (field for field in needed if field not in subject.contents)
@@ -168,7 +148,7 @@ def _fields(subject: _Subject) -> Iterator[Diagnostic]:
         yield _division(subject, wrong) if wrong.keyword == "enum" else _type(subject, wrong)
 
 
-def _missing(subject: _Subject, field: str) -> Diagnostic:
+def _missing(subject: _Subject, field: str) -> Finding:
     """At the line of a field of nearly this name, where there is one."""
     fields = schema("system")["properties"]
     unknown = [name for name in subject.contents if name not in fields]
@@ -183,7 +163,7 @@ def _missing(subject: _Subject, field: str) -> Diagnostic:
     )
 
 
-def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
+def _division(subject: _Subject, wrong: Wrong) -> Finding:
     """The official checkers take any other division for Open: no seed and no RCP check."""
     found, options = wrong.found, wrong.needed
     similar = nearest(found.strip(), options) if _is_text(found) else None
@@ -199,7 +179,7 @@ def _division(subject: _Subject, wrong: Wrong) -> Diagnostic:
     )
 
 
-def _type(subject: _Subject, wrong: Wrong) -> Diagnostic:
+def _type(subject: _Subject, wrong: Wrong) -> Finding:
     field, found = wrong.field, wrong.found
     # The schema admits nothing but a text where the official checker would raise a TypeError.
     fatal = wrong.needed == "string"
@@ -216,7 +196,7 @@ def _type(subject: _Subject, wrong: Wrong) -> Diagnostic:
     )
 
 
-def _availability(subject: _Subject) -> Iterator[Diagnostic]:
+def _availability(subject: _Subject) -> Iterator[Finding]:
     """MLPerf Training fixes the texts from round 4.0 on; before, and in HPC, no checker looks."""
     if "status" not in subject.contents:
         return
@@ -240,7 +220,7 @@ def _availability(subject: _Subject) -> Iterator[Diagnostic]:
         )
 
 
-def _strict_availability(subject: _Subject, usual: Any, known: bool) -> Diagnostic:
+def _strict_availability(subject: _Subject, usual: Any, known: bool) -> Finding:
     """The rules allow any name of a known category; the checker only its own four texts."""
     strict = schema("availability_4.0")
     options = strict["properties"]["status"]["enum"]
@@ -258,7 +238,7 @@ def _strict_availability(subject: _Subject, usual: Any, known: bool) -> Diagnost
     )
 
 
-def _answers(subject: _Subject) -> Iterator[Diagnostic]:
+def _answers(subject: _Subject) -> Iterator[Finding]:
     """All unanswered fields in one finding; never an error: most published files have some.
 
     Of fields that answer in place of one another (cores or virtual processors) one is enough.
@@ -279,7 +259,7 @@ def _answers(subject: _Subject) -> Iterator[Diagnostic]:
         )
 
 
-def _to_fill_in(subject: _Subject) -> Iterator[Diagnostic]:
+def _to_fill_in(subject: _Subject) -> Iterator[Finding]:
     """What ``system init`` has left to a human."""
     for field, value in subject.contents.items():
         if _is_to_fill_in(value):
@@ -297,13 +277,13 @@ def _is_to_fill_in(value: Any) -> bool:
     return _is_text(value) and value.startswith(FILL_IN)
 
 
-def _is_said_already(finding: Diagnostic) -> bool:
+def _is_said_already(finding: Finding) -> bool:
     """Whether what is wrong with a value is that it is still to be filled in."""
     official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
     return finding.code != "SYS203" and _is_to_fill_in(finding.found) and not official
 
 
-def _counts(subject: _Subject) -> Iterator[Diagnostic]:
+def _counts(subject: _Subject) -> Iterator[Finding]:
     """The package checker passes any text here; the results table is made by int()."""
     for field in _COUNTS:
         if field in subject.contents and _whole(subject.contents[field]) is None:
@@ -320,7 +300,7 @@ def _counts(subject: _Subject) -> Iterator[Diagnostic]:
             )
 
 
-_CHECKS: tuple[Callable[[_Subject], Iterator[Diagnostic]], ...] = (
+_CHECKS: tuple[Callable[[_Subject], Iterator[Finding]], ...] = (
     _file_name,
     _fields,
     _availability,

@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from mlperf_pkg.checks.cases import PACKAGE
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.filetree import Entry
-from mlperf_pkg.submission import SCALINGS, Submission
+from mlperf_pkg.checks.context import PACKAGE
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.submission.find import SCALINGS, Submission
+from mlperf_pkg.submission.tree import Entry
 
 _STRUCTURE = "submission_rules, Structure"
 _LOG = re.compile(r"result_.*\.txt", re.DOTALL)
@@ -21,7 +21,7 @@ _LOG = re.compile(r"result_.*\.txt", re.DOTALL)
 
 def check_tree(
     submission: Submission, usage: str, benchmarks: Collection[str]
-) -> Iterator[Diagnostic]:
+) -> Iterator[Finding]:
     """Judge the layout of a submission for a ``usage`` with these ``benchmarks``."""
     folders = [entry for entry in submission.entries if entry.folder]
     yield from _systems(submission, folders)
@@ -32,7 +32,7 @@ def check_tree(
     yield from _params(submission)
 
 
-def _systems(submission: Submission, folders: list[Entry]) -> Iterator[Diagnostic]:
+def _systems(submission: Submission, folders: list[Entry]) -> Iterator[Finding]:
     """Everything in systems/ by the name of a description is opened."""
     for entry in folders:
         top, _, name = entry.path.rpartition("/")
@@ -41,7 +41,7 @@ def _systems(submission: Submission, folders: list[Entry]) -> Iterator[Diagnosti
             yield _finding(submission, "TREE103", message, entry.path)
 
 
-def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Diagnostic]:
+def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
     """HPC has a level more than Training: ``results/<system>/{strong,weak}/<benchmark>``."""
     wrong = _wrong_levels(folders) if usage == "hpc" else set()
     for path in sorted(wrong):
@@ -93,7 +93,7 @@ def _wrong_levels(folders: list[Entry]) -> set[str]:
 _DEPTH, _HPC_DEPTH = 3, 4  # of results/<system>/<benchmark>
 
 
-def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Diagnostic]:
+def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
     """Hidden folders are systems to it as any other, and need a description."""
     depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
     parts = (entry.path.split("/") for entry in folders)
@@ -107,7 +107,7 @@ def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterato
 
 def _logs(
     submission: Submission, benchmarks: Collection[str], folders: list[Entry]
-) -> Iterator[Diagnostic]:
+) -> Iterator[Finding]:
     """Whatever is named as a log is opened as one."""
     for entry in folders:
         folder, _, name = entry.path.rpartition("/")
@@ -117,7 +117,7 @@ def _logs(
             yield _finding(submission, "TREE107", message, entry.path)
 
 
-def _unreadable(submission: Submission) -> Iterator[Diagnostic]:
+def _unreadable(submission: Submission) -> Iterator[Finding]:
     """Files that this process may not open; where the checker would, it dies."""
     for entry in submission.entries:
         if not entry.readable and entry.path.startswith(("results/", "systems/")):
@@ -125,16 +125,16 @@ def _unreadable(submission: Submission) -> Iterator[Diagnostic]:
             yield _finding(submission, "TREE108", message, entry.path, basis=Basis.BOTH)
 
 
-def _params(submission: Submission) -> Iterator[Diagnostic]:
+def _params(submission: Submission) -> Iterator[Finding]:
     """The files of flags: those that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
         if params.died:
             message = f"the package checker dies of this file: {params.died}"
-            yield Diagnostic(
+            yield Finding(
                 code="TREE109", message=message, path=path, basis=Basis.OFFICIAL, source=PACKAGE
             )
         for flag in params.ignored:
-            yield Diagnostic(
+            yield Finding(
                 code="TREE110",
                 message=f"{flag} has no effect here",
                 path=path,
@@ -157,8 +157,8 @@ def _hint(flag: str) -> str:
     return f"write only {flag}, with hyphens and without a line end, or at the top"
 
 
-def _finding(submission: Submission, code: str, message: str, path: str, **more: Any) -> Diagnostic:
+def _finding(submission: Submission, code: str, message: str, path: str, **more: Any) -> Finding:
     label = submission.place.label
     fields = {"basis": Basis.OFFICIAL, "source": PACKAGE, **more}
     where = f"{label}/{path}" if label else path
-    return Diagnostic(code=code, message=message, path=where, **fields)
+    return Finding(code=code, message=message, path=where, **fields)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlperf_pkg.checks.cases import SetCase, set_finding
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.run import Run
-from mlperf_pkg.scoring import Score
-from mlperf_pkg.weak_scaling import weak_score
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.results.scoring import Score, weak_score
+from mlperf_pkg.run.reading import Run
 
 _SUMMARIZER = "mlperf-logging, result_summarizer: weak scaling"
 
 
-def models(case: SetCase) -> int | None:
+def models(case: SetContext) -> int | None:
     """How many models a weak set has trained."""
     return len(_trained(case)) if case.weak else None
 
 
-def instance_scale(case: SetCase) -> int | None:
+def instance_scale(case: SetContext) -> int | None:
     """The accelerators that train each model of a weak set; None where its runs disagree."""
     scales = _scales(case)
     return scales[0] if len(scales) == 1 else None
 
 
-def weak_set_score(case: SetCase) -> Score:
+def weak_set_score(case: SetContext) -> Score:
     """From the first start to the last stop of the models that a weak set has trained."""
     trained = _trained(case)
     spans = [(r.path, r.start_ms or 0.0, r.stop_ms or 0.0) for r in trained]
@@ -32,7 +31,7 @@ def weak_set_score(case: SetCase) -> Score:
     return weak_score(spans, failed, case.rules.runs.required if case.rules else 1)
 
 
-def check_scale(case: SetCase) -> Iterator[Diagnostic]:
+def check_scale(case: SetContext) -> Iterator[Finding]:
     """All models of a weak set train on equally many accelerators."""
     if len(scales := _scales(case)) > 1:
         yield set_finding(
@@ -46,10 +45,10 @@ def check_scale(case: SetCase) -> Iterator[Diagnostic]:
         )
 
 
-def _scales(case: SetCase) -> list[int]:
+def _scales(case: SetContext) -> list[int]:
     found = {run.instance_scale for run in _trained(case)} if case.weak else set()
     return sorted(scale for scale in found if scale is not None)
 
 
-def _trained(case: SetCase) -> list[Run]:
+def _trained(case: SetContext) -> list[Run]:
     return [run for run in case.runs if run.converged and run.minutes is not None]

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.build import show
-from mlperf_pkg.build.accept import accepts
-from mlperf_pkg.build.explain import explained
-from mlperf_pkg.build.judge import BYPASSES
-from mlperf_pkg.build.prepare import Order, Prepared, prepare
-from mlperf_pkg.build.tree import write_tree
-from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.escape import visible
+from mlperf_pkg.commands.builder import show
+from mlperf_pkg.commands.builder.accept import accepts
+from mlperf_pkg.commands.builder.explain import explained
+from mlperf_pkg.commands.builder.judge import BYPASSES
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.template import config_text
+from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.template import config_text
 
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
 _MEND = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render import FORMATS

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlperf_pkg.nearest import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean
 
 
 class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions

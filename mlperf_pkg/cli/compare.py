@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.contenders import Wanted, contenders
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.competition import Entry, Row, compete, named
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
+from mlperf_pkg.commands.compare.prices import known_prices
+from mlperf_pkg.commands.compare.ratios import Entry, Row, compete, named
+from mlperf_pkg.commands.compare.results import Wanted, contenders
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.files import write_whole
-from mlperf_pkg.nearest import did_you_mean
-from mlperf_pkg.prices import known_prices
-from mlperf_pkg.render.compare import COMPARE_FORMATS
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.text import did_you_mean
 
 
 def _patterns(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
@@ -97,9 +97,9 @@ def _picture(
     """What draws into ``file``; what stands in the way is told before the work."""
     if file is None:
         return lambda _: b""
-    from mlperf_pkg import vega  # noqa: PLC0415 - only here
-    from mlperf_pkg.charts.comparison import comparison  # noqa: PLC0415
-    from mlperf_pkg.extras import needed  # noqa: PLC0415
+    from mlperf_pkg.commands.charts import pictures as vega  # noqa: PLC0415 - only here
+    from mlperf_pkg.commands.charts.comparison import comparison  # noqa: PLC0415
+    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     draw = vega.PICTURES.get(file.suffix.lower().removeprefix("."))
     if draw is None:

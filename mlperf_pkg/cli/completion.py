@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.load import load_round, usages
 from mlperf_pkg.rulebook.load import rounds as rounds_of
 

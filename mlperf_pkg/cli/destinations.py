@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.nearest import did_you_mean
-from mlperf_pkg.stores import StoredFile, is_url
+from mlperf_pkg.infra.stores import StoredFile, is_url
+from mlperf_pkg.infra.text import did_you_mean
 
 STDOUT = "-"
 DEFAULT = "text"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.sides import compare_paths
-from mlperf_pkg.render.diff import DIFF_FORMATS
+from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
+from mlperf_pkg.commands.diff.sides import compare_paths
 
 
 @click.command(name="diff")

@@ -12,8 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
-from mlperf_pkg.nearest import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean, visible
 
 FAILED = 2  # the exit status of a command that could not do its work
 INTERRUPTED = 128 + 2

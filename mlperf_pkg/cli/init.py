@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from mlperf_pkg.build.explain import explained
-from mlperf_pkg.build.prepare import Order, prepare
-from mlperf_pkg.build.workspace import Folders
 from mlperf_pkg.cli.local import LocalPath
+from mlperf_pkg.commands.builder.explain import explained
+from mlperf_pkg.commands.builder.prepare import Order, prepare
+from mlperf_pkg.commands.builder.template import config_text
+from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
-from mlperf_pkg.files import write_whole
-from mlperf_pkg.template import config_text
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.text import visible
 
 
 @click.command(name="init")

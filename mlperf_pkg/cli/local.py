@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlperf_pkg.stores import is_url
+from mlperf_pkg.infra.stores import is_url
 
 
 class LocalPath(click.Path):

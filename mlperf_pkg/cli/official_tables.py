@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from mlperf_pkg.checker import Checked
+from mlperf_pkg.checker.check import Checked
 from mlperf_pkg.cli.output import refuse_within
+from mlperf_pkg.commands.official_tables import Summary, summarize
+from mlperf_pkg.commands.official_tables.workbook import workbook
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
-from mlperf_pkg.files import write_together
-from mlperf_pkg.summary import Summary, summarize
-from mlperf_pkg.summary.workbook import workbook
+from mlperf_pkg.infra.files import write_together
+from mlperf_pkg.infra.text import visible
 
 
 class OfficialTables(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from mlperf_pkg.checker import Options
+from mlperf_pkg.checker.check import Options
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
@@ -107,7 +107,7 @@ def _prefixes(given: Iterable[str]) -> tuple[str, ...]:
     wanted = [part.strip() for each in given for part in each.split(",")]
     if not wanted:
         return ()
-    from mlperf_pkg.codes import known_prefix  # noqa: PLC0415 - reads every explanation
+    from mlperf_pkg.rulebook.explain.codes import known_prefix  # noqa: PLC0415 - reads every explanation
 
     return tuple(map(known_prefix, wanted))
 

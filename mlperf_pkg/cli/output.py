@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.files import write_several, write_whole
+from mlperf_pkg.infra.files import write_several, write_whole
+from mlperf_pkg.infra.stores import StoredFile, is_url, is_within
 from mlperf_pkg.render import Checkout, View
-from mlperf_pkg.stores import StoredFile, is_url, is_within
 
 _Result = TypeVar("_Result")
 

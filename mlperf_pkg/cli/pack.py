@@ -6,20 +6,21 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker, words
-from mlperf_pkg.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.archive.encryption import command as decrypting
-from mlperf_pkg.archive.packing import Packed, default_target, pack, written_names
-from mlperf_pkg.archive.verification import integrity_failed, verify_tree
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, refuse_within
 from mlperf_pkg.cli.signals import stop_cleanly
+from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
+from mlperf_pkg.commands.archive.encryption import command as decrypting
+from mlperf_pkg.commands.archive.packing import Packed, default_target, pack, written_names
+from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.report import Report
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report
 
 
 @click.command(name="pack")

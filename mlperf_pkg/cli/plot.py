@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.local import LocalPath
@@ -65,19 +65,19 @@ def command(
       mlperf-pkg plot logs/ -o charts/
       mlperf-pkg plot submissions/ACME -o charts/ --format png --chart rcp
     """
-    from mlperf_pkg import drawing, vega  # noqa: PLC0415 - only here
-    from mlperf_pkg.extras import needed  # noqa: PLC0415
-    from mlperf_pkg.files import write_together  # noqa: PLC0415
+    from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.infra.files import write_together  # noqa: PLC0415
+    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     refuse_within(output, paths)
     needed("vl_convert")
     charts = drawing.files(checker.check(paths, how), names or _CHARTS, how.jobs)
-    picture = vega.PICTURES[format_]
-    pictures = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
-    if not pictures:
+    picture = pictures.PICTURES[format_]
+    drawn = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
+    if not drawn:
         click.echo("mlperf-pkg: nothing to draw", err=True)
         return 1
-    write_together(output, pictures, replace=force)
-    for name in pictures:
+    write_together(output, drawn, replace=force)
+    for name in drawn:
         click.echo(output / name)
     return 0

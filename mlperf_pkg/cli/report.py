@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
@@ -49,9 +49,9 @@ def command(
       mlperf-pkg report logs/
       mlperf-pkg report training_results_v2.0 -o v2.0.html
     """
-    from mlperf_pkg import drawing, vega  # noqa: PLC0415 - only here
-    from mlperf_pkg.extras import needed  # noqa: PLC0415
-    from mlperf_pkg.page import content, html  # noqa: PLC0415
+    from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     to_stdout = output == Path("-")
     target = Output(None if to_stdout else output, force)
@@ -63,7 +63,7 @@ def command(
     shown = [each.first for each in content.shown_findings(report)[0]]
     lines = drawing.excerpts(checked, shown)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
-    target.write(html.html(page, vega.runtime()))
+    target.write(html.html(page, pictures.runtime()))
     if not to_stdout:
         click.echo(output)
     return int(any(finding.is_error for finding in report.findings))

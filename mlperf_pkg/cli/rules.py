@@ -13,20 +13,20 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import Group
 from mlperf_pkg.cli.local import LocalPath
-from mlperf_pkg.codes import known_code
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.nearest import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
-from mlperf_pkg.rulebook import verify as verification
-from mlperf_pkg.rulebook.compare import compare
-from mlperf_pkg.rulebook.describe import (
+from mlperf_pkg.rulebook.explain.codes import known_code
+from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
     common_layers,
     effective,
     loaded,
 )
+from mlperf_pkg.rulebook.explain.diff import compare
 from mlperf_pkg.rulebook.load import load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
+from mlperf_pkg.rulebook.upstream import verify as verification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

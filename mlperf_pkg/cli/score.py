@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.official_tables import OfficialTables
 from mlperf_pkg.cli.output import Outputs
-from mlperf_pkg.render.score import SCORE_FORMATS, scores
+from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 
 
 @click.command(name="score")

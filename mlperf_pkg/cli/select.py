@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.render.select import SELECT_FORMATS, Selections, State, selections
+from mlperf_pkg.commands.select.formats import SELECT_FORMATS, Selections, State, selections
 
 
 @click.command(name="select")

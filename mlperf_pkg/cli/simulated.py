@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.escape import visible
-from mlperf_pkg.files import write_whole
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import rounds
 from mlperf_pkg.simulate import (
     DIVISIONS,

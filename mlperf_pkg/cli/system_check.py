@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import system_row, tool
+from mlperf_pkg.checker.check import system_row, tool
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.diagnostics import Verdicts
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdicts
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_round, rounds
 
 _USAGE = "training"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg import checker
-from mlperf_pkg.archive.verification import Secrets, verify_archive, verify_tree
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
+from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 
 
 @click.command(name="verify")

@@ -12,17 +12,17 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from mlperf_pkg import checker
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import FAILED
+from mlperf_pkg.commands.watch.display import display
+from mlperf_pkg.commands.watch.events import Event, Lost, State
+from mlperf_pkg.commands.watch.judge import Judge
+from mlperf_pkg.commands.watch.session import Session
+from mlperf_pkg.commands.watch.show import EVENT_FORMATS, duration, status
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.waivers import Waivers
-from mlperf_pkg.watch.display import display
-from mlperf_pkg.watch.events import Event, Lost, State
-from mlperf_pkg.watch.judge import Judge
-from mlperf_pkg.watch.session import Session
-from mlperf_pkg.watch.show import EVENT_FORMATS, duration, status
 
 _SECONDS = 60.0
 

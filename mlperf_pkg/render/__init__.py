@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from mlperf_pkg.render.view import Checkout, View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 
 Renderer = Callable[[Report, View], str]
 

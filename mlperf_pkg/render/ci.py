@@ -7,20 +7,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 _SEVERITIES = tuple(Severity)
 _BASES = tuple(Basis)
 
 
-def importance(finding: Diagnostic) -> tuple[int, int]:
+def importance(finding: Finding) -> tuple[int, int]:
     """Errors first, those of both verdicts before those of one; what is waived comes last."""
     severity = len(_SEVERITIES) if finding.waiver else _SEVERITIES.index(finding.severity)
     return severity, _BASES.index(finding.basis)
@@ -40,7 +40,7 @@ def verdicts_in_words(report: Report) -> str:
     )
 
 
-def fingerprints(findings: Iterable[Diagnostic], view: View) -> list[str]:
+def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     """A mark of each finding, in their order, by which it is known again in a later check.
 
     Lines are no part of it, as they move. Of findings that are alike the first, the second and so
@@ -50,7 +50,7 @@ def fingerprints(findings: Iterable[Diagnostic], view: View) -> list[str]:
     return [_fingerprint(finding, view, seen) for finding in findings]
 
 
-def _fingerprint(finding: Diagnostic, view: View, seen: Counter[tuple[str, ...]]) -> str:
+def _fingerprint(finding: Finding, view: View, seen: Counter[tuple[str, ...]]) -> str:
     message = _LINES.sub("line", finding.message)
     known = (finding.code, view.checkout.place(finding), finding.basis.value, message)
     seen[known] += 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mlperf_pkg import tables
+from mlperf_pkg.render import tables
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 
 
 def json(report: Report, _: View) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report, folder, name
 
 _LISTED = 3  # places of a folded finding that are named one by one
 
@@ -19,7 +19,7 @@ _LISTED = 3  # places of a folded finding that are named one by one
 class Folded(Struct, frozen=True):
     """A finding, the first of its kind, and in words where else it holds (empty: nowhere)."""
 
-    first: Diagnostic
+    first: Finding
     extent: str = ""
 
     @property
@@ -50,7 +50,7 @@ def shown(report: Report, view: View) -> list[Folded]:
     logs = Counter(folder(run.path) for run in report.runs)
     paths = {run.path for run in report.runs}
     sets = {row.path for row in report.result_sets}
-    kinds: dict[tuple[str, ...], list[Diagnostic]] = {}
+    kinds: dict[tuple[str, ...], list[Finding]] = {}
     for finding in report.findings:
         if finding.severity is not Severity.NOTE or finding.waiver:
             whole = finding.path in sets
@@ -61,36 +61,26 @@ def shown(report: Report, view: View) -> list[Folded]:
     ]
 
 
-def counts(findings: Iterable[Diagnostic]) -> dict[Severity, int]:
+def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
     """How many findings there are of each severity, without those that are waived."""
     found = Counter(finding.severity for finding in findings if not finding.waiver)
     return {severity: found[severity] for severity in Severity}
 
 
-def folder(path: str) -> str:
-    """The folder of a path, empty for none."""
-    return path.rpartition("/")[0]
-
-
-def name(path: str) -> str:
-    """The last part of a path."""
-    return path.rpartition("/")[2]
-
-
-def _kind(finding: Diagnostic, whole: bool) -> tuple[str, ...]:
+def _kind(finding: Finding, whole: bool) -> tuple[str, ...]:
     """Findings of one kind become one; those about the ``whole`` of a result set stay apart."""
     said = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
     waiver = (str(finding.waiver),) if finding.waiver else ()
     return (finding.path if whole else folder(finding.path), *said, *waiver)
 
 
-def _natural(finding: Diagnostic) -> tuple[list[tuple[int, str]], int]:
+def _natural(finding: Finding) -> tuple[list[tuple[int, str]], int]:
     """Files by name with their numbers as numbers, then lines."""
     parts = re.split(r"([0-9]+)", finding.path)
     return [(int(p), "") if p.isdecimal() else (0, p) for p in parts], finding.line or 0
 
 
-def _extent(alike: Sequence[Diagnostic], logs: Counter[str] | None) -> str:
+def _extent(alike: Sequence[Finding], logs: Counter[str] | None) -> str:
     """Where findings that say the same were made, if in more than one place."""
     ordered = sorted(alike, key=_natural)
     first_of_file = {finding.path: finding for finding in reversed(ordered)}

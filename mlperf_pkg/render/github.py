@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from mlperf_pkg.diagnostics import Severity
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Severity
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings, headings
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 
 SHOWN = 10  # annotations of one kind that GitHub shows of a step
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results.report import Report
 
 _ERRORS = {Basis.BOTH: "blocker", Basis.OFFICIAL: "critical", Basis.RULES: "major"}
 _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
@@ -23,7 +23,7 @@ def gitlab(report: Report, view: View) -> str:
     return json.dumps([_issue(each, mark, view) for each, mark in found], indent=2) + "\n"
 
 
-def _issue(finding: Diagnostic, mark: str, view: View) -> dict[str, Any]:
+def _issue(finding: Finding, mark: str, view: View) -> dict[str, Any]:
     return {
         "description": ci.said(Folded(finding)).replace("\n", "; "),
         "check_name": finding.code,
@@ -36,7 +36,7 @@ def _issue(finding: Diagnostic, mark: str, view: View) -> dict[str, Any]:
     }
 
 
-def _severity(finding: Diagnostic) -> str:
+def _severity(finding: Finding) -> str:
     if finding.waiver:
         return "info"
     if finding.is_error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity, Verdict
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
-from mlperf_pkg.report import Report, ResultSetRow
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report, ResultSetRow
 
 _SAYS = {
     (Basis.OFFICIAL, Verdict.PASS): "{reference} accepts this",
@@ -46,7 +46,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     return f"{said}; {open_} of {words.counted(len(rows), noun)} not checked"
 
 
-def _not_as_packed(finding: Diagnostic) -> bool:
+def _not_as_packed(finding: Finding) -> bool:
     return finding.code.startswith("PACK") and finding.severity is Severity.ERROR
 
 

@@ -11,12 +11,12 @@ from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 
-from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Verdict, Verdicts, verdicts_of
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings, headings
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report, ResultSetRow, RunRow
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
 
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
@@ -26,10 +26,10 @@ class _Case(Struct, frozen=True):
 
     name: str
     verdict: Verdicts
-    findings: Sequence[Diagnostic]
+    findings: Sequence[Finding]
 
     @property
-    def errors(self) -> list[Diagnostic]:
+    def errors(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.is_error]
 
     @property
@@ -58,7 +58,7 @@ def junit(report: Report, view: View) -> str:
 
 
 def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
-    told: dict[str, list[Diagnostic]] = {}
+    told: dict[str, list[Finding]] = {}
     for finding in report.findings:
         told.setdefault(finding.path, []).append(finding)
 
@@ -88,9 +88,9 @@ def _members(report: Report) -> dict[int, list[RunRow]]:
         places[_key(row)] = at
     found: dict[int, list[RunRow]] = {}
     for run in report.runs:
-        folder = findings.folder(run.path) or "."
-        loose = places.get((folder, run.benchmark, run.division, run.round), -1)
-        found.setdefault(places.get((folder,), loose), []).append(run)
+        place = folder(run.path) or "."
+        loose = places.get((place, run.benchmark, run.division, run.round), -1)
+        found.setdefault(places.get((place,), loose), []).append(run)
     return found
 
 
@@ -133,7 +133,7 @@ def _test(suite: ET.Element, group: str, case: _Case, view: View) -> None:
     ET.SubElement(test, "system-out").text = "\n".join(lines)
 
 
-def _fail(test: ET.Element, errors: Sequence[Diagnostic], view: View) -> None:
+def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
     """The most important error as the message, all of them as the text."""
     worst = min(errors, key=ci.importance)
     others = f" (and {words.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
@@ -143,7 +143,7 @@ def _fail(test: ET.Element, errors: Sequence[Diagnostic], view: View) -> None:
     failure.text = "\n".join(_lines(errors, view))
 
 
-def _fails(errors: Iterable[Diagnostic], basis: Basis) -> bool:
+def _fails(errors: Iterable[Finding], basis: Basis) -> bool:
     return any(error.fails(basis) for error in errors)
 
 
@@ -152,7 +152,7 @@ def _verdicts(verdict: Verdicts) -> Iterator[str]:
     yield f"rules: {words.VERDICTS[verdict.rules]}"
 
 
-def _lines(several: Iterable[Diagnostic], view: View) -> Iterator[str]:
+def _lines(several: Iterable[Finding], view: View) -> Iterator[str]:
     for finding in several:
         place = visible(view.checkout.place(finding))
         line = f":{finding.line}" if finding.line else ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mlperf_pkg import tables, words
-from mlperf_pkg.diagnostics import Basis
-from mlperf_pkg.escape import markdown as escaped
-from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.page import Group
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.render import findings, headings, tables
+from mlperf_pkg.render.terminal import Group
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report
 
 
 def markdown(report: Report, view: View) -> str:

@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from mlperf_pkg.codes import CODES, Code
-from mlperf_pkg.rulebook import describe
-from mlperf_pkg.rulebook.compare import Change, Comparison
-from mlperf_pkg.rulebook.describe import History, Layer, Span
-from mlperf_pkg.rulebook.example import example
+from mlperf_pkg.rulebook.codes import Code, codes
+from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
+from mlperf_pkg.rulebook.explain.diff import Change, Comparison
+from mlperf_pkg.rulebook.explain.example import example
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
-from mlperf_pkg.rulebook.verify import Difference
+from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
 USAGES = {"training": "MLPerf Training", "hpc": "MLPerf HPC"}
@@ -166,7 +166,7 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
 
 def code_text(code: str) -> str:
     """A finding's code, explained."""
-    lines = _other(CODES[code]) if code in CODES else _rule(code, describe.histories(code))
+    lines = _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
     return "\n".join(lines) + "\n"
 
 
@@ -233,8 +233,8 @@ def _example_of(history: History, span: Span) -> str | None:
 
 def code_json(code: str) -> str:
     """As ``code_text``."""
-    if code in CODES:
-        return as_json("show", asdict(CODES[code]))
+    if code in codes():
+        return as_json("show", asdict(codes()[code]))
     return as_json("show", {"code": code, "rules": list(_history_fields(describe.histories(code)))})
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, headings
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report, as_json
-from mlperf_pkg.rulebook import describe
+from mlperf_pkg.results.report import Report, as_json
+from mlperf_pkg.rulebook.explain import describe
 
 VERSION = "2.1.0"
 SCHEMA = (
@@ -66,11 +66,11 @@ def _properties(report: Report) -> dict[str, Any]:
 
 def _rule(code: str) -> dict[str, Any]:
     """What a code means; of a code that is nobody's, only its name."""
-    from mlperf_pkg.codes import CODES  # noqa: PLC0415 - reads every explanation
     from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
+    from mlperf_pkg.rulebook.codes import codes  # noqa: PLC0415 - reads every explanation
 
-    if code in CODES:
-        title, text = CODES[code].title, CODES[code].explanation
+    if code in codes():
+        title, text = codes()[code].title, codes()[code].explanation
     elif code in describe.rulebook_codes():
         title, text = _of_rulebook(code)
     else:
@@ -94,7 +94,7 @@ def _of_rulebook(code: str) -> tuple[str, str]:
 # ---- results ------------------------------------------------------------------------------
 
 
-def _result(finding: Diagnostic, rule: int, mark: str, view: View) -> dict[str, Any]:
+def _result(finding: Finding, rule: int, mark: str, view: View) -> dict[str, Any]:
     region = {"region": {"startLine": finding.line}} if finding.line else {}
     artifact = {"uri": _uri(view.checkout.place(finding)), "uriBaseId": _ROOT}
     return {
@@ -109,7 +109,7 @@ def _result(finding: Diagnostic, rule: int, mark: str, view: View) -> dict[str, 
     }
 
 
-def _suppressions(finding: Diagnostic) -> Mapping[str, Any]:
+def _suppressions(finding: Finding) -> Mapping[str, Any]:
     if not finding.waiver:
         return {}
     waiver = finding.waiver
@@ -117,7 +117,7 @@ def _suppressions(finding: Diagnostic) -> Mapping[str, Any]:
     return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
 
 
-def _more(finding: Diagnostic) -> dict[str, Any]:
+def _more(finding: Finding) -> dict[str, Any]:
     """Whose rule it is, which verdicts it fails, and what else a finding says."""
     fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
     rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from mlperf_pkg import words
-from mlperf_pkg.diagnostics import Basis, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.page import PLAIN, STYLES, Column, Group, Page, Span
+from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Page, Span
 from mlperf_pkg.render.view import View
-from mlperf_pkg.report import Report, ResultSetRow, RunRow, SystemRow
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
 
 _Row = TypeVar("_Row")
 
@@ -98,17 +98,17 @@ def _runs(page: Page, report: Report, view: View) -> None:
 
 def _loose(report: Report) -> Iterator[RunRow]:
     submitted = {row.path for row in report.result_sets if row.submitter is not None}
-    return (run for run in report.runs if findings.folder(run.path) not in submitted)
+    return (run for run in report.runs if folder(run.path) not in submitted)
 
 
 def _run_title(row: RunRow) -> str:
     about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    place = findings.folder(row.path)
+    place = folder(row.path)
     return f"{place}: {about}" if place else about
 
 
 def _run(row: RunRow) -> list[Span]:
-    cells = (findings.name(row.path), words.minutes(row.minutes), words.outcome(row))
+    cells = (name(row.path), words.minutes(row.minutes), words.outcome(row))
     return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
 
 

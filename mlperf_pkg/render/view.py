@@ -6,7 +6,7 @@ import posixpath
 
 from msgspec import Struct, field
 
-from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.findings import Finding
 
 WAIVERS = "WAIVE"  # findings about the configuration, which lies where the command is run
 
@@ -26,7 +26,7 @@ class Checkout(Struct, frozen=True):
         """A path of the report, from the root of the repository."""
         return posixpath.relpath(posixpath.join(self.base, label), self.root)
 
-    def place(self, finding: Diagnostic) -> str:
+    def place(self, finding: Finding) -> str:
         """The path of a finding, from the root of the repository."""
         base = self.here if finding.code.startswith(WAIVERS) else self.base
         return posixpath.relpath(posixpath.join(base, finding.path), self.root)

@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mlperf_pkg.braces import expand_braces
-from mlperf_pkg.diagnostics import Basis, Severity
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.nearest import did_you_mean
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.errors import RulebookError, UserError
+from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.rulebook.braces import expand_braces
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
 from mlperf_pkg.rulebook.formula import compile_formula
 from mlperf_pkg.rulebook.model import (
@@ -70,12 +70,8 @@ _PLAIN_FIELDS = {
 }
 _RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
 
-COMPILED = "compiled.msgpack"  # made of all files of the rulebook by rulebook.strictyaml
+COMPILED = "compiled.msgpack"  # made of all files of the rulebook by rulebook.compile
 Document = dict[str, Any]
-
-
-class RulebookError(UserError):
-    """A rule file says something that the rulebook's language does not have."""
 
 
 def read_yaml(path: Path) -> Document:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg.diagnostics import Basis, Severity
+from mlperf_pkg.findings import Basis, Severity
 
 DIVISIONS = ("closed", "open")
 

@@ -1,8 +1,4 @@
-"""YAML as the rulebook is written in it, and the same in a form that is read at once.
-
-``python -m mlperf_pkg.rulebook.strictyaml`` compiles all of ``rules/`` anew. What was compiled is
-found by the text that it was made of, so that an edited file is never taken for what it was.
-"""
+"""YAML as the rulebook is written in it."""
 
 from __future__ import annotations
 
@@ -10,11 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
-from mlperf_pkg.resources import data_folder
-from mlperf_pkg.rulebook.load import COMPILED, RulebookError
+from mlperf_pkg.errors import RulebookError
 
 
 class _Loader(yaml.CSafeLoader):
@@ -46,14 +40,3 @@ def parse(path: Path, data: bytes) -> Any:
         return yaml.load(data.decode("utf-8"), _Loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise RulebookError(f"{path}: {error}") from error
-
-
-def compiled(folder: Path) -> bytes:
-    """What all YAML files of a folder hold, by their texts."""
-    texts = [(path, path.read_bytes()) for path in sorted(folder.rglob("*.yaml"))]
-    return msgspec.msgpack.encode({data: parse(path, data) for path, data in texts})
-
-
-if __name__ == "__main__":
-    FOLDER = data_folder("rules")
-    (FOLDER / COMPILED).write_bytes(compiled(FOLDER))

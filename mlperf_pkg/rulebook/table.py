@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.diagnostics import Basis
-from mlperf_pkg.record import Record
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
     CONSTRAINTS,
     OF_ONE,

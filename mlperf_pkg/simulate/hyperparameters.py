@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.diagnostics import Basis
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.mllog import Record, shown
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.log.reader import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.resources import official_folder
+from mlperf_pkg.infra.resources import official_folder
+from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.rulebook.load import load_round, rounds
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import Recipe

@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.folders import new_folder
-from mlperf_pkg.processes import pool
+from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.simulate.rounds import (
     File,
     RoundPlan,

@@ -16,14 +16,14 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 from mlperf_logging.package_checker.power_checker import PowerChecker
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg import power
-from mlperf_pkg.checker import Options, check
-from mlperf_pkg.power import PowerFile, PowerLog, joules, read_power_log
-from mlperf_pkg.report import Report
-from tests.checks.packages import package_verdict
-from tests.corpus import corpus_folder, expected, needs_corpus
-from tests.logs import records, without
-from tests.trees import SYSTEM, write_submission
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.run import power
+from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
+from tests.helpers.corpus import corpus_folder, expected, needs_corpus
+from tests.helpers.logs import records, without
+from tests.helpers.package_checker import package_verdict
+from tests.helpers.trees import SYSTEM, write_submission
 
 SET = f"results/{SYSTEM}/resnet"
 START = 1_000_000

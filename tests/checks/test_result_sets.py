@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker import Options, check
-from mlperf_pkg.diagnostics import Severity
-from mlperf_pkg.report import Report, ResultSetRow
-from tests.logs import edited, good_log, records, without
-from tests.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.findings import Severity
+from mlperf_pkg.results.report import Report, ResultSetRow
+from tests.helpers.logs import edited, good_log, records, without
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 SET = f"results/{SYSTEM}/resnet"
 

@@ -15,13 +15,13 @@ import pytest
 from mlperf_logging import compliance_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.checker import Options, check
-from mlperf_pkg.report import Report
-from tests.checks.packages import official_verdict
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.results.report import Report
 from tests.checks.test_power import node
-from tests.logs import edited, good_log, joined, line_of, records, without
+from tests.helpers.logs import edited, good_log, joined, line_of, records, without
+from tests.helpers.package_checker import official_verdict
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_system
 from tests.parity.incumbent import rules_parsed_once
-from tests.trees import SYSTEM, remove, simulated, write_set, write_system
 
 SET = f"results/{SYSTEM}/resnet"
 DEEP = f"results/{SYSTEM}/strong/resnet"

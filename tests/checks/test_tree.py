@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker import Options, check
+from mlperf_pkg.checker.check import Options, check
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.filetree import Entry
-from mlperf_pkg.submission import Submission, find_input
-from tests.checks.packages import package_verdict
-from tests.logs import edited
-from tests.trees import SYSTEM, write_set, write_submission, write_system
+from mlperf_pkg.submission.find import Submission, find_input
+from mlperf_pkg.submission.tree import Entry
+from tests.helpers.logs import edited
+from tests.helpers.package_checker import package_verdict
+from tests.helpers.trees import SYSTEM, write_set, write_submission, write_system
 
 BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}
 

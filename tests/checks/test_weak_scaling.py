@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.checker import Options, check
-from mlperf_pkg.mllog import Record
-from mlperf_pkg.report import ResultSetRow
-from mlperf_pkg.scoring import Score
-from mlperf_pkg.weak_scaling import InstanceScale, weak_score
-from tests.corpus import corpus_folder, expected, needs_corpus
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.log.reader import Record
+from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.scoring import Score, weak_score
+from mlperf_pkg.run.scale import InstanceScale
+from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 
 MINUTE = 60_000.0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trees import simulated, write_set, write_system
+from tests.helpers.trees import simulated, write_set, write_system
 
 
 @pytest.fixture

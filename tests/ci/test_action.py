@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci.kit import HAS_NETWORK, QUICK, copied
-from tests.ci.runner import ACTION, Runner, obeyed
-from tests.trees import SYSTEM
+from tests.helpers.ci_kit import HAS_NETWORK, QUICK, copied
+from tests.helpers.ci_runner import ACTION, Runner, obeyed
+from tests.helpers.trees import SYSTEM
 
 STEPS = ACTION["runs"]["steps"]
 EVIL = ("::error::x", "##[add-mask]pass", "`touch pwned`", "$(touch pwned)", "a\n::add-mask::pass")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.ci.kit import HAS_NETWORK, KIT, RECIPE, copied, instructions, run, sources
-from tests.ci.runner import ROOT
+from tests.helpers.ci_kit import HAS_NETWORK, KIT, RECIPE, copied, instructions, run, sources
+from tests.helpers.ci_runner import ROOT
 
 
 def test_container_is_small_and_not_root() -> None:

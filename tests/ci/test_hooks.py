@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.ci.kit import DOCS, HAS_NETWORK, QUICK, copied, run, spoil
-from tests.ci.runner import ROOT
-from tests.trees import write_system
+from tests.helpers.ci_kit import DOCS, HAS_NETWORK, QUICK, copied, run, spoil
+from tests.helpers.ci_runner import ROOT
+from tests.helpers.trees import write_system
 
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 HOOKS = {each["id"]: each for each in yaml.safe_load(MANIFEST.read_text("utf-8"))}

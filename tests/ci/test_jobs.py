@@ -11,8 +11,8 @@ import yaml
 from junitparser import JUnitXml
 
 from mlperf_pkg import __version__
-from tests.ci.kit import DOCS, KIT, run, spoil
-from tests.ci.runner import ACTION, ROOT
+from tests.helpers.ci_kit import DOCS, KIT, run, spoil
+from tests.helpers.ci_runner import ACTION, ROOT
 
 WORKFLOW = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.build.manifest import MANIFEST
+from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.config import CONFIG_NAME
-from tests.build.workspaces import (
+from tests.helpers.program import call
+from tests.helpers.workspaces import (
     POD16,
     RESNET,
     RESULTS,
@@ -25,7 +26,6 @@ from tests.build.workspaces import (
     numbered,
     resnet_workspace,
 )
-from tests.cli.program import call
 
 POD64_OPEN = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
 OPEN = logs_of("bow-pod64-open", "rnnt", "open")

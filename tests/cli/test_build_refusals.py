@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.config import CONFIG_NAME
-from tests.build.workspaces import (
+from tests.helpers.logs import edited
+from tests.helpers.program import call
+from tests.helpers.workspaces import (
     POD16,
     RESNET,
     RESULTS,
@@ -22,8 +24,6 @@ from tests.build.workspaces import (
     resnet_workspace,
     with_failures,
 )
-from tests.cli.program import call
-from tests.logs import edited
 
 OPEN = logs_of("bow-pod64-open", "rnnt", "open")
 

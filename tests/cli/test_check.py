@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.render import FORMATS
-from tests.cli.program import call
-from tests.trees import simulated, write_set, write_submission
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 @pytest.fixture

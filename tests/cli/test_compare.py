@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.render.compare import COMPARE_FORMATS
-from tests.cli.program import call
-from tests.trees import SYSTEM, simulated, write_set, write_submission, write_system
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 EVIL = "\x1b[31m\u202e"
 CSV = "system,benchmark,minutes,round,submitter,division,accelerators\n"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.render.diff import DIFF_FORMATS
-from tests.cli.program import call
-from tests.logs import edited, without
-from tests.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
+from tests.helpers.logs import edited, without
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 SET = f"results/{SYSTEM}/resnet"
 LRATE = "lars_opt_base_learning_rate"

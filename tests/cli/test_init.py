@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config
-from tests.build.workspaces import bytes_below, closed_workspace
-from tests.cli.program import call
+from tests.helpers.program import call
+from tests.helpers.workspaces import bytes_below, closed_workspace
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

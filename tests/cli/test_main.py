@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
-from mlperf_pkg import __version__, checker
+from mlperf_pkg import __version__
+from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import main
-from tests.cli.program import call, start
-from tests.trees import simulated, write_set
+from tests.helpers.program import call, start
+from tests.helpers.trees import simulated, write_set
 
 
 def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.archive.checksum import digest_of
-from mlperf_pkg.build.manifest import MANIFEST
 from mlperf_pkg.cli.secret import VARIABLE
-from tests.archive.archives import manifest_of
-from tests.cli.program import COMMAND, call, start
-from tests.trees import write_submission
+from mlperf_pkg.commands.archive.checksum import digest_of
+from mlperf_pkg.commands.builder.manifest import MANIFEST
+from tests.helpers.archives import manifest_of
+from tests.helpers.program import COMMAND, call, start
+from tests.helpers.trees import write_submission
 
 
 @pytest.fixture

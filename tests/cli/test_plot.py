@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.program import call
-from tests.logs import without
-from tests.trees import simulated, write_set, write_submission
+from tests.helpers.logs import without
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 def names(folder: Path) -> list[str]:

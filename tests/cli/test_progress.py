@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker import Options, check
+from mlperf_pkg.checker.check import Options, check
 from mlperf_pkg.cli.progress import Bar
-from tests.cli.program import COMMAND, start
-from tests.trees import simulated, write_set
+from tests.helpers.program import COMMAND, start
+from tests.helpers.trees import simulated, write_set
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

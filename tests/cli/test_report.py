@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg import vega
-from tests.cli.program import call
-from tests.trees import simulated, write_set, write_submission
+from mlperf_pkg.commands.charts import pictures as vega
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 @pytest.fixture(autouse=True)

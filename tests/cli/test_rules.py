@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from mlperf_pkg.cli.rules import command
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rulebook import verify
-from tests.cli import program
-from tests.upstream import change, copied
+from mlperf_pkg.rulebook.upstream import verify
+from tests.helpers import program
+from tests.helpers.upstream import change, copied
 
 COMMANDS = ("list", "show", "diff", "verify")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.render.score import SCORE_FORMATS
-from tests.cli.program import call
-from tests.trees import simulated, write_set, write_submission
+from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 def test_a_score(tmp_path: Path) -> None:

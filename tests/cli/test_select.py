@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.render.select import SELECT_FORMATS
-from tests.cli.program import call
-from tests.logs import edited, without
-from tests.trees import SYSTEM, simulated, write_set, write_submission
+from mlperf_pkg.commands.select.formats import SELECT_FORMATS
+from tests.helpers.logs import edited, without
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 SEVEN = simulated(runs=7)
 

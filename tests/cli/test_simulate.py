@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import call
+from tests.helpers.program import call
 
 RESNET = ("--benchmark", "resnet", "--system", "dgx-a100-640gb", "--submitter", "ACME")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.resources import data_folder
-from tests.cli.program import call
+from mlperf_pkg.infra.resources import data_folder
+from tests.helpers.program import call
 
 FILES = sorted(data_folder("systems").glob("*.json"))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli import system_init
-from tests.cli.program import call
-from tests.machine.machines import EPYC
+from tests.helpers.machines import EPYC
+from tests.helpers.program import call
 
 KNOWN = ("--submitter", "ACME", "--division", "closed", "--name", "X8", "--nodes", "1")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.archives import lay, with_manifest
-from tests.cli.program import call
-from tests.trees import write_submission
+from tests.helpers.archives import lay, with_manifest
+from tests.helpers.program import call
+from tests.helpers.trees import write_submission
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
         (["none.tar.gz"], "does not exist"),
         ([__file__], "no .tar.gz archive"),
         ([str(Path(__file__).parent), "--extract", "x"], "--extract is for an archive"),
-        ([str(Path(__file__).parents[1] / "archive")], "no MLPerf log here"),
+        ([str(Path(__file__).parents[1] / "helpers")], "no MLPerf log here"),
     ],
 )
 def test_refusals(arguments: list[str], message: str) -> None:

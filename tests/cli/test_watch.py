@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, call, start
-from tests.logs import edited, good_log, line_of, without
+from tests.helpers.logs import edited, good_log, line_of, without
+from tests.helpers.program import COMMAND, call, start
 
 GOOD = good_log("bert")
 WRONG = edited(GOOD, "submission_status", value="good")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docs.console import prints, steps
+from tests.helpers.console import prints, steps
 
 
 def test_steps() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.cli.main import cli
-from tests.docs.console import DOCS, follow
+from tests.helpers.console import DOCS, follow
 
 
 def test_the_tutorial(tmp_path: Path) -> None:

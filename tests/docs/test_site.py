@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mlperf_pkg.cli.main import COMMANDS
-from mlperf_pkg.codes import CODES
-from mlperf_pkg.rulebook.describe import rulebook_codes
-from tests.docs.console import DOCS
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from tests.helpers.console import DOCS
 
 pytest.importorskip("furo", reason="the extra 'docs' is not installed")
 
@@ -79,7 +79,7 @@ def test_the_site(site: Path) -> None:
     styles = [path.read_text("utf-8") for path in site.rglob("*.css")]
     assert [found for text in styles for found in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)] == []  # fmt: skip
     names = set().union(*(page.ids for page in pages.values()))
-    assert {code.lower() for code in CODES.keys() | rulebook_codes()} <= names
+    assert {code.lower() for code in codes().keys() | rulebook_codes()} <= names
     assert {path.stem for path in (site / "reference" / "cli").iterdir()} == COMMANDS.keys()
     # The search reads a script, which a browser allows without a server, and knows every code.
     assert '"set108"' in (site / "searchindex.js").read_text("utf-8")

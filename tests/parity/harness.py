@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from mlperf_pkg.diagnostics import Verdict
+from mlperf_pkg.findings import Verdict
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.run import LogFile, Run, read_run
+from mlperf_pkg.run.reading import LogFile, Run, read_run
 from tests.parity import incumbent
 from tests.parity.mutations import mutate
 from tests.parity.seeds import Seed, seeds

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from mlperf_pkg.simulate import plans, simulate_run
-from tests.corpus import corpus_folder
-from tests.rulelogs import cases, passing_log, to_bytes
+from tests.helpers.corpus import corpus_folder
+from tests.helpers.rule_logs import cases, passing_log, to_bytes
 
 MOST_RECORDS = 450
 _OF_A_KEY = 4

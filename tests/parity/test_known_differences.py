@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 
-from mlperf_pkg.diagnostics import Basis, Verdict
-from mlperf_pkg.run import LogFile, Run, read_run
+from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+from tests.helpers.rule_logs import Choice, Log, passing_log, read, to_bytes
 from tests.parity import incumbent
-from tests.rulelogs import Choice, Log, passing_log, read, to_bytes
 
 ROOT = Path(__file__).parents[2]
 NONE: Choice = frozenset()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.diagnostics import Verdict
+from mlperf_pkg.findings import Verdict
 from mlperf_pkg.rulebook.load import rounds, usages
+from tests.helpers.rule_logs import read
 from tests.parity import incumbent
 from tests.parity.harness import compare
-from tests.rulelogs import read
 
 CASES = 500
 

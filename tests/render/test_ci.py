@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.render import Checkout, View
 from mlperf_pkg.render.ci import fingerprints
-from tests.reports import finding
+from tests.helpers.reports import finding
 
 
-def marks(*several: Diagnostic, base: str = "/repo") -> list[str]:
+def marks(*several: Finding, base: str = "/repo") -> list[str]:
     return fingerprints(several, View(checkout=Checkout("/repo", "/repo", base)))
 
 
@@ -27,7 +27,7 @@ def test_a_mark_stays_wherever_the_check_starts() -> None:
 @pytest.mark.parametrize(
     "other", [finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()]
 )
-def test_findings_are_told_apart(other: Diagnostic) -> None:
+def test_findings_are_told_apart(other: Finding) -> None:
     assert len(set(marks(finding(), other))) == 2
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.diagnostics import Basis
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.render import FORMATS, View
-from tests.reports import FAIL, finding, nested, rcp, report, result_set, run, system
+from tests.helpers.reports import FAIL, finding, nested, rcp, report, result_set, run, system
 
 REPORT = report(
     verdict=FAIL,

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.diagnostics import Basis, Diagnostic, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render import View, findings
-from tests.reports import finding, report, result_set, run
+from tests.helpers.reports import finding, report, result_set, run
 
 RUNS = tuple(run(path=f"set/result_{number}.txt") for number in range(12))
 
 
-def in_logs(*numbers: int, **changes: Any) -> list[Diagnostic]:
+def in_logs(*numbers: int, **changes: Any) -> list[Finding]:
     """The same finding in these logs, each one line further down."""
     return [finding(f"set/result_{number}.txt", 10 + number, **changes) for number in numbers]
 
 
-def shown(*found: Diagnostic, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
+def shown(*found: Finding, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
     """Path and message of what is shown."""
     given = report(findings=found, runs=RUNS, **more)
     listed = findings.shown(given, View(verbose=verbose))
@@ -63,7 +63,7 @@ def shown(*found: Diagnostic, verbose: bool = False, **more: Any) -> list[tuple[
     ],
     ids=["none", "one", "two", "line", "lines", "logs", "many", "all", "files", "folders", "note"],
 )
-def test_folding(found: list[Diagnostic], expected: list[tuple[str, str]]) -> None:
+def test_folding(found: list[Finding], expected: list[tuple[str, str]]) -> None:
     assert shown(*found) == expected
 
 
@@ -115,10 +115,3 @@ def test_counts() -> None:
         Severity.WARNING: 0,
         Severity.NOTE: 1,
     }
-
-
-@pytest.mark.parametrize(
-    ("path", "folder", "name"), [("a/b/c.txt", "a/b", "c.txt"), ("c.txt", "", "c.txt")]
-)
-def test_parts_of_a_path(path: str, folder: str, name: str) -> None:
-    assert (findings.folder(path), findings.name(path)) == (folder, name)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mlperf_pkg.diagnostics import Basis, Severity, Waiver
-from mlperf_pkg.escape import visible
+from mlperf_pkg.findings import Basis, Severity, Waiver
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, View
-from mlperf_pkg.report import Report
-from tests.render import hostile
-from tests.reports import FAIL, finding, report, run
+from mlperf_pkg.results.report import Report
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.reports import FAIL, finding, report, run
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from mlperf_pkg.diagnostics import Basis, Severity, Waiver
+from mlperf_pkg.findings import Basis, Severity, Waiver
 from mlperf_pkg.render import FORMATS, Checkout, View
-from mlperf_pkg.report import Report
-from tests.render import hostile
-from tests.reports import finding, report
+from mlperf_pkg.results.report import Report
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.reports import finding, report
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")

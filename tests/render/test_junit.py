@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from mlperf_pkg import checker
-from mlperf_pkg.diagnostics import Basis, Severity, Verdict, Verdicts, Waiver
-from mlperf_pkg.escape import visible
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, View
-from mlperf_pkg.report import Report
-from tests.render import hostile
-from tests.reports import FAIL, NOT_CHECKED, finding, report, result_set, run, system
-from tests.trees import simulated, write_set, write_submission
+from mlperf_pkg.results.report import Report
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.reports import FAIL, NOT_CHECKED, finding, report, result_set, run, system
+from tests.helpers.trees import simulated, write_set, write_submission
 
 LOG = "results/dgx/bert/result_0.txt"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.diagnostics import Basis, Severity
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render import FORMATS, View
-from tests.reports import FAIL, finding, report, result_set
+from tests.helpers.reports import FAIL, finding, report, result_set
 
 markdown = FORMATS["markdown"]
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
-from mlperf_pkg import checker
-from mlperf_pkg.diagnostics import Basis, Severity, Waiver
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.findings import Basis, Severity, Waiver
 from mlperf_pkg.render import FORMATS, Checkout, View
-from mlperf_pkg.report import Report
-from tests.render import hostile
-from tests.reports import FAIL, finding, report
-from tests.trees import write_submission
+from mlperf_pkg.results.report import Report
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.reports import FAIL, finding, report
+from tests.helpers.trees import write_submission
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas/sarif.schema.json").read_text("utf-8"))
 IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))

@@ -8,9 +8,19 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.diagnostics import Basis, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts
 from mlperf_pkg.render import FORMATS, View
-from tests.reports import FAIL, NOT_CHECKED, PASS, finding, rcp, report, result_set, run, system
+from tests.helpers.reports import (
+    FAIL,
+    NOT_CHECKED,
+    PASS,
+    finding,
+    rcp,
+    report,
+    result_set,
+    run,
+    system,
+)
 
 
 def text(*, verbose: bool = False, color: bool = False, **fields: Any) -> str:

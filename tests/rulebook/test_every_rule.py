@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.diagnostics import Diagnostic
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import rule_table
-from tests.rulelogs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
+from tests.helpers.rule_logs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
 
 _DAY_MS = 86_400_000
 _TRIALS: tuple[Any, ...] = (
@@ -109,12 +109,12 @@ def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
     raise AssertionError(f"no log breaks {case.word} of {case.rule}: {tried}")
 
 
-def _of_word(finding: Diagnostic, case: Case) -> bool:
+def _of_word(finding: Finding, case: Case) -> bool:
     expected = case.word == "occurs" or finding.expected in (case.needed, "a number")
     return expected and finding.severity == case.rule.severity
 
 
-def _findings(log: Log, case: Case) -> list[Diagnostic]:
+def _findings(log: Log, case: Case) -> list[Finding]:
     run = read(to_bytes(log), case.usage, case.round)
     return [finding for finding in run.findings if finding.code == case.rule.code]
 

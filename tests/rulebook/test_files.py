@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mlperf_pkg.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
 from mlperf_pkg.rulebook.load import COMPILED, load_benchmark, load_round, read_yaml, rounds, usages
 from mlperf_pkg.rulebook.model import Rule, Rules
-from mlperf_pkg.rulebook.strictyaml import compiled, parse
+from mlperf_pkg.rulebook.strictyaml import parse
 
 RULES = data_folder("rules")
 FILES = sorted(path for usage in usages() for path in (RULES / usage).rglob("*.yaml"))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.rulebook import load
 from mlperf_pkg.rulebook.load import (
-    RulebookError,
     load_benchmark,
     load_round,
     rounds,

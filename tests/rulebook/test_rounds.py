@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
-from mlperf_pkg.run import LogFile, infer_round
-from tests.corpus import corpus_folder, expected, needs_corpus
-from tests.test_run_corpus import ROUNDS
+from mlperf_pkg.run.reading import LogFile, infer_round
+from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.diagnostics import Severity, Verdict
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rcp import RcpResult, is_covered, judge, prune, reference_points
+from mlperf_pkg.findings import Severity, Verdict
+from mlperf_pkg.results.rcp import RcpResult, is_covered, judge, prune, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs
-from mlperf_pkg.run import LogFile, Run, read_run
+from mlperf_pkg.run.reading import LogFile, Run, read_run
 from mlperf_pkg.simulate import FAILURES, IMPOSSIBLE, RunPlan, plans, simulate_run, simulate_set
-from tests.simulate.logs import records, values
-from tests.simulate.official import official_rcp, officially_valid
+from tests.helpers.official_rcp import official_rcp, officially_valid
+from tests.helpers.simulated_logs import records, values
 
 PLANS = list(plans("box16", "Example Org"))
 CLOSED = [plan for plan in PLANS if plan.division == "closed"]

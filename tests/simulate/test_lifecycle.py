@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.simulate import RunPlan, simulate_run
-from tests.simulate.logs import positions, values
+from tests.helpers.simulated_logs import positions, values
 
 PLAN = RunPlan("2.0", "resnet", "closed", system="box16", organization="Example Org")
 

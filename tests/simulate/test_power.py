@@ -10,7 +10,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate import RunPlan, simulate_power
-from tests.simulate.logs import records
+from tests.helpers.simulated_logs import records
 
 PLAN = RunPlan("4.1", "llama2_70b_lora", "closed", "box16", "Example Org", accelerators=16)
 START = 1_728_510_042_000

@@ -9,20 +9,20 @@ import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 from msgspec.structs import replace
 
-from mlperf_pkg import folders
-from mlperf_pkg.build.prepare import Order, prepare
-from mlperf_pkg.build.tree import write_tree
-from mlperf_pkg.build.workspace import Folders
-from mlperf_pkg.checker import Options, check
-from mlperf_pkg.diagnostics import Verdict, Verdicts
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.commands.builder.prepare import Order, prepare
+from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.report import Report
+from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.infra import folders
+from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_round, rounds, usages
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
 from mlperf_pkg.simulate.rounds import deal
-from tests.checks.packages import package_verdict
-from tests.simulate.logs import records
-from tests.simulate.official import OnceParsed
+from tests.helpers.official_rcp import OnceParsed
+from tests.helpers.package_checker import package_verdict
+from tests.helpers.simulated_logs import records
 
 ALL = [(usage, name) for usage in usages() for name in rounds(usage)]
 PASS = Verdicts(Verdict.PASS, Verdict.PASS)

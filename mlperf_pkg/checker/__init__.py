@@ -1,0 +1,1 @@
+"""From paths to a report: find, read, judge, fold."""

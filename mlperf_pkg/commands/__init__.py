@@ -1,0 +1,1 @@
+"""What a command does beyond a check; one package each."""

@@ -1,0 +1,71 @@
+"""A tree as a tar stream: the same files, the same bytes, whatever the machine.
+
+Files only, by path; nobody's user and group, one time for all, modes 0644 and 0755. Names that
+do not fit a ustar header, because of their length or letters, stand in a pax header (POSIX.1-2001).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from mlperf_pkg.commands.archive.tree import TreeFile, open_file
+from mlperf_pkg.errors import UserError
+
+MARK = "mlperf-pkg/archive/1"
+"""A comment before the first member: this archive is exactly what ``pack`` makes."""
+
+BLOCK = tarfile.BLOCKSIZE
+TIME = 315532800  # 1980-01-01: unpackers warn of files from 1970
+_CHUNK = 1 << 20
+
+Sink = Callable[[bytes], object]
+
+
+def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[TreeFile]) -> None:
+    """Write the files of ``tree`` below a folder called ``top``.
+
+    Raises:
+        UserError: a file cannot be read, or is not what it was when it was listed.
+    """
+    written = 0
+
+    def write(data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        sink(data)
+
+    write(tarfile.TarInfo.create_pax_global_header({"comment": MARK}))
+    for file in files:
+        _write_file(write, f"{top}/{file.path}", tree, file)
+    write(bytes(2 * BLOCK))
+    write(bytes(-written % tarfile.RECORDSIZE))
+
+
+def _write_file(write: Sink, name: str, tree: Path, file: TreeFile) -> None:
+    write(_header(name, file))
+    digest, size = hashlib.sha256(), 0
+    with open_file(tree, file) as stream:
+        while chunk := _read(stream, tree, file):
+            digest.update(chunk)
+            size += len(chunk)
+            write(chunk)
+    if (size, digest.hexdigest()) != (file.size, file.sha256):
+        raise UserError(f"{tree / file.path}: changed while it was packed")
+    write(bytes(-size % BLOCK))
+
+
+def _read(stream: IO[bytes], tree: Path, file: TreeFile) -> bytes:
+    try:
+        return stream.read(_CHUNK)
+    except OSError as error:
+        raise UserError(f"{tree / file.path}: cannot be read: {error.strerror}") from error
+
+
+def _header(name: str, file: TreeFile) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
+    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")

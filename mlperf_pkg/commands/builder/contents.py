@@ -1,0 +1,188 @@
+"""Every file of the tree to be built: where it goes and what it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.builder.judge import JudgedSet, report
+from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
+
+PARAMETERS = "package_checker_params"
+_LARGEST_MIB = 50
+# What reviewed submissions really bring with each implementation.
+_EXPECTED = ("README.md", "run_and_time.sh")
+
+
+class TreeFile(Struct, frozen=True):
+    """One file: its path in the tree, and its bytes or the file to copy them from.
+
+    ``origin`` is the copied file's path from the workspace, None for what is made here.
+    """
+
+    path: str
+    content: bytes | Path
+    origin: str | None = None
+
+
+def tree_files(
+    plan: Plan, judged: Sequence[JudgedSet], workspace: Workspace
+) -> tuple[TreeFile, ...]:
+    """The files of a submission, by path.
+
+    Raises:
+        UserError: a folder of code cannot be read.
+    """
+    files = [
+        *_systems(plan, workspace),
+        *_logs(plan, workspace),
+        *_beside(plan, workspace),
+        *parameters(judged),
+        *_code(plan, workspace),
+        *_tables(judged, workspace),
+    ]
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def unfit(files: Iterable[TreeFile]) -> Iterator[str]:
+    """What the official repository checker would reject of the files: names and sizes."""
+    for file in files:
+        if " " in file.path:
+            yield f"{visible(file.origin or file.path)}: its path may not hold a space"
+        if isinstance(file.content, Path) and file.content.stat().st_size > _LARGEST_MIB << 20:
+            yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
+
+
+def _systems(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+    for system in plan.systems:
+        yield TreeFile(
+            f"systems/{system.id}.json", workspace.sources[system.path], origin=system.path
+        )
+
+
+def _logs(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+    for planned in plan.sets:
+        for run, target in zip(planned.runs, planned.targets, strict=True):
+            yield TreeFile(target, workspace.sources[run.path], origin=run.path)
+
+
+def _beside(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+    """The power logs of each run, and the scaling factor of a set that was in a tree before."""
+    for planned in plan.sets:
+        sources = [workspace.sources[run.path] for run in planned.runs]
+        for source, target in zip(sources, planned.targets, strict=True):
+            name = source.name.partition(".")[0]
+            folder, number = source.parent / "power" / name, Path(target).stem
+            if folder.is_dir() and not folder.is_symlink():
+                yield from _below(folder, f"{planned.folder}/power/{number}", workspace)
+        (place, *others) = {source.parent for source in sources}
+        factor = place / "scaling.json"
+        if not others and _in_a_tree(factor, workspace) and factor.is_file():
+            origin = workspace.folders.relative(factor)
+            yield TreeFile(f"{planned.folder}/scaling.json", factor, origin)
+
+
+def _in_a_tree(path: Path, workspace: Workspace) -> bool:
+    return any(path.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
+
+
+def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[TreeFile]:
+    made = report(judged, workspace)
+    about = remarks(judged, workspace)
+    yield TreeFile("results.csv", results_csv(made).encode())
+    yield TreeFile("results.md", results_markdown(made, about).encode())
+    yield TreeFile("results.json", results_json(made).encode())
+    yield TreeFile("results.html", results_html(made, about).encode())
+
+
+def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
+    """What the configuration tells readers of the tables: notes of result sets, prices."""
+    names = [each.planned.name for each in judged]
+    systems = dict.fromkeys(each.planned.system.id for each in judged)
+    config = workspace.config
+    told = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
+    for system, price in config.prices.items():
+        if system in systems:
+            date = f", {price.date}" if price.date else ""
+            told.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
+    return told
+
+
+# ---- bypasses -----------------------------------------------------------------------------
+
+
+def parameters(judged: Iterable[JudgedSet]) -> Iterator[TreeFile]:
+    """The bypasses of each set, where the official package checker finds them.
+
+    It compares whole lines, with their line ends, so that only a last line without one is
+    understood: a file holds one flag. The second of a set goes to its system's folder, where it
+    counts for all benchmarks.
+    """
+    wider: dict[str, str] = {}
+    for each in judged:
+        flags = sorted(each.flags)
+        for flag in flags[:1]:
+            yield TreeFile(f"{each.planned.folder}/{PARAMETERS}", flag.encode())
+        for flag in flags[1:]:
+            wider[f"results/{each.planned.system.id}/{PARAMETERS}"] = flag
+    for path, flag in wider.items():
+        yield TreeFile(path, flag.encode())
+
+
+# ---- code ---------------------------------------------------------------------------------
+
+
+def _code(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+    for benchmark, implementations in workspace.config.code.items():
+        if benchmark not in plan.benchmarks:
+            continue
+        for name, place in implementations.items():
+            folder = workspace.folders.workspace / place
+            try:
+                yield from _below(folder, _implementation(benchmark, name, folder), workspace)
+            except OSError as error:
+                raise UserError(f"{CONFIG_NAME}: code of {benchmark}: {error}") from error
+
+
+def _implementation(benchmark: str, name: str, folder: Path) -> str:
+    return f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
+
+
+def code_notes(files: Iterable[TreeFile]) -> Iterator[str]:
+    """Which implementations lack what reviewers look for first. Nothing is filled in."""
+    found: dict[str, set[str]] = {}
+    for file in files:
+        parts = file.path.split("/")
+        if parts[0] == "benchmarks":
+            found.setdefault("/".join(parts[:4]), set()).add("/".join(parts[4:]))
+    for implementation, names in sorted(found.items()):
+        if lacking := [name for name in _EXPECTED if name not in names]:
+            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers ask for them"
+
+
+def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[TreeFile]:
+    """Every file below a folder, in its place below ``target``."""
+    for path in list(_files_below(folder)):
+        inner = path.relative_to(folder).as_posix()
+        yield TreeFile(f"{target}/{inner}", path, workspace.folders.relative(path))
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Regular files by name, without links and without what begins with a dot."""
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(folder / entry.name)
+        elif entry.is_file(follow_symlinks=False):
+            yield folder / entry.name

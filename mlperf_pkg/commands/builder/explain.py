@@ -1,0 +1,87 @@
+"""A plan as the configuration that says all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from glob import escape
+from typing import Any
+
+from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.config import Config
+from mlperf_pkg.run.reading import Run
+
+
+def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+    """What a build of this plan goes by, as the fields of ``mlperf-pkg.yaml``."""
+    config = workspace.config
+    return {
+        "submitter": plan.submitter,
+        "round": workspace.round.name,
+        "usage": workspace.round.usage,
+        "division": plan.division,
+        "systems": _systems(workspace, plan) or _configured(config),
+        "code": {name: given.get("", dict(given)) for name, given in config.code.items()},
+        "notes": dict(config.notes),
+        "prices": {system: _price(config, system) for system in config.prices},
+        "leave_out": list(config.leave_out),
+        "waivers": [
+            {
+                "code": each.code,
+                "path": each.path,
+                "reason": each.waiver.reason,
+                "approved_by": each.waiver.approved_by,
+                "until": each.waiver.until,
+            }
+            for each in config.waivers
+        ],
+    }
+
+
+def _price(config: Config, system: str) -> dict[str, Any]:
+    price = config.prices[system]
+    known = {
+        "price_usd": f"{price.usd:.15g}",
+        "source": price.source,
+        "date": price.date,
+        "also": list(price.also),
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _configured(config: Config) -> dict[str, Any]:
+    fields = ("logs", "platforms")
+    return {
+        system: {name: list(getattr(given, name)) for name in fields if getattr(given, name)}
+        for system, given in config.systems.items()
+    }
+
+
+# ---- which logs are whose -----------------------------------------------------------------
+
+
+def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+    """The logs of each system as patterns: of a folder where all in it are, else each."""
+    owners: dict[str, list[str]] = {}
+    for planned in plan.sets:
+        owners.setdefault(planned.system.id, []).extend(run.path for run in planned.runs)
+    return {
+        system: {"logs": list(dict.fromkeys(_patterns(paths, workspace.runs)))}
+        for system, paths in sorted(owners.items())
+    }
+
+
+def _patterns(paths: Sequence[str], every: Iterable[Run]) -> list[str]:
+    own = set(paths)
+    foreign = {_folder(run.path) for run in every if run.path not in own}
+    return [
+        escape(path)
+        if not _folder(path)
+        or any(f"{other}/".startswith(f"{_folder(path)}/") for other in foreign)
+        else f"{escape(_folder(path))}/*"
+        for path in sorted(own)
+    ]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]

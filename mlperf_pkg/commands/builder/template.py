@@ -1,0 +1,44 @@
+"""The text of an ``mlperf-pkg.yaml``: every key with its meaning, as its schema tells it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.infra.resources import data_folder
+
+_WIDTH = 80
+_HEAD = "What can be inferred may be left out: 'mlperf-pkg build --explain' shows what is."
+
+
+def config_text(known: Mapping[str, Any]) -> str:
+    """A configuration that says what is ``known``, by key; all other keys stand as comments."""
+    schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
+    head = _comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")
+    parts = [_part(name, about, known) for name, about in schema["properties"].items()]
+    return "\n".join([head, *parts])
+
+
+def _part(name: str, about: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    meaning = _comment(about["description"])
+    if known.get(name):
+        return f"{meaning}{_yaml({name: known[name]})}"
+    example = _yaml({name: about["examples"][0]})
+    return f"{meaning}{textwrap.indent(example, '# ')}"
+
+
+def _comment(text: str) -> str:
+    return textwrap.indent(textwrap.fill(text, _WIDTH - 2) + "\n", "# ")
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    """Block style, in the order given, so that a line is a fact."""
+    text: str = yaml.safe_dump(
+        value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+    )
+    return text

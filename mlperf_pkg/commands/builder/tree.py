@@ -1,0 +1,93 @@
+"""Writing a submission tree: whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from mlperf_pkg.commands.builder.contents import TreeFile
+from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, is_ours, manifest_text
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.folders import new_folder
+
+_CHUNK = 1 << 20
+
+
+def write_tree(
+    target: Path,
+    files: Sequence[TreeFile],
+    accept: Callable[[Path], None] = lambda _: None,
+    *,
+    force: bool,
+) -> None:
+    """Write the files and their manifest into a new folder, then give it the name ``target``.
+
+    Nobody ever sees a part of the tree. Whatever goes wrong, an interruption included, leaves
+    neither debris nor a change to what ``target`` was. Files are copied byte for byte, without
+    links; of their modes only that of being executable is kept. ``accept`` sees the whole tree
+    before it has its name, and may raise.
+
+    Raises:
+        UserError: ``target`` exists and may not be replaced, or the tree cannot be written.
+    """
+    refuse_to_replace(target, force=force)
+    try:
+        with new_folder(target, lambda there: force and is_ours(there)) as folder:
+            entries = [_write(folder, file) for file in files]
+            _write(folder, TreeFile(MANIFEST, manifest_text(entries).encode()))
+            accept(folder)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error}") from error
+
+
+def refuse_to_replace(target: Path, *, force: bool) -> None:
+    """Only a tree that this tool has built is replaced, and only by ``force``.
+
+    Raises:
+        UserError: there is something else, or no ``force``.
+    """
+    if not target.exists() and not target.is_symlink():
+        return
+    if not is_ours(target):
+        raise UserError(
+            f"{target}: exists and was not built by mlperf-pkg (it holds no {MANIFEST} of ours),"
+            " so it is never replaced: choose another --output"
+        )
+    if not force:
+        raise UserError(f"{target}: exists already; --force replaces it")
+
+
+# ---- files --------------------------------------------------------------------------------
+
+
+def _write(folder: Path, file: TreeFile) -> Entry:
+    path = folder / file.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with path.open("xb") as stream:
+        for chunk in _chunks(file.content):
+            digest.update(chunk)
+            size += stream.write(chunk)
+        if isinstance(file.content, Path) and os.access(file.content, os.X_OK):
+            _make_executable(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return Entry(file.path, size, digest.hexdigest(), file.origin)
+
+
+def _chunks(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def _make_executable(stream: BinaryIO) -> None:
+    """For all who may read it."""
+    mode = os.fstat(stream.fileno()).st_mode
+    os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)

@@ -1,0 +1,52 @@
+"""The one door to Vega: charts as pictures, and the library itself for a page.
+
+``vl-convert-python`` carries Vega, Vega-Lite and Vega-Embed within its wheel, so that nothing is
+fetched, neither when a chart is drawn nor when a page is opened. It draws SVG and PNG without a
+browser, and hands out the same libraries as one script, which with ``vega-interpreter`` (part of
+Vega-Embed) evaluates no text as code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mlperf_pkg.commands.charts import Chart
+from mlperf_pkg.infra.resources import needed
+
+_LIBRARY = "vl_convert"
+_SCALE = 2.0  # of pictures made of pixels, for dense screens
+
+
+def runtime() -> str:
+    """The script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
+
+    Raises:
+        UserError: vl-convert-python is not installed.
+    """
+    script: str = needed(_LIBRARY).javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script
+
+
+def svg(chart: Chart) -> bytes:
+    """A chart as an SVG file.
+
+    Raises:
+        UserError: vl-convert-python is not installed.
+    """
+    text: str = needed(_LIBRARY).vegalite_to_svg(chart.document(), allowed_base_urls=[])
+    return text.encode()
+
+
+def png(chart: Chart) -> bytes:
+    """A chart as a PNG file, with two pixels a point.
+
+    Raises:
+        UserError: vl-convert-python is not installed.
+    """
+    data: bytes = needed(_LIBRARY).vegalite_to_png(
+        chart.document(), scale=_SCALE, allowed_base_urls=[]
+    )
+    return data
+
+
+PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": svg, "png": png}

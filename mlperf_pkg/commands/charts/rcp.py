@@ -1,0 +1,157 @@
+"""The RCP test: where a submission's convergence lies among the reference convergence points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Chart,
+    Rows,
+    Spec,
+    quantitative,
+    rounded,
+    tooltip,
+    view,
+)
+from mlperf_pkg.commands.charts.sets import DrawnSet
+from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.rulebook.model import Runs
+
+_STEPS = 8  # from one point to the next
+_MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
+_PASS, _FAIL = "this set: pass", "this set: fail"
+_KINDS = {
+    _MEAN: (BLUE, "circle"),
+    _PRUNED: (GREY, "cross"),
+    _LIMIT: (ORANGE, "stroke"),
+    _PASS: (GREEN, "diamond"),
+    _FAIL: (RED, "diamond"),
+}
+
+
+def rcp(drawn: DrawnSet) -> Chart | None:
+    """The chart; None where no test was made or nothing was to be compared with."""
+    test, rules = drawn.row.rcp, drawn.rules
+    if test is None or rules is None:
+        return None
+    reference = _reference(drawn.usage, drawn.ruleset, rules.name, rules.runs)
+    if not reference["points"]:
+        return None
+    own = list(_own(drawn))
+    return Chart(
+        name="rcp",
+        title="Reference convergence points",
+        description=(
+            f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
+            " means, the smallest acceptable mean, and this set."
+        ),
+        spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(each["kind"] for each in own)]),
+        data={**reference, "own": own},
+    )
+
+
+def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
+    test = drawn.row.rcp
+    if test and test.mean is not None and isfinite(test.mean) and test.batch_size > 0:
+        yield {
+            "batch": test.batch_size,
+            "mean": rounded(test.mean, 7),
+            "kind": _PASS if test.official_pass else _FAIL,
+            "name": drawn.row.system,
+            "limit": None if test.minimum is None else rounded(test.minimum, 7),
+        }
+
+
+@lru_cache(maxsize=64)
+def _reference(usage: str, ruleset: str, benchmark: str, needed: Runs) -> Mapping[str, Rows]:
+    """What all sets of one benchmark are compared with."""
+    points = reference_points(usage, ruleset, benchmark, runs=needed.required, drop=needed.drop)
+    hull = prune(points)
+    along = list(_along(hull, needed.required))
+    kept = {point.name for point in hull}
+    return {
+        "points": [_point(each, _MEAN if each.name in kept else _PRUNED) for each in points],
+        "runs": [
+            {"batch": each.batch_size, "mean": rounded(value, 6)}
+            for each in points
+            for value in each.to_converge
+        ],
+        "hull": [_on_line(each.batch_size, each.mean, _MEAN) for each in along],
+        "limit": [_on_line(each.batch_size, each.minimum, _LIMIT) for each in along],
+    }
+
+
+def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
+    return {
+        "batch": point.batch_size,
+        "mean": rounded(point.mean, 7),
+        "limit": rounded(point.minimum, 7),
+        "kind": kind,
+        "name": point.name,
+    }
+
+
+def _on_line(batch: float, mean: float, kind: str) -> Mapping[str, Any]:
+    return {"batch": rounded(batch), "mean": rounded(mean, 6), "kind": kind}
+
+
+def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
+    """The points and some between them: what is straight to the test bends on a log axis."""
+    for low, high in pairwise(hull):
+        yield low
+        for step in range(1, _STEPS):
+            size = low.batch_size * (high.batch_size / low.batch_size) ** (step / _STEPS)
+            yield ReferencePoint.between(low, high, size, runs=runs)
+    yield from hull[-1:]
+
+
+def _spec(unit: str, kinds: Sequence[str]) -> Spec:
+    x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
+    x = {**x, "axis": {"format": ",d"}}
+    y = quantitative("mean", f"{unit} to converge", padding=10)
+    position = {"x": x, "y": y, "color": _by_kind(0, kinds)}
+    told = {**position, "shape": _by_kind(1, kinds)}
+    return view(
+        [
+            {
+                "data": {"name": "runs"},
+                "mark": {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45},
+                "encoding": {"x": x, "y": y},
+            },
+            {"data": {"name": "hull"}, "mark": {"type": "line", "size": 2}, "encoding": position},
+            {
+                "data": {"name": "limit"},
+                "mark": {"type": "line", "strokeDash": [6, 4], "size": 2},
+                "encoding": position,
+            },
+            {
+                "data": {"name": "points"},
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {**told, "tooltip": tooltip("name", "batch", "mean", "limit", "kind")},
+            },
+            {
+                "data": {"name": "own"},
+                "mark": {"type": "point", "filled": True, "size": 220, "opacity": 1},
+                "encoding": {**told, "tooltip": tooltip("name", "batch", "mean", "limit", "kind")},
+            },
+        ],
+        260,
+    )
+
+
+def _by_kind(index: int, kinds: Sequence[str]) -> Spec:
+    return {
+        "field": "kind",
+        "type": "nominal",
+        "scale": {"domain": list(kinds), "range": [_KINDS[kind][index] for kind in kinds]},
+        "legend": {"columns": 2},
+    }

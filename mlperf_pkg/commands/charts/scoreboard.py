@@ -1,0 +1,113 @@
+"""The scores of a round, benchmark by benchmark, the fastest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    Chart,
+    Rows,
+    Spec,
+    rounded,
+    tooltip,
+    view,
+)
+from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import ResultSetRow
+
+_OTHER = "no division"
+_DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), _OTHER: (GREY, "cross")}
+_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 230, "labelOverlap": False}
+_LANE_HEIGHT = 18  # pixels
+_LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
+
+
+def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
+    """A chart for each benchmark that anybody has a score in, by name."""
+    scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
+    for benchmark in sorted({row.benchmark for row in scored}):
+        yield benchmark, _chart([row for row in scored if row.benchmark == benchmark])
+
+
+def _chart(rows: list[ResultSetRow]) -> Chart:
+    ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
+    fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
+    scores = [_score(order, row) for order, row in enumerate(ordered)]
+    best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
+    return Chart(
+        name="scoreboard",
+        title=f"Scores: {ordered[0].benchmark}",
+        description=(
+            f"{words.counted(len(ordered), 'score')} from {words.minutes(fastest)} minutes"
+            f" ({best}) to {words.minutes(slowest)} minutes."
+        ),
+        spec=_spec(scores, slowest > _LOG_FROM * fastest),
+        data={"scores": scores},
+    )
+
+
+def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
+    return {
+        "set": _label(row),
+        "minutes": rounded(row.score_minutes or 0, 7),
+        "label": words.minutes(row.score_minutes),
+        "division": row.division if row.division in _DIVISIONS else _OTHER,
+        "official": words.VERDICTS[row.verdict.official],
+        "rules": words.VERDICTS[row.verdict.rules],
+        "order": order,
+    }
+
+
+def _label(row: ResultSetRow) -> str:
+    return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
+
+
+def _spec(scores: Rows, logarithmic: bool) -> Spec:
+    present = {score["division"] for score in scores}
+    divisions = [division for division in _DIVISIONS if division in present]
+    lanes = len({score["set"] for score in scores}) + 1  # and a little room
+    position: Spec = {
+        "y": {
+            "field": "set",
+            "type": "nominal",
+            "title": None,
+            "sort": {"field": "order", "op": "min"},
+            "axis": _LANES,
+        },
+        "x": {
+            "field": "minutes",
+            "type": "quantitative",
+            "title": "minutes" + (", logarithmic" if logarithmic else ""),
+            "scale": {"type": "log"} if logarithmic else {"zero": True},
+            "axis": {"format": "~r"},
+        },
+    }
+    channel = {
+        name: {
+            "field": "division",
+            "type": "nominal",
+            "scale": {"domain": divisions, "range": [_DIVISIONS[d][index] for d in divisions]},
+        }
+        for index, name in enumerate(("color", "shape"))
+    }
+    told = tooltip("set", "minutes", "division", "official", "rules")
+    return view(
+        [
+            {
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {**position, **channel, "tooltip": told},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 9},
+                "encoding": {**position, "text": {"field": "label", "type": "nominal"}},
+            },
+        ],
+        _LANE_HEIGHT * lanes,
+        data={"name": "scores"},
+        padding={"left": 5, "top": 5, "right": 45, "bottom": 5},
+    )

@@ -1,0 +1,132 @@
+"""What each run did when: initialisation, epochs, evaluations, on one axis of minutes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Chart,
+    Spec,
+    quantitative,
+    thinned,
+    tooltip,
+    view,
+)
+from mlperf_pkg.commands.charts.curve_reader import Phase, Span
+from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
+
+_FINE = 3  # decimals of the longest run, taken to be between 1 and 10
+_SHORTEST = 1e-3  # minutes of the axis at least
+_INIT_SHARE = 0.3  # of the longest run: how much of an initialisation is drawn at most
+_LANE_HEIGHT = 15  # pixels
+_TRAINING = "training"
+_COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
+
+
+def timeline(drawn: DrawnSet, most: int) -> Chart | None:
+    """The chart, with at most so many spans of a kind of each run; None where none is logged."""
+    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, most)]
+    if not rows:
+        return None
+    # Some evaluate after their end, and that does not count.
+    longest = max(_SHORTEST, *map(_length, drawn.runs))
+    earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
+    edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, most)]
+    decimals = _FINE - math.floor(math.log10(longest))
+    made = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
+    partly = f" Of up to {made} spans of a kind, {most} are shown." if made > most else ""
+    return Chart(
+        name="timeline",
+        title="Timeline of the runs",
+        description=(
+            f"{len(drawn.runs)} runs: initialisation before minute 0 (what is longer than"
+            f" {_INIT_SHARE:.0%} of a run is cut), training, evaluations, and the ends of epochs or"
+            f" blocks as lines.{partly}"
+        ),
+        spec=view(
+            _layers(round(earliest, decimals), round(longest, decimals)),
+            _LANE_HEIGHT * len(drawn.runs),
+        ),
+        data={
+            "spans": [_as_drawn(row, decimals) for row in rows],
+            "edges": [_as_drawn(row, decimals) for row in edges],
+        },
+    )
+
+
+def _of(run: DrawnRun, *phases: Phase) -> list[Span]:
+    return [span for span in run.curve.spans if span.phase in phases]
+
+
+def _length(run: DrawnRun) -> float:
+    """The minutes of a run; of one that did not end, until the last that is known of it."""
+    stops = (span.stop for span in run.curve.spans)
+    return run.row.minutes or max(stops, default=0.0)
+
+
+def _bars(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
+    named = {"run": run.name, "order": index}
+    if run.row.minutes is not None:
+        yield {**named, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
+    for phase in (Phase.INIT, Phase.EVALUATION):
+        for span in thinned(_of(run, phase), most):
+            yield {**named, "phase": phase.value, "start": span.start, "stop": span.stop}
+
+
+def _edges(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
+    for span in thinned(_of(run, Phase.EPOCH, Phase.BLOCK), most):
+        yield {"run": run.name, "order": index, "stop": span.stop}
+
+
+def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
+    """A row with no more decimals than its place on paper can show."""
+    return {
+        name: round(value, decimals) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+_LANE: Spec = {
+    "field": "run",
+    "type": "nominal",
+    "title": None,
+    "sort": {"field": "order", "op": "min"},
+    "axis": {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
+}
+
+
+def _layers(earliest: float, latest: float) -> list[Spec]:
+    x = quantitative("", "minutes from run_start", domain=[earliest, latest])
+    return [
+        {
+            "data": {"name": "spans"},
+            "mark": {"type": "bar", "height": {"band": 0.75}, "clip": True},
+            "encoding": {
+                "y": _LANE,
+                "x": {**x, "field": "start"},
+                "x2": {"field": "stop"},
+                "color": {
+                    "field": "phase",
+                    "type": "nominal",
+                    "scale": {"domain": list(_COLORS), "range": list(_COLORS.values())},
+                },
+                "tooltip": tooltip("run", "phase", "start", "stop"),
+            },
+        },
+        {
+            "data": {"name": "edges"},
+            "mark": {
+                "type": "tick",
+                "color": "currentColor",
+                "opacity": 0.45,
+                "thickness": 1,
+                "clip": True,
+            },
+            "encoding": {"y": _LANE, "x": {**x, "field": "stop"}},
+        },
+    ]

@@ -1,0 +1,8 @@
+"""The official summarizer's tables, cell by cell: plain, detailed, and HPC's weak scaling."""
+
+from __future__ import annotations
+
+from mlperf_pkg.commands.official_tables.rows import Summary, summarize
+from mlperf_pkg.commands.official_tables.table import Table
+
+__all__ = ["Summary", "Table", "summarize"]

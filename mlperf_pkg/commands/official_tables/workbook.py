@@ -1,0 +1,113 @@
+"""The tables as a workbook: a sheet for each division, in it a section for each availability.
+
+The official summarizer's own export cannot be compared with: its configuration is not in the
+installed package, and it calls what pandas no longer has.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, time
+from itertools import count
+from typing import Any
+
+from mlperf_pkg.commands.official_tables.rows import Summary
+from mlperf_pkg.commands.official_tables.table import Cell, Table
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
+
+ONPREM, CLOUD, PREVIEW = "Available on-premise", "Available cloud", "Preview"
+RESEARCH = "Research, Development, or Internal (RDI)"
+SECTIONS = (ONPREM, CLOUD, PREVIEW, RESEARCH)
+_AVAILABILITIES = {  # as written in system descriptions, in lower case
+    **{name.lower(): name for name in SECTIONS},
+    **dict.fromkeys(("onprem", "available", "available onprem"), ONPREM),
+    "cloud": CLOUD,
+    **dict.fromkeys(("rdi", "research", "development", "internal"), RESEARCH),
+}
+_OTHER = "other"
+_WIDTH = 18
+_LONGEST = 32767  # characters of a cell
+_OPTIONS = {
+    "in_memory": True,
+    "nan_inf_to_errors": True,
+    "strings_to_formulas": False,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+}
+
+
+def workbook(summary: Summary) -> bytes | None:
+    """The plain table, and that of weak scaling, as XLSX; the same summary gives the same bytes.
+
+    Rows are numbered through all sheets, as ``2.0-0001``. None where XlsxWriter, of the optional
+    extra ``xlsx``, is not installed.
+    """
+    try:
+        import xlsxwriter  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, _OPTIONS) as book:
+        # A fixed time of creation, so that the bytes depend on nothing else.
+        day = load_round(summary.usage, summary.round).submission_date
+        book.set_properties({"created": datetime.combine(day, time(), UTC)})
+        writer = _Writer(book, summary.round)
+        for title, table in _sheets(summary):
+            writer.sheet(title, table)
+    return stream.getvalue()
+
+
+def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
+    """Both divisions, though empty; whatever else a description says there is in one of its own."""
+    for suffix, table in (("", summary.plain), (" weak scaling", summary.weak)):
+        if table is None:
+            continue
+        for division in (*DIVISIONS, _OTHER):
+            rows = [row for row in table.rows if _division(row[0]) == division]
+            if rows or (division != _OTHER and not suffix):
+                yield division + suffix, Table(table.columns, tuple(rows))
+
+
+def _division(cell: Cell) -> str:
+    return cell if isinstance(cell, str) and cell in DIVISIONS else _OTHER
+
+
+def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
+    column = table.columns.index("availability")
+    sections: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in SECTIONS}
+    for row in table.rows:
+        said = str(row[column] or "no availability")
+        sections.setdefault(_AVAILABILITIES.get(said.lower(), said), []).append(row)
+    return ((name, rows) for name, rows in sections.items() if rows)
+
+
+class _Writer:
+    """Writes sheets into a workbook of XlsxWriter."""
+
+    def __init__(self, book: Any, round_: str) -> None:
+        self._book = book
+        self._round = round_
+        self._number = count()
+        self._heading = book.add_format({"bold": True, "border": 1, "text_wrap": True})
+        self._section = book.add_format({"bold": True, "bg_color": "#C0C0C0"})
+
+    def sheet(self, title: str, table: Table) -> None:
+        sheet = self._book.add_worksheet(title)
+        sheet.freeze_panes(1, 1)
+        sheet.set_column(0, len(table.columns), _WIDTH)
+        sheet.write_row(0, 0, ("ID", *table.columns), self._heading)
+        line = count(1)
+        for name, rows in _sections(table):
+            sheet.merge_range(at := next(line), 0, at, len(table.columns), "", self._section)
+            sheet.write_string(at, 0, name[:_LONGEST], self._section)
+            for row in rows:
+                sheet.write_row(next(line), 0, (self._id(), *map(_cut, row)))
+
+    def _id(self) -> str:
+        return f"{self._round}-{next(self._number):04}"
+
+
+def _cut(cell: Cell) -> Cell:
+    return cell[:_LONGEST] if isinstance(cell, str) else cell

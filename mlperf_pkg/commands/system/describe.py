@@ -1,0 +1,113 @@
+"""A system description of the machine, as far as it can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.system_schema import (
+    FILL_IN,
+    meaning,
+    needing_answer,
+    required_fields,
+    status_of_round,
+    statuses,
+)
+from mlperf_pkg.commands.system.accelerators import accelerators
+from mlperf_pkg.commands.system.host import (
+    memory,
+    numa,
+    operating_system,
+    processors,
+    product,
+    storage,
+)
+from mlperf_pkg.commands.system.network import network
+from mlperf_pkg.commands.system.software import frameworks, libraries
+from mlperf_pkg.commands.system.sources import Sources
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.rulebook.model import DIVISIONS
+
+_USAGE = "training"
+
+
+class Wanted(Struct, frozen=True):
+    """What no machine knows, as far as the user says it; ``round`` decides how it is written.
+
+    ``status`` is an availability in any round's words; ``name`` that of the system in the results
+    table, never the host's.
+    """
+
+    round: str
+    submitter: str | None = None
+    division: str | None = None
+    status: str | None = None
+    name: str | None = None
+    nodes: int | None = None
+
+
+def describe(sources: Sources, wanted: Wanted) -> dict[str, Any]:
+    """Every required field, in order.
+
+    A field to which the rules need an answer that is not known begins with ``FILL IN``; another
+    one that is not known is empty.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    known = {**_said(wanted), **_read(sources)}
+    fields = {name: known.get(name) or "" for name in required_fields()}
+    for group in needing_answer():
+        if not any(fields[name] for name in group):
+            fields[group[0]] = f"{FILL_IN}: {_question(group[0], wanted, sources)}"
+    return fields
+
+
+def _said(wanted: Wanted) -> dict[str, str | None]:
+    return {
+        "submitter": wanted.submitter,
+        "division": wanted.division,
+        "status": _status(wanted),
+        "system_name": wanted.name,
+        "number_of_nodes": str(wanted.nodes) if wanted.nodes else None,
+        "host_networking_topology": "N/A, one node" if wanted.nodes == 1 else None,
+    }
+
+
+def _status(wanted: Wanted) -> str | None:
+    if wanted.status is None:
+        return None
+    found = status_of_round(wanted.status, _USAGE, wanted.round)
+    if found is None:
+        raise UserError(
+            f"unknown status of round {wanted.round}: {wanted.status!r}"
+            f" (known: {'; '.join(statuses(_USAGE, wanted.round))})"
+        )
+    return found
+
+
+def _read(sources: Sources) -> Mapping[str, Any]:
+    installed = frameworks(sources)
+    return {
+        **processors(sources),
+        **memory(sources),
+        **storage(sources),
+        **accelerators(sources),
+        "host_networking": network(sources),
+        "hw_notes": ", ".join(filter(None, (product(sources), numa(sources)))),
+        "framework": installed[0] if len(installed) == 1 else None,
+        "other_software_stack": libraries(sources),
+        "operating_system": operating_system(sources),
+    }
+
+
+def _question(field: str, wanted: Wanted, sources: Sources) -> str:
+    """What a human is asked, or the answers that there are."""
+    choices = {
+        "status": statuses(_USAGE, wanted.round),
+        "division": DIVISIONS,
+        "framework": frameworks(sources),
+    }.get(field)
+    return " or ".join(choices) if choices else meaning(field)

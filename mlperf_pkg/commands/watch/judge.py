@@ -1,0 +1,75 @@
+"""What is certainly wrong with a run whose log still grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+
+from msgspec import Struct, field
+
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch.progress import METRICS
+from mlperf_pkg.findings import Finding, Pending, Severity
+from mlperf_pkg.log.reader import SOURCE
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.model import Rules
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+
+
+class Judge(Struct, frozen=True):
+    """Judges the log ``path`` by the rules of a ``round`` (None: inferred) and by waivers."""
+
+    path: str
+    usage: str = "training"
+    round: str | None = None
+    waivers: Waivers = field(default_factory=Waivers)
+
+    def __call__(self, text: bytes) -> Run:
+        """What the records so far say, as if the log ended here.
+
+        Raises:
+            UserError: the rulebook has no such round.
+        """
+        log = LogFile(lambda: BytesIO(text), self.path, self.usage, self.round)
+        return self.waivers.on_run(read_run(log))
+
+
+def certain(run: Run) -> list[Finding]:
+    """The findings that stand whatever the log still brings.
+
+    Nothing is said of rules before the log has named all that decides which of them apply. Notes
+    wait for the end, as a later record may make an error of one.
+    """
+    return [
+        finding
+        for finding in run.findings
+        if not isinstance(finding, Pending)
+        and finding.severity is not Severity.NOTE
+        and (run.identified or finding.source == SOURCE)
+    ]
+
+
+def missing(run: Run) -> tuple[str, ...]:
+    """Keys that must be logged and are not, but for those of training, which come later."""
+    keys = dict(_keys_by_code(run))
+    absent = (
+        keys.get(finding.code, "")
+        for finding in run.findings
+        if isinstance(finding, Pending) and finding.is_error and finding.line is None
+    )
+    later = ("_start", "_stop", *METRICS)
+    return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
+
+
+def _keys_by_code(run: Run) -> Iterator[tuple[str, str]]:
+    for rules in _layers(run):
+        for key, several in rules.items():
+            yield from ((rule.code, key) for rule in several)
+
+
+def _layers(run: Run) -> Iterator[Rules]:
+    yield from load_round(run.usage, run.round).sections.values()
+    if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
+        yield from benchmark.sections.values()
+        for choices in benchmark.variants.values():
+            yield from choices.values()

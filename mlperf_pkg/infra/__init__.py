@@ -1,0 +1,1 @@
+"""What knows nothing of MLPerf: files, object stores, processes, text."""

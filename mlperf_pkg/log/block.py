@@ -1,0 +1,161 @@
+"""The plain lines of a block, which nearly all are: found, and cut up where that is asked for.
+
+The lines of a log are alike: most differ only in their digits. What a line may hold besides a
+plain record - two tokens, a name twice, a word that a checker looks for - is therefore looked for
+but once in all those that do. ``_scan``, in C, does this where it could be compiled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from mlperf_pkg.log.record import Entry, decode_entries, joined
+
+try:
+    from mlperf_pkg.log._scan import cut, memory, scan
+except ImportError:  # no compiler was there
+    HAS_SCAN = False
+else:
+    HAS_SCAN = True
+
+TOKEN = b":::MLLOG "
+ALMOST_TOKEN = b":::MLL"
+LINE = re.compile(TOKEN + b"(.*)")
+TIME, VALUE, METADATA, ITSELF = range(4)  # the parts of a record, as in _scan.c
+
+_KEY = re.compile(rb'"key"\s*:\s*"[^"]*"')
+_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
+_ONCE = (ALMOST_TOKEN, TOKEN + b"{", *_NAMES)
+_DIGITS = b"0123456789."
+# On a shorter line no number is too long for Python's json, and nothing is nested too deeply.
+_LONG_LINE_BYTES = 1200
+
+Words: TypeAlias = frozenset[bytes]
+_memories: dict[tuple[bytes, ...], Any] = {}  # of lines that were seen, by the words looked for
+
+
+class Plain(Struct):
+    """What a block of plain lines holds: so many records.
+
+    ``places`` tells where the records of each key stand, ``array`` makes a JSON array of a part of
+    some of them. ``every`` says that each line of the block begins with the token, ``scattered``
+    that a word asked for stands on a line with a token, but not in its key.
+    """
+
+    size: int
+    places: dict[Any, list[int]]
+    every: bool
+    scattered: bool
+    array: Callable[[int, Collection[int]], bytes]
+
+
+def plain(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """What a block of whole lines holds; None where they need a closer look, one by one.
+
+    A line with something like a token is plain where it holds one token, each name of a record
+    once, nothing but ASCII without CR and backslash, is not long, and is a record without blanks
+    around: between ``}`` and ``{`` another record must begin, so none goes on on the next line.
+    """
+    return scanned(text, words) if HAS_SCAN else outlined(text, words)
+
+
+def scanned(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``plain``, in C."""
+    known = _memories.pop(words, None) or memory(words)  # no other thread takes the same
+    if not (found := scan(known, text)):
+        return None
+    new, parts, count, size, places, every, scattered = found
+    # No line holds two records: where there are as many records as lines, each line is one.
+    if len(decode_entries(new)) != count:
+        return None
+    _memories[words] = known  # it holds nothing but records
+    return Plain(size, places, every, scattered, partial(cut, text, parts))
+
+
+def outlined(text: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``plain``, in Python: by lines without their digits, and with them if that leaves a doubt."""
+    found = _outlined(text, text.translate(None, _DIGITS), words)
+    return found if found and not found.scattered else _outlined(text, text, words)
+
+
+def _outlined(text: bytes, outline: bytes, words: tuple[bytes, ...]) -> Plain | None:
+    """``outline`` may hold what no line holds, as digits divide it there, but lacks nothing."""
+    lines = outline.split(b"\n")
+    if not text or text.endswith(b"\n"):
+        lines.pop()
+    kinds = set(lines)
+    counting = [kind for kind in kinds if ALMOST_TOKEN in kind]
+    outlines = b"\n".join(counting)
+    if (
+        any({kind.count(part) for kind in counting} - {1} for part in _ONCE)
+        or not all(kind.endswith(b"}") for kind in counting)
+        or any(b'"' in kind.partition(ALMOST_TOKEN)[0] for kind in counting)
+        or b"\\" in outlines
+        or b"\r" in outlines
+        or not outlines.isascii()
+        or _has_long_line(text)
+    ):
+        return None
+    tails: list[bytes] = LINE.findall(text)
+    entries = decode_entries(b"\n".join(tails))
+    if not len(entries) == len(tails) == text.count(ALMOST_TOKEN):
+        return None
+    return Plain(
+        size=len(entries),
+        places=places_of([entry.key for entry in entries]),
+        every=(b"\n" + text).count(b"\n" + TOKEN) == len(lines),
+        scattered=bool(words_in(_KEY.sub(b'""', outlines), words)),
+        array=partial(_array, entries, tails),
+    )
+
+
+def _array(entries: list[Entry], tails: list[bytes], part: int, places: Collection[int]) -> bytes:
+    if part == ITSELF:
+        return joined([tails[place] for place in places])
+    chosen = [entries[place] for place in places]
+    if part == TIME:
+        return joined([b"%r" % entry.time_ms for entry in chosen])
+    return joined([entry.value if part == VALUE else entry.metadata for entry in chosen])
+
+
+def places_of(keys: Iterable[Any]) -> dict[Any, list[int]]:
+    """Where each of some keys stands."""
+    places: dict[Any, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        places[key].append(place)
+    return places
+
+
+def repeats_a_name(raw: bytes) -> bool:
+    """Whether a line holds one of the names of a record's parts more than once."""
+    return any(raw.count(name) > 1 for name in _NAMES)
+
+
+def words_in(text: bytes, words: tuple[bytes, ...]) -> Words:
+    """Those of ``words`` that stand somewhere in a text."""
+    return frozenset([word for word in words if word in text])
+
+
+def _has_long_line(text: bytes) -> bool:
+    """Whether a line with a token is long."""
+    start = 0
+    while len(text) - start > _LONG_LINE_BYTES:
+        end = text.rfind(b"\n", start, start + _LONG_LINE_BYTES + 1)
+        if end < 0:
+            end = end_of_line(text, start)
+            if text.find(TOKEN, start, end) >= 0:
+                return True
+        start = end + 1
+    return False
+
+
+def end_of_line(text: bytes, start: int) -> int:
+    """The offset of the line end at or after ``start``, else the length of the text."""
+    end = text.find(b"\n", start)
+    return len(text) if end < 0 else end

@@ -1,0 +1,1 @@
+"""The numbers of a result set, and the report that holds them."""

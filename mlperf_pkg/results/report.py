@@ -1,0 +1,178 @@
+"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/1``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Finding, Verdicts
+
+FORMAT = "mlperf-pkg/report/1"
+MAX_DEPTH = 50  # levels of lists and objects; the report itself has four
+
+
+class SystemRow(Struct, frozen=True):
+    """A system description."""
+
+    id: str
+    path: str
+    submitter: str | None
+    division: str | None
+    status: str | None
+    accelerators: int | None
+    verdict: Verdicts
+
+
+class RcpRow(Struct, frozen=True):
+    """The RCP test of a result set; ``official_pass`` is the test itself, without any bypass."""
+
+    official_pass: bool
+    message: str
+    normalization: float
+    bypassed: bool
+    batch_size: float
+    mean: float | None
+    minimum: float | None
+    explanation: str
+
+
+class SeedsRow(Struct, frozen=True):
+    """The seed test of a result set, without any bypass."""
+
+    official_pass: bool
+
+
+class ResultSetRow(Struct, frozen=True):
+    """A result set and its scores, in minutes.
+
+    ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
+    ``score_minutes`` (times ``scaling_factor``) follow the rules; ``score_note`` says why there is
+    none, or that it is not of the required number of runs. ``energy_joules`` is the official mean
+    energy of the runs that count.
+
+    ``scaling`` is "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
+    ``instance_scale`` accelerators: its ``score_minutes`` are those until all are trained,
+    ``official_minutes`` still the olympic mean of the single ones.
+    """
+
+    path: str
+    submitter: str | None
+    system: str | None
+    benchmark: str
+    division: str | None
+    round: str
+    verdict: Verdicts
+    runs_found: int
+    runs_required: int | None
+    score_minutes: float | None
+    unscaled_minutes: float | None
+    scaling_factor: float
+    official_minutes: float | None
+    score_note: str
+    rcp: RcpRow | None
+    seeds: SeedsRow
+    energy_joules: float | None = None
+    scaling: str | None = None
+    number_of_models: int | None = None
+    instance_scale: int | None = None
+
+
+class RunRow(Struct, frozen=True):
+    """A run. ``dropped`` says why it does not count in its set's mean, if so."""
+
+    path: str
+    verdict: Verdicts
+    benchmark: str
+    division: str
+    round: str
+    minutes: float | None
+    official_minutes: float | None
+    status: str | None
+    records: int
+    samples_to_converge: float | None
+    dropped: str | None
+
+
+class Report(Struct, frozen=True):
+    """Everything that a check has found; ``round`` is None where several rounds were checked.
+
+    ``hidden`` findings were left out of ``findings``, as a user asked; the verdicts know them.
+    """
+
+    tool: dict[str, str]
+    usage: str
+    round: str | None
+    round_reason: str
+    verdict: Verdicts
+    systems: tuple[SystemRow, ...] = ()
+    result_sets: tuple[ResultSetRow, ...] = ()
+    runs: tuple[RunRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    hidden: int = 0
+
+    def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
+        """The report with the findings whose codes begin with one of ``select`` (empty: all).
+
+        Those that begin with one of ``ignore`` are left out.
+        """
+        told = tuple(
+            finding
+            for finding in self.findings
+            if (not select or finding.code.startswith(tuple(select)))
+            and not finding.code.startswith(tuple(ignore))
+        )
+        return replace(self, findings=told, hidden=len(self.findings) - len(told))
+
+
+def plain(value: Any) -> Any:
+    """As ``as_json``, and faster, but for what that changes: it is left as it is."""
+    fields = msgspec.to_builtins(value)
+    return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
+
+
+def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """A report, or any part of it, as plain JSON values.
+
+    Numbers without a value become None. Halves of surrogate pairs, which no strict reader of JSON
+    accepts, are spelt as in Python source; what lies deeper than ``depth`` (in a hostile log) is
+    "...".
+    """
+    if depth == 0:
+        return "..."
+    if isinstance(value, Struct):
+        names = value.__struct_fields__
+        fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
+        return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
+    if isinstance(value, dict):
+        return {_scalar(str(name)): as_json(each, depth - 1) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each, depth - 1) for each in value]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def folder(path: str) -> str:
+    """The folder of a path, empty for none."""
+    return path.rpartition("/")[0]
+
+
+def name(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def description_path(row: ResultSetRow) -> str:
+    """The path of the description of a set's system, in the same submission."""
+    return f"{row.path.rpartition(f'results/{row.system}/')[0]}systems/{row.system}.json"

@@ -1,0 +1,78 @@
+"""How results are worded for people: the same in every table."""
+
+from __future__ import annotations
+
+import math
+
+from mlperf_pkg.findings import Finding, Verdict
+from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
+from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
+
+NOTHING = "-"
+SUCCESS = "success"
+VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "not checked"}
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def minutes(value: float | None) -> str:
+    """Minutes to the precision of the published tables."""
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def runs(row: ResultSetRow) -> str:
+    """Runs found of runs required, as far as the rules are known."""
+    required = "" if row.runs_required is None else f"/{row.runs_required}"
+    return f"{row.runs_found}{required}"
+
+
+def outcome(run: RunRow) -> str:
+    """How a run ended and why it does not count in the mean, if so: ``success, fastest``."""
+    status = run.status or "no run_stop"
+    if run.dropped in (NOT_CONVERGED, NO_TIME) and status != SUCCESS:
+        return f"{status}, dropped"
+    return status if run.dropped is None else f"{status}, {run.dropped}"
+
+
+def severity(finding: Finding) -> str:
+    """``error``, ``waived error``, ``warning`` and so on."""
+    return f"waived {finding.severity}" if finding.waiver else finding.severity.value
+
+
+def location(finding: Finding) -> str:
+    """``path:line``, or the path alone."""
+    return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+
+
+def rcp_state(row: ResultSetRow) -> str | None:
+    """``pass``, ``fail``, ``bypassed`` or ``not_checked``; None where no RCP test is required."""
+    if row.division != "closed":
+        return None
+    if row.rcp is None:
+        return "not_checked"
+    if row.rcp.bypassed:
+        return "bypassed"
+    return "pass" if row.rcp.official_pass else "fail"
+
+
+def rcp_margin_percent(rcp: RcpRow | None) -> float | None:
+    """By how much the mean to converge exceeds the smallest acceptable one; negative: too fast."""
+    if rcp is None or rcp.mean is None or not rcp.minimum:
+        return None
+    margin = 100 * (rcp.mean / rcp.minimum - 1)
+    return margin if math.isfinite(margin) else None
+
+
+def rcp(row: ResultSetRow) -> str:
+    """The RCP test in short: ``pass +3.2 %``, ``FAIL``, ``too few runs``, ``not checked``."""
+    state = rcp_state(row)
+    if state is None or state == "not_checked":
+        return NOTHING if state is None else VERDICTS[Verdict.NOT_CHECKED]
+    if row.rcp and row.rcp.mean is not None and math.isnan(row.rcp.mean):
+        return "too few runs"
+    margin = rcp_margin_percent(row.rcp)
+    word = "FAIL" if state == "fail" else state
+    return word if margin is None else f"{word} {margin:+.1f} %"

@@ -1,0 +1,155 @@
+"""What changes for a submitter from one round to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.rulebook.explain.describe import (
+    Layer,
+    benchmark_layers,
+    common_layers,
+    loaded,
+    runs,
+    same,
+    target,
+    with_basis,
+)
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
+
+
+class Change(Struct, frozen=True):
+    """What one key, or the ``target`` or ``runs`` of a benchmark, asked and now asks.
+
+    ``where`` names the layer ("Closed bert"), ``benchmark`` its benchmark if any; ``old`` is
+    empty where the key is new, ``new`` where it is gone. ``codes`` are those of the rules that
+    changed.
+    """
+
+    where: str
+    benchmark: str
+    key: str
+    codes: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+class Comparison(Struct, frozen=True):
+    """Two rounds of a usage: benchmarks that are gone or new, and changes in what both have.
+
+    ``renamed`` pairs old with new names; ``unchanged`` are benchmarks whose own rules are as they
+    were. That ``submission_benchmark`` names another list is no change of its own.
+    """
+
+    usage: str
+    old: Round
+    new: Round
+    gone: tuple[str, ...]
+    added: tuple[Benchmark, ...]
+    renamed: tuple[tuple[str, str], ...]
+    changes: tuple[Change, ...]
+    unchanged: tuple[str, ...]
+
+
+def compare(
+    usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
+) -> Comparison:
+    """Compare two rounds, in all or in one benchmark and division.
+
+    Raises:
+        UserError: the rulebook has no such round, or neither round has the benchmark.
+    """
+    before, after = load_round(usage, old), load_round(usage, new)
+    _require(benchmark, before, after)
+    gone = set(before.benchmarks) - set(after.benchmarks)
+    added = set(after.benchmarks) - set(before.benchmarks)
+    renamed = {one: other for one in gone for other in added if _renamed(before, one, after, other)}
+    kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    pairs = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
+    changes = tuple(_changes(before, after, pairs, division))
+    touched = {change.benchmark for change in changes}
+    return Comparison(
+        usage=usage,
+        old=before,
+        new=after,
+        gone=tuple(n for n in sorted(gone - renamed.keys()) if benchmark in (None, n)),
+        added=tuple(
+            loaded(after, name)
+            for name in sorted(added - set(renamed.values()))
+            if benchmark in (None, name)
+        ),
+        renamed=tuple(sorted(pair for pair in renamed.items() if pair[0] in pairs)),
+        changes=changes,
+        unchanged=tuple(sorted(name for name in pairs.values() if name not in touched)),
+    )
+
+
+def _require(benchmark: str | None, before: Round, after: Round) -> None:
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        raise UserError(
+            f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
+            f" there are {', '.join(names)}{did_you_mean(benchmark, names)}"
+        )
+
+
+def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
+    """Whether a benchmark is another by a new name: its own rules have the same codes."""
+    old, new = (
+        {rule.code for rules in loaded(*each).sections["open"].values() for rule in rules}
+        for each in ((before, one), (after, other))
+    )
+    return bool(old & new)
+
+
+def _changes(
+    before: Round, after: Round, pairs: Mapping[str, str], division: str | None
+) -> Iterator[Change]:
+    was, now = (_without_list(each, division) for each in (before, after))
+    yield from _of_layers(was, now)
+    for name, new_name in pairs.items():
+        old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
+        if old.target != new.target:
+            yield Change(new_name, new_name, "target", (), (target(old),), (target(new),))
+        if old.runs != new.runs:
+            yield Change(new_name, new_name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+        yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
+
+
+def _without_list(round_: Round, division: str | None) -> list[Layer]:
+    """The rules of every run but those that list the round's benchmarks."""
+    return [
+        replace(
+            layer,
+            rules={
+                key: tuple(r for r in rules if r.constraints.get("one_of") != round_.benchmarks)
+                for key, rules in layer.rules.items()
+            },
+        )
+        for layer in common_layers(round_, division)
+    ]
+
+
+def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
+    old, new = ({layer.name: layer for layer in each} for each in (before, after))
+    for where, layer in {**old, **new}.items():
+        was, now = (found[where].rules if where in found else {} for found in (old, new))
+        for key in {**was, **now}:
+            yield from _of_key(layer, key, was.get(key, ()), now.get(key, ()))
+
+
+def _of_key(
+    layer: Layer, key: str, was: tuple[Rule, ...], now: tuple[Rule, ...]
+) -> Iterator[Change]:
+    """What changed of a key's rules; rules that are as they were are left out."""
+    old = [rule for rule in was if not any(same(rule, other) for other in now)]
+    new = [rule for rule in now if not any(same(rule, other) for other in was)]
+    if old or new:
+        codes = tuple(dict.fromkeys(rule.code for rule in (*old, *new)))
+        told = (tuple(map(with_basis, each)) for each in (old, new))
+        yield Change(layer.name, layer.benchmark, key, codes, *told)

@@ -1,0 +1,137 @@
+"""A line of a log that meets a rule, to be shown beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, time
+from itertools import product
+from typing import Any
+
+from mlperf_pkg.log.reader import TOKEN, Record
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, target_test
+from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
+from mlperf_pkg.rulebook.model import Joined, Round, Rule
+
+_COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
+_PLAIN = (None, 1, 0.5, 2, "name")
+_STEP = 0.01
+
+
+def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
+    """A record that meets a rule by itself; None where other records decide.
+
+    Of a key that is ``joined`` from several records these are shown, one a line. Their time is
+    noon of the round's submission date.
+    """
+    if "same_as" in rule.constraints:
+        return None
+    noon = datetime.combine(round_.submission_date, time(12), UTC)
+    for value, metadata in product(_values(rule, round_), _metadata(rule)):
+        record = Record(rule.key, int(noon.timestamp() * 1000), value, metadata)
+        if _meets(rule, record):
+            several = _parts(record, joined) if joined and joined.key == rule.key else [record]
+            return "\n".join(map(_line, several))
+    return None
+
+
+def _parts(record: Record, joined: Joined) -> Iterator[Record]:
+    """The records that are joined to one; a rule need not name what they are joined by."""
+    for name, value in record.value.items():
+        if name != joined.by:
+            metadata = {joined.name: name, joined.by: record.value.get(joined.by, 1)}
+            yield Record(joined.of, record.time_ms, value, metadata)
+
+
+def _line(record: Record) -> str:
+    fields = {
+        "namespace": "",
+        "time_ms": record.time_ms,
+        "event_type": _event_type(record.key),
+        "key": record.key,
+        "value": record.value,
+        "metadata": record.metadata,
+    }
+    return TOKEN.decode() + json.dumps(fields)
+
+
+def _event_type(key: str) -> str:
+    ends = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
+    return next((name for end, name in ends.items() if key.endswith(end)), "POINT_IN_TIME")
+
+
+def _meets(rule: Rule, record: Record) -> bool:
+    seen = {
+        key: Logged(1, None, None, True, 1, 1, record.time_ms - 1)
+        for key in (*rule.constraints.get("after", ()), "submission_division")
+    }
+    try:
+        tests = [CONSTRAINTS[name].test(asked) for name, asked in rule.constraints.items()]
+        met = all(test(record, seen) for test in tests)
+        met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
+        formula = compile_formula(rule.formula) if rule.formula else None
+        return met and (not formula or formula.holds(formula.given(record, seen)))
+    except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
+        return False
+
+
+# ---- candidates ---------------------------------------------------------------------------
+
+
+def _values(rule: Rule, round_: Round) -> Iterator[Any]:
+    """Values that may meet a rule, the likeliest first."""
+    asked = {**rule.constraints, **(rule.reaches or {})}
+    yield from _candidates(asked)
+    if names := asked.get("has", ()):
+        fields = asked.get("fields", {})
+        yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
+    if "none_of" in asked:
+        yield from round_.benchmarks
+    if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
+        yield None
+    yield from reversed(_PLAIN) if rule.key.startswith("submission_") else _PLAIN[1:]
+    yield None
+
+
+def _candidates(asked: Mapping[str, Any]) -> Iterator[Any]:
+    for name, argument in asked.items():
+        match name:
+            case "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy":
+                yield argument
+            case "one_of":
+                yield from argument
+            case "at_least" | "at_most" | "above" | "below":
+                yield from (argument, *_beside(argument))
+            case "length" | "length_at_least":
+                yield [1] * argument
+            case "fields":
+                yield {each: next(_fitting(needs), 1) for each, needs in argument.items()}
+                yield [5.0] * (len(argument) + 1)
+
+
+def _beside(bound: float) -> Iterator[float]:
+    """A little below and above a bound; whole numbers beside whole ones."""
+    step = 1 if isinstance(bound, int) else _STEP
+    yield from (round(bound - step, 6), round(bound + step, 6))
+
+
+def _fitting(asked: Mapping[str, Any]) -> Iterator[Any]:
+    tests = [CONSTRAINTS[name].test(argument) for name, argument in asked.items()]
+    for value in _candidates(asked):
+        if all(test(Record("", 0, value, {}), {}) for test in tests):
+            yield value
+
+
+def _metadata(rule: Rule) -> Iterator[dict[str, Any]]:
+    names = [*rule.constraints.get("metadata", ()), *rule.constraints.get("metadata_any", ())[-1:]]
+    fields = rule.constraints.get("metadata_fields", {})
+    chosen = {
+        name: next(_fitting(fields.get(name, {})), _of_metadata(name, rule)) for name in names
+    }
+    yield chosen
+
+
+def _of_metadata(name: str, rule: Rule) -> Any:
+    if name == "tensor" and rule.tensors:
+        return rule.tensors[0]
+    return 1 if name in _COUNTERS else "success"

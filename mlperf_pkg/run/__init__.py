@@ -1,0 +1,1 @@
+"""One pass over one log: everything known about a run."""

@@ -1,0 +1,68 @@
+"""What no two runs share: when each evaluation came after the start, and what it measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mlperf_pkg.log.reader import Record
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
+EVALUATIONS = ("eval_accuracy", "eval_error")
+_LEAST_EVALUATIONS = 2
+_KEPT = 64  # evaluations, before they are hashed
+
+
+class Trace:
+    """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
+
+    Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
+    seed does not hide it.
+    """
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._hash: blake2b | None = None
+        self._said: list[tuple[float, Any]] = []
+        self._start: float | None = None
+        self._stopped = False
+        self._evaluations = 0
+
+    def see(self, record: Record, _: int) -> None:
+        """Take the next ``run_start``, ``run_stop`` or evaluation."""
+        if record.key == "run_start":
+            self._start = self._start or record.time_ms
+        elif self._start is not None and not self._stopped:
+            self._stopped = record.key == "run_stop"
+            self._evaluations += not self._stopped
+            value = None if self._stopped else record.value
+            self._said.append((record.time_ms - self._start, value))
+            if len(self._said) == _KEPT:
+                self._settle()
+
+    def _settle(self) -> None:
+        from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
+
+        self._hash = self._hash or blake2b(digest_size=16)
+        self._hash.update(self._told())
+        self._said.clear()
+
+    def _told(self) -> bytes:
+        try:
+            return msgspec.msgpack.encode(self._said)
+        except (OverflowError, UnicodeEncodeError):  # what it cannot hold
+            return repr(self._said).encode("utf-8", "backslashreplace")
+
+    @property
+    def digest(self) -> bytes | None:
+        """What tells a whole run; None for one without end or with too little to tell it by."""
+        if not self._stopped or self._evaluations < _LEAST_EVALUATIONS:
+            return None
+        if not self._hash:
+            return self._told()
+        if self._said:
+            self._settle()
+        return self._hash.digest()

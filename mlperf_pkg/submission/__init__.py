@@ -1,0 +1,1 @@
+"""What a folder holds: submissions, systems, result sets, logs. No verdicts."""

@@ -1,0 +1,378 @@
+"""What lies in a folder: submissions with systems and result sets, or loose logs. No verdicts.
+
+Input trees come from strangers: links that lead out of the argument are not followed, and
+nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.stores import StoredPath, path_of
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.log.reader import TOKEN
+from mlperf_pkg.submission.params import FILE as PARAMS
+from mlperf_pkg.submission.params import Params, inner_params, top_params
+from mlperf_pkg.submission.tree import Entry, Folders, Named, list_tree
+
+SCALINGS = ("strong", "weak")
+_RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
+_LOG_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog", ""})
+_SNIFF_BYTES = 1 << 20
+_ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
+
+
+class Place(Struct, frozen=True):
+    """A file or folder: where it is, and its path in reports."""
+
+    path: Path | StoredPath
+    label: str
+
+    def child(self, name: str) -> Place:
+        """The entry ``name`` of this folder."""
+        return Place(self.path / name, f"{self.label}/{name}" if self.label else name)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.name
+
+    @property
+    def local(self) -> Path:
+        """Where it is on this machine.
+
+        Raises:
+            UserError: it is in a store.
+        """
+        if isinstance(self.path, StoredPath):
+            raise UserError(f"{self.path}: is in a store; here a path of this machine is needed")
+        return self.path
+
+
+class PowerFolder(Struct, frozen=True):
+    """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
+
+    ``results`` are the names in each of its folders, None for what is no folder; it is itself
+    None where ``power`` is a file.
+    """
+
+    place: Place
+    results: Mapping[str, tuple[str, ...] | None] | None
+
+    def logs(self, log: str) -> Iterator[tuple[Place, bool]]:
+        """The measurements of the run ``log``, and whether each is of a switch."""
+        result = log.partition(".")[0]
+        for name in (self.results or {}).get(result) or ():
+            if _is_power_log(name):
+                yield self.place.child(result).child(name), name.startswith("sw_")
+
+
+class ResultSet(Struct, frozen=True):
+    """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
+
+    ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
+    ``rcp-bypass``. A set of loose logs has no system and no folder. ``scaling`` is the text of
+    ``scaling.json``; ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
+    """
+
+    place: Place
+    system: str | None
+    benchmark: str
+    logs: tuple[Place, ...]
+    others: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+    scaling: str | None = None
+    scaling_mode: str | None = None
+    power: PowerFolder | None = None
+
+    def at_level(self, usage: str) -> bool:
+        """Whether it lies where a usage has its results: those of HPC are one level lower."""
+        return (self.scaling_mode is not None) == (usage == "hpc")
+
+
+class SystemFolder(Struct, frozen=True):
+    """``results/<system>/``: the names of the folders in it, and the text of ``privateid.json``."""
+
+    place: Place
+    folders: tuple[str, ...]
+    private_id: str | None = None
+
+
+class Submission(Struct, frozen=True):
+    """One submitter's tree.
+
+    ``flags`` are those at its top; ``params`` all its files ``package_checker_params`` by path;
+    ``entries`` everything below it.
+    ``tested`` are the folders of ``results/``, also those without a result set.
+    """
+
+    place: Place
+    name: str
+    systems: tuple[Place, ...]
+    result_sets: tuple[ResultSet, ...]
+    flags: frozenset[str] = frozenset()
+    params: Mapping[str, Params] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+    tested: tuple[SystemFolder, ...] = ()
+
+    @property
+    def code(self) -> Mapping[str, tuple[str, ...]] | None:
+        """The files under ``benchmarks/<benchmark>/``; None where there is no such folder."""
+        if not any(entry.path == "benchmarks" and entry.folder for entry in self.entries):
+            return None
+        files: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.path.startswith("benchmarks/") and not entry.folder:
+                files.setdefault(entry.path.split("/", 2)[1], []).append(entry.path)
+        return {benchmark: tuple(paths) for benchmark, paths in files.items()}
+
+
+class Input(Struct, frozen=True):
+    """All that an argument holds. ``skipped`` are links that lead out of it."""
+
+    submissions: tuple[Submission, ...] = ()
+    logs: tuple[Place, ...] = ()
+    skipped: tuple[Place, ...] = ()
+
+    @property
+    def every_log(self) -> tuple[Place, ...]:
+        """The loose logs and those of the submissions."""
+        sets = (each for submission in self.submissions for each in submission.result_sets)
+        return (*self.logs, *(log for each in sets for log in each.logs))
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Where the logs and the system descriptions are, by their paths in reports."""
+        systems = (system for submission in self.submissions for system in submission.systems)
+        return {place.label: place for place in (*self.every_log, *systems)}
+
+
+def find_input(argument: str, prefix: str = "") -> Input:
+    """What the argument of a command holds; ``prefix`` begins every path in reports.
+
+    Raises:
+        UserError: there is no such file or folder, it cannot be read, or it holds no log; of a
+            URL, as ``path_of``.
+    """
+    path = path_of(argument)
+    if isinstance(path, Path) and not path.exists():
+        raise UserError(f"{argument}: no such file or folder{_nearest(path)}")
+    try:
+        top = Place(path, prefix)
+        found = _Finder(top).find(top)
+    except OSError as error:
+        raise UserError(f"{argument}: cannot be read: {error.strerror}") from error
+    if not found.submissions and not found.logs:
+        raise UserError(
+            f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
+        )
+    return found
+
+
+def _nearest(path: Path) -> str:
+    parent = path.parent if path.parent.is_dir() else Path()
+    close = nearest(path.name, (entry.name for entry in parent.iterdir()))
+    return f"; did you mean {parent / close}?" if close else ""
+
+
+class _Finder(Struct):
+    root: Place
+    skipped: dict[str, Place] = field(default_factory=dict)  # by label
+    listed: Folders = field(default_factory=Folders)
+
+    def find(self, top: Place) -> Input:
+        if top.path.is_file():
+            _refuse_archive(top.path)
+            return Input(logs=(Place(top.path, top.label or top.name),))
+        folders = [top] if self._is_submission(top) else self._submissions_below(top)
+        if folders:
+            found = tuple(self._submission(folder) for folder in folders)
+            return Input(submissions=found, skipped=tuple(self.skipped.values()))
+        logs = tuple(place for place in self._walk(top) if _is_log(place))
+        return Input(logs=logs, skipped=tuple(self.skipped.values()))
+
+    # ---- submissions ----------------------------------------------------------------------
+
+    def _is_submission(self, folder: Place) -> bool:
+        results = folder.child("results")
+        if not results.path.is_dir():
+            return False
+        return folder.child("systems").path.is_dir() or any(
+            _RESULT.fullmatch(entry.name)
+            for system in self._folders(results)
+            for benchmark in self._folders(system)
+            for entry in self._entries(benchmark)
+        )
+
+    def _submissions_below(self, folder: Place) -> list[Place]:
+        return [each for each in self._folders(folder) if self._is_submission(each)]
+
+    def _submission(self, folder: Place) -> Submission:
+        described = folder.child("systems")
+        systems = [
+            described.child(entry.name)
+            for entry in self._entries(described)
+            if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.is_file()
+        ]
+        params: dict[str, Params] = {}
+        flags = self._flags(folder, params, top_params)
+        sets = [
+            self._result_set(system, benchmark, flags, params)
+            for system in self._folders(folder.child("results"))
+            for benchmark in self._benchmarks(system)
+        ]
+        name = folder.path.resolve().name
+        entries = list_tree(folder.path, self.listed)
+        tested = tuple(map(self._tested, self._folders(folder.child("results"))))
+        return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries, tested)
+
+    def _tested(self, system: Place) -> SystemFolder:
+        names = tuple(each.name for each in self._folders(system))
+        return SystemFolder(system, names, self._text(system, "privateid.json"))
+
+    def _benchmarks(self, system: Place) -> list[Place]:
+        """The benchmark folders of a system; HPC has one level more."""
+        return [
+            benchmark
+            for folder in self._folders(system)
+            for benchmark in (self._folders(folder) if folder.name in SCALINGS else [folder])
+        ]
+
+    def _result_set(
+        self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
+    ) -> ResultSet:
+        entries = self._entries(folder)
+        logs = [each.name for each in entries if _RESULT.fullmatch(each.name) and each.is_file()]
+        names = {each.name for each in entries}
+        inner = [self._flags(each, params, inner_params) for each in (system, folder)]
+        above = folder.path.parent.name
+        return ResultSet(
+            place=folder,
+            system=system.name,
+            benchmark=folder.name,
+            logs=tuple(map(folder.child, logs)),
+            others=tuple(sorted(names.difference(logs))),
+            flags=flags.union(*inner),
+            scaling=self._text(folder, "scaling.json"),
+            scaling_mode=None if folder.path.parent == system.path else above,
+            power=self._power(folder.child("power")) if "power" in names else None,
+        )
+
+    def _power(self, place: Place) -> PowerFolder:
+        if not place.path.is_dir():
+            return PowerFolder(place, None)
+        results = {
+            each.name: tuple(entry.name for entry in self._entries(place.child(each.name)))
+            if each.is_dir()
+            else None
+            for each in self._entries(place)
+        }
+        return PowerFolder(place, results)
+
+    def _flags(
+        self, folder: Place, found: dict[str, Params], read: Callable[[bytes], Params]
+    ) -> frozenset[str]:
+        """The flags of a folder; its file is kept in ``found``."""
+        if not self._holds(folder, PARAMS):
+            return frozenset()
+        place = folder.child(PARAMS)
+        if place.label not in found and place.path.exists() and self._inside(folder, PARAMS):
+            try:
+                found[place.label] = read(place.path.read_bytes())
+            except OSError as error:
+                found[place.label] = Params(died=f"it cannot be read: {error.strerror}")
+        return found[place.label].flags if place.label in found else frozenset()
+
+    def _text(self, folder: Place, name: str) -> str | None:
+        """What a file of a folder holds; None where there is none."""
+        path = folder.path / name if self._holds(folder, name) else None
+        return path.read_text("utf-8", "replace") if path and path.is_file() else None
+
+    def _holds(self, folder: Place, name: str) -> bool:
+        """Whether there may be such an entry, without asking the system for it once more."""
+        try:
+            return any(each.name == name for each in self.listed.entries(folder.path))
+        except OSError:
+            return True
+
+    # ---- walking --------------------------------------------------------------------------
+
+    def _walk(self, folder: Place) -> Iterator[Place]:
+        for entry in self._entries(folder):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from self._walk(folder.child(entry.name))
+            elif entry.is_file():
+                yield folder.child(entry.name)
+
+    def _folders(self, folder: Place) -> list[Place]:
+        return [
+            folder.child(entry.name)
+            for entry in self._entries(folder)
+            if entry.is_dir() and not entry.name.startswith(".")
+        ]
+
+    def _entries(self, folder: Place) -> list[Named]:
+        """The entries of a folder by name, without links that lead out of the argument."""
+        try:
+            listed = self.listed.entries(folder.path)
+        except OSError:
+            if folder.path.is_dir():
+                raise
+            return []
+        return [
+            entry
+            for entry in listed
+            if isinstance(entry, StoredPath)  # in a store there are no links
+            or not entry.is_symlink()
+            or self._inside(folder, entry.name)
+        ]
+
+    def _inside(self, folder: Place, name: str) -> bool:
+        place = folder.child(name)
+        if isinstance(place.path, StoredPath):  # in a store there are no links
+            return True
+        try:
+            target = place.path.resolve(strict=True)
+        except (OSError, RuntimeError):
+            target = Path()
+        # A link to a folder above itself would never end.
+        inside = target.is_relative_to(self.root.local.resolve())
+        inside = inside and not folder.local.resolve().is_relative_to(target)
+        if not inside:
+            self.skipped.setdefault(place.label, place)
+        return inside
+
+
+def _refuse_archive(path: Path | StoredPath) -> None:
+    with path.open("rb") as stream:
+        head = stream.read(max(map(len, _ARCHIVES)))
+    if head.startswith(_ARCHIVES):
+        raise UserError(f"{path}: an archive, not a log: 'mlperf-pkg verify {path}' checks it")
+
+
+def _is_power_log(name: str) -> bool:
+    return name.endswith(".txt") and name.startswith(("node_", "sw_"))
+
+
+def _is_log(place: Place) -> bool:
+    """Whether a file of a loose folder is a log: by name, or by what its head holds."""
+    if _RESULT.fullmatch(place.name):
+        return True
+    if place.path.parent.parent.name == "power" and _is_power_log(place.name):
+        return False
+    if place.path.suffix.lower() not in _LOG_SUFFIXES:
+        return False
+    with place.path.open("rb") as stream:
+        return TOKEN in stream.read(_SNIFF_BYTES)
+
+
+def labels(arguments: Sequence[str]) -> list[str]:
+    """What begins the paths of each argument: nothing for one, else the argument itself."""
+    return [""] if len(arguments) == 1 else [each.rstrip("/") for each in arguments]

@@ -1,8 +1,0 @@
-"""The official summarizer's tables, cell by cell: plain, detailed, and HPC's weak scaling."""
-
-from __future__ import annotations
-
-from mlperf_pkg.summary.rows import Summary, summarize
-from mlperf_pkg.summary.table import Table
-
-__all__ = ["Summary", "Table", "summarize"]

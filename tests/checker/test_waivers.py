@@ -1,0 +1,148 @@
+"""Waivers: what they cover, what they change, and what is said of the waivers themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.config import Config, WaiverConfig
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver
+from tests.helpers.reports import finding
+from tests.helpers.trees import simulated, write_set, write_submission
+
+WAIVER = Waiver("the results chair knows", "Jane Doe", "2026-06-30")
+PASS, FAIL = Verdict.PASS, Verdict.FAIL
+
+
+def given(code: str, path: str, until: str = "9999-12-31", line: int = 2) -> WaiverConfig:
+    return WaiverConfig(code, path, Waiver("a reason", "somebody", until), line)
+
+
+def on(day: str, *listed: WaiverConfig) -> Waivers:
+    return Waivers(listed, "mlperf-pkg.yaml", day)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "pattern", "covered"),
+    [
+        ("results/a/bert/result_0.txt", "SET101", "results/a/bert/result_0.txt", True),
+        ("results/a/bert/result_0.txt", "set101", "results/a/bert/result_0.txt", True),
+        ("results/a/bert/result_0.txt", "SET101", "*/bert/*", True),
+        ("results/a/bert/result_0.txt", "SET101", "result_0.txt", True),
+        ("results/a/bert/result_0.txt", "SET101", "result_?.txt", True),
+        ("results/a/bert/result_0.txt", "SET101", "results/a", True),
+        ("results/a/bert/result_0.txt", "SET101", "a/bert/", True),
+        ("results/a/bert/result_0.txt", "SET101", "*", True),
+        ("results/a/bert/result_0.txt", "SET101", "ert/result_0.txt", False),
+        ("results/a/bert/result_0.txt", "SET101", "results/b", False),
+        ("results/a/bert/result_0.txt", "SET10", "*", False),
+        ("results/a/bert/result_0.txt", "SET102", "*", False),
+    ],
+)
+def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool) -> None:
+    waivers = on("2026-01-01", given(code, pattern))
+    (told,) = waivers.on_findings([finding(path, code="SET101")])
+    assert (told.waiver is not None) is covered
+
+
+@pytest.mark.parametrize(
+    ("day", "holds"), [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]
+)
+def test_a_waiver_holds_to_the_end_of_its_day(day: str, holds: bool) -> None:
+    waivers = on(day, given("X1", "*", until="2026-06-30", line=7))
+    told = waivers.on_findings([finding(code="X1")])
+    assert (told[0].waiver is not None) is holds
+    said = [(each.code, each.line, each.severity, each.basis) for each in waivers.stale(told)]
+    assert said == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
+
+
+def test_a_waiver_that_waives_nothing_is_told() -> None:
+    (said,) = on("2026-01-01", given("X2", "*")).stale([finding(code="X1")])
+    assert (said.code, said.path) == ("WAIVE102", "mlperf-pkg.yaml")
+
+
+@pytest.mark.parametrize(
+    ("basis", "official", "rules"),
+    [
+        (Basis.BOTH, True, False),
+        (Basis.OFFICIAL, True, False),
+        (Basis.RULES, False, False),
+        (Basis.ADVICE, False, False),
+    ],
+)
+def test_a_waiver_changes_nothing_at_the_official_checker(
+    basis: Basis, official: bool, rules: bool
+) -> None:
+    waived = Finding(code="X1", message="wrong", path="a", basis=basis, waiver=WAIVER)
+    assert waived.fails(Basis.OFFICIAL) is official
+    assert waived.fails(Basis.RULES) is rules
+    assert not waived.is_error
+
+
+# ---- in a check ---------------------------------------------------------------------------
+
+
+def spoil(log: Path) -> None:
+    """Take what the rules want logged from a log."""
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(line for line in lines if b'"submission_org"' not in line))
+
+
+def checked(path: Path, *listed: WaiverConfig) -> tuple[Verdicts, list[str], list[str]]:
+    """The verdict, the codes of standing errors, and those of waived findings."""
+    report = check([str(path)], Options(config=Config(waivers=listed))).report
+    errors = [each.code for each in report.findings if each.is_error]
+    return report.verdict, errors, [each.code for each in report.findings if each.waiver]
+
+
+def test_loose_logs(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "logs", simulated())
+    spoil(folder / "result_0.txt")
+    verdict, (code,), _ = checked(folder)
+    assert verdict.rules is FAIL
+    again, errors, waived = checked(folder, given(code, "result_0.txt"))
+    assert (again, errors, waived) == (Verdicts(verdict.official, PASS), [], [code])
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path)
+    folder = next(tree.glob("results/*/*"))
+    (folder / "result_4.txt").unlink()
+    (tree / "systems" / "spare.json").write_text("{}")
+    _, errors, _ = checked(tree)
+    codes = sorted(set(errors))
+    assert "SET101" in codes
+    assert len(codes) > 1
+    verdict, errors, waived = checked(tree, given("SET101", "results"))
+    assert verdict == Verdicts(FAIL, FAIL)
+    assert waived == ["SET101"]
+    assert errors
+    verdict, errors, _ = checked(tree, *(given(code, "*") for code in codes))
+    assert (verdict, errors) == (Verdicts(FAIL, PASS), [])
+
+
+def test_every_row_follows(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path)
+    (next(tree.glob("results/*/*")) / "result_4.txt").unlink()
+    listed = (given("SET101", "*"),)
+    report = check([str(tree)], Options(config=Config(waivers=listed))).report
+    assert [row.verdict for row in report.result_sets] == [Verdicts(FAIL, PASS)]
+
+
+def test_a_benchmark_that_was_not_checked_does_not_pass(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path)
+    folder = next(tree.glob("results/*/*"))
+    folder.rename(folder.with_name("resnett"))
+    listed = tuple(given(code, "*") for code in ("SET106", "SET107"))
+    report = check([str(tree)], Options(config=Config(waivers=listed))).report
+    assert [row.verdict.rules for row in report.result_sets] == [Verdict.NOT_CHECKED]
+
+
+def test_an_unknown_code_is_refused(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "logs", simulated())
+    with pytest.raises(UserError, match=r"mlperf-pkg\.yaml:2: .*'SET1O1': did you mean SET1"):
+        checked(folder, given("SET1O1", "*"))

@@ -1,0 +1,259 @@
+"""Encrypting and back, also by the tools that others use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pyrage
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.checker.check import Options
+from mlperf_pkg.commands.archive import aes, encryption
+from mlperf_pkg.commands.archive.compression import HEADER
+from mlperf_pkg.commands.archive.encryption import (
+    Encryption,
+    Form,
+    command,
+    decrypt,
+    encrypt,
+    form_of,
+)
+from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
+from mlperf_pkg.errors import UserError
+from tests.helpers.archives import (  # fmt: skip
+    FILES,
+    codes,
+    failed,
+    flipped,
+    lay,
+    names,
+    packed,
+    verified,
+    write,
+)
+
+SECRET = "größer & $geheim"
+ENV = {**os.environ, "PASS": SECRET}
+CHUNK = 1 << 20
+
+openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl here")
+age = pytest.mark.skipif(not shutil.which("age"), reason="there is no age here")
+
+
+def run(line: str, folder: Path) -> bytes:
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=ENV, capture_output=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    return write(tmp_path / "plain", HEADER + b"some content")
+
+
+# ---- AES ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [aes.PBKDF2, aes.OLD], ids=["pbkdf2", "old"])
+@pytest.mark.parametrize("size", [10, 15, 16, 17, CHUNK - 16, CHUNK - 1, CHUNK, CHUNK + 1])
+def test_aes_round_trip(tmp_path: Path, how: aes.Derivation, size: int) -> None:
+    data = (HEADER + os.urandom(CHUNK + 1))[:size]
+    aes.encrypt_file(write(tmp_path / "plain", data), tmp_path / "x", SECRET, how)
+    aes.decrypt_file(tmp_path / "x", tmp_path / "back", SECRET)
+    assert (tmp_path / "back").read_bytes() == data
+    assert (tmp_path / "x").read_bytes().startswith(b"Salted__")
+
+
+@openssl
+@pytest.mark.parametrize(
+    ("flags", "how"),
+    [
+        (aes.PBKDF2.flags, aes.PBKDF2),
+        ("-aes-256-cbc -pbkdf2", aes.Derivation(10_000)),
+        ("-aes256", aes.OLD),
+        (aes.OLD.flags, aes.OLD),
+    ],
+)
+def test_openssl_reads_and_writes_the_same(
+    plain: Path, tmp_path: Path, flags: str, how: aes.Derivation
+) -> None:
+    aes.encrypt_file(plain, tmp_path / "ours", SECRET, how)
+    assert run(f"openssl enc -d {flags} -in ours -pass env:PASS", tmp_path) == plain.read_bytes()
+    run(f"openssl enc -e {flags} -in plain -out theirs -pass env:PASS", tmp_path)
+    aes.decrypt_file(tmp_path / "theirs", tmp_path / "back", SECRET)
+    assert (tmp_path / "back").read_bytes() == plain.read_bytes()
+
+
+@openssl
+def test_what_the_official_script_does_to_unpack(tmp_path: Path) -> None:
+    """Its steps: compare the line of sha1sum with the file .sha1, then openssl enc -d, then tar."""
+    tree = lay(tmp_path / "ACME", FILES)
+    name = "mlperf_submission_ACME"
+    packed(tree, tmp_path / f"{name}.tar.gz", Encryption(Form.OFFICIAL, SECRET))
+    line = run(f"sha1sum {name}.tar.gz", tmp_path).decode()
+    assert (tmp_path / f"{name}.sha1").read_text() == line
+    shutil.rmtree(tree)
+    run(f"openssl enc -d -aes256 -in {name}.tar.gz -pass env:PASS | tar -xvz", tmp_path)
+    assert {path: (tree / path).read_bytes() for path in FILES} == FILES
+
+
+@openssl
+@pytest.mark.parametrize("form", [Form.OPENSSL, Form.OFFICIAL])
+def test_the_command_that_is_told_decrypts(tmp_path: Path, form: Form) -> None:
+    tree = lay(tmp_path / "AC ME", FILES)
+    archive, how = tmp_path / "AC ME.tar.gz.enc", Encryption(form, SECRET)
+    packed(tree, archive, how)
+    expected = packed(tree).read_bytes()
+    shutil.move(tree, tmp_path / "before")
+    (tmp_path / "AC ME.tar.gz").unlink()
+    run(command(how, archive).replace(" -in", " -pass env:PASS -in"), tmp_path)
+    if form is Form.OFFICIAL:
+        assert names(tree) == sorted([*names(tmp_path / "before"), "MANIFEST.json"])
+    else:
+        assert (tmp_path / "AC ME.tar.gz").read_bytes() == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_any_bit_of_an_archive_in_aes(
+    tmp_path_factory: pytest.TempPathFactory, position: float, bit: int
+) -> None:
+    """Even without the checksum file, as the archive within is compared to the byte."""
+    folder = tmp_path_factory.mktemp("aes")
+    archive = packed(lay(folder / "ACME", FILES), folder / "x", Encryption(Form.OFFICIAL, SECRET))
+    data = archive.read_bytes()
+    (folder / "x.sha256").unlink()
+    assert failed(write(archive, flipped(data, int(position * len(data)), bit)), SECRET)
+
+
+def test_what_does_not_fit_its_checksum_is_not_decrypted(tmp_path: Path) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES), tmp_path / "x", Encryption(Form.OPENSSL, SECRET))  # fmt: skip
+    write(archive, flipped(archive.read_bytes(), 900, 0))
+
+    def ask() -> str:
+        raise AssertionError
+
+    report = verify_archive(archive, Options(), Secrets(ask))
+    assert codes(report) == {"PACK101"}
+
+
+# ---- age ----------------------------------------------------------------------------------
+
+
+def test_age_by_passphrase(plain: Path, tmp_path: Path) -> None:
+    encrypt(plain, tmp_path / "x", Encryption(Form.AGE, SECRET))
+    assert form_of(tmp_path / "x") is Form.AGE
+    decrypt(tmp_path / "x", tmp_path / "back", None, lambda: SECRET)
+    assert (tmp_path / "back").read_bytes() == plain.read_bytes()
+    with pytest.raises(UserError, match="it needs a passphrase: a wrong one"):
+        decrypt(tmp_path / "x", tmp_path / "again", None, lambda: "wrong")
+
+
+def identity(folder: Path, name: str = "key") -> tuple[str, Path]:
+    made = pyrage.x25519.Identity.generate()
+    return str(made.to_public()), write(folder / name, f"# a key\n{made}\n".encode())
+
+
+def test_age_by_recipient(plain: Path, tmp_path: Path) -> None:
+    public, key = identity(tmp_path)
+    second, other = identity(tmp_path, "other")
+    encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(public, second)))
+    for number, each in enumerate((key, other)):
+        decrypt(tmp_path / "x", tmp_path / f"back{number}", each, lambda: "")
+        assert (tmp_path / f"back{number}").read_bytes() == plain.read_bytes()
+
+
+def test_age_by_the_wrong_identity(plain: Path, tmp_path: Path) -> None:
+    encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(identity(tmp_path)[0],)))
+    with pytest.raises(UserError, match="it needs an --identity"):
+        decrypt(tmp_path / "x", tmp_path / "back", identity(tmp_path, "other")[1], lambda: "")
+    with pytest.raises(UserError, match="it needs an --identity"):
+        decrypt(tmp_path / "x", tmp_path / "back", None, lambda: SECRET)
+
+
+@pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1X\n", "nonsense\n", "-----BEGIN OPENSSH PRIVATE KEY-----\n"])  # fmt: skip
+def test_no_identity(plain: Path, tmp_path: Path, key: str) -> None:
+    encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(identity(tmp_path)[0],)))
+    with pytest.raises(UserError, match="key: no age or SSH identity"):
+        decrypt(tmp_path / "x", tmp_path / "back", write(tmp_path / "key", key.encode()), str)
+
+
+@pytest.mark.parametrize("text", ["age1x", "", "ssh-rsa x", "me@example.com"])
+def test_no_recipient(text: str) -> None:
+    with pytest.raises(UserError, match="is no recipient"):
+        encryption.recipients([text])
+
+
+@settings(max_examples=40, deadline=None)
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_any_bit_of_an_archive_in_age(
+    tmp_path_factory: pytest.TempPathFactory, position: float, bit: int
+) -> None:
+    folder = tmp_path_factory.mktemp("age")
+    public, key = identity(folder)
+    how = Encryption(Form.AGE, recipients=(public,))
+    archive = packed(lay(folder / "ACME", FILES), folder / "x", how)
+    data = archive.read_bytes()
+    (folder / "x.sha256").unlink()
+    write(archive, flipped(data, int(position * len(data)), bit))
+    with pytest.raises(UserError):
+        verify_archive(archive, Options(), Secrets(str, key))
+
+
+def test_too_large_for_a_passphrase(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encryption, "_LARGEST_BY_PASSPHRASE", 3)
+    with pytest.raises(UserError, match="use --recipient"):
+        encrypt(plain, tmp_path / "x", Encryption(Form.AGE, SECRET))
+
+
+@age
+def test_age_reads_ours(tmp_path: Path) -> None:
+    public, _ = identity(tmp_path)
+    tree, how = lay(tmp_path / "ACME", FILES), Encryption(Form.AGE, recipients=(public,))
+    archive = packed(tree, tmp_path / "ACME.tar.gz.age", how)
+    run(command(how, archive).replace("IDENTITY_FILE", "key"), tmp_path)
+    expected = packed(tree, tmp_path / "again").read_bytes()
+    assert (tmp_path / "ACME.tar.gz").read_bytes() == expected
+
+
+@age
+def test_we_read_what_age_writes(plain: Path, tmp_path: Path) -> None:
+    public, key = identity(tmp_path)
+    run(f"age -r {public} -o x plain", tmp_path)
+    decrypt(tmp_path / "x", tmp_path / "back", key, str)
+    assert (tmp_path / "back").read_bytes() == plain.read_bytes()
+
+
+# ---- as a whole ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [Form.OPENSSL, Form.OFFICIAL])
+def test_an_encrypted_archive_is_verified(tmp_path: Path, form: Form) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES), tmp_path / "x", Encryption(form, SECRET))
+    assert codes(verified(archive, SECRET)) == set()
+    with pytest.raises(UserError, match="a wrong passphrase"):
+        verified(archive, "wrong")
+
+
+def test_nothing_plain_is_left(tmp_path: Path) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES), tmp_path / "x", Encryption(Form.OPENSSL, SECRET))  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", "x", "x.sha256"]
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert (tmp_path / "x.sha256").read_text() == f"{digest}  x\n"
+
+
+@pytest.mark.parametrize(("form", "library"), [(Form.AGE, "pyrage"), (Form.OPENSSL, "cryptography.hazmat.primitives.ciphers")])  # fmt: skip
+def test_without_the_extra(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Form, library: str
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    with pytest.raises(UserError, match=r"pip install 'mlperf-pkg\[encrypt\]'"):
+        encrypt(plain, tmp_path / "x", Encryption(form, SECRET))

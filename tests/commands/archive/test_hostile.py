@@ -1,0 +1,195 @@
+"""Archives that must not be unpacked: each is told why, and nothing of it is left anywhere."""
+
+from __future__ import annotations
+
+import tarfile
+import unicodedata
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.archive import names as names_module
+from mlperf_pkg.commands.archive import untar as untar_module
+from mlperf_pkg.commands.archive.errors import BadArchive
+from mlperf_pkg.commands.archive.untar import untar
+from mlperf_pkg.errors import UserError
+from tests.helpers.archives import (
+    FILES,
+    codes,
+    flipped,
+    member,
+    names,
+    tar,
+    tree_tar,
+    verified,
+    with_manifest,
+    write,
+    zipped,
+)
+
+GOOD = tree_tar(with_manifest(FILES))
+END = bytes(1024)
+PAX = {"format_": tarfile.PAX_FORMAT}
+
+
+def typed(kind: bytes, name: str = "ACME/x", link: str = "") -> bytes:
+    return tar(member(name, type=kind, linkname=link))
+
+
+def pax(**records: str) -> bytes:
+    return tar(member("ACME/x", b"1", pax_headers=records), **PAX)
+
+
+def broken(change: Callable[[bytearray], None]) -> bytes:
+    """A tar archive of one file whose header was changed and has a right checksum again."""
+    data = bytearray(tar(member("ACME/x", b"1")))
+    change(data)
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    return bytes(data)
+
+
+def put(position: int, what: bytes) -> Callable[[bytearray], None]:
+    return lambda data: data.__setitem__(slice(position, position + len(what)), what)
+
+
+TARS = {
+    "absolute": (typed(b"0", "/tmp/x"), "PACK103", "an absolute path"),
+    "up": (typed(b"0", "../x"), "PACK103", "leads elsewhere"),
+    "up inside": (typed(b"0", "ACME/../../x"), "PACK103", "leads elsewhere"),
+    "up as a folder": (typed(b"5", "ACME/.."), "PACK103", "leads elsewhere"),
+    "dot inside": (typed(b"0", "ACME/./x"), "PACK103", "leads elsewhere"),
+    "dot": (typed(b"0", "."), "PACK103", "leads elsewhere"),
+    "no name": (typed(b"0", ""), "PACK103", "leads elsewhere"),
+    "double slash": (typed(b"0", "ACME//x"), "PACK103", "leads elsewhere"),
+    "backslash": (typed(b"0", "..\\x"), "PACK103", "backslash"),
+    "no utf-8": (typed(b"0", "ACME/\udcff"), "PACK103", "no UTF-8"),
+    "long": (tar(member("x/" * 600 + "x", b"")), "PACK103", "longer than"),
+    "long part": (tar(member("x" * 300, b"")), "PACK103", "longer than"),
+    "symbolic link out": (typed(b"2", link="/etc/passwd"), "PACK103", "a symbolic link"),
+    "symbolic link within": (typed(b"2", link="y"), "PACK103", "a symbolic link"),
+    "hard link": (typed(b"1", link="ACME/y"), "PACK103", "a hard link"),
+    "character device": (typed(b"3"), "PACK103", "a device"),
+    "block device": (typed(b"4"), "PACK103", "a device"),
+    "pipe": (typed(b"6"), "PACK103", "a named pipe"),
+    "sparse": (broken(put(156, b"S")), "PACK103", "a sparse file"),
+    "unknown type": (broken(put(156, b"Z")), "PACK103", "neither a file nor a folder"),
+    "contiguous": (broken(put(156, b"7")), "PACK103", "neither a file nor a folder"),
+    "long link": (broken(put(156, b"K")), "PACK103", "neither a file nor a folder"),
+    "twice": (tree_tar({"x": b"1"})[:1024] + tree_tar({"x": b"2"}), "PACK103", "twice"),
+    "file, then folder": (tar(member("ACME", b""), member("ACME/x", b"")), "PACK103", "twice"),
+    "folder, then file": (tar(member("ACME/x", b""), member("ACME", b"")), "PACK103", "twice"),
+    "case": (tar(member("ACME/x"), member("acme/y")), "PACK103", "the same name as ACME"),
+    "accents": (
+        tar(*(member(unicodedata.normalize(form, "ACME/ö")) for form in ("NFC", "NFD"))),
+        "PACK103",
+        "the same name as",
+    ),
+    "pax path": (pax(path="../x"), "PACK103", "leads elsewhere"),
+    "pax sparse": (pax(**{"GNU.sparse.name": "../x"}), "PACK102", "a pax header with"),
+    "pax link": (pax(linkpath="/etc/passwd"), "PACK102", "a pax header with"),
+    "pax size": (pax(size="-1"), "PACK102", "no number"),
+    "pax unknown": (pax(hidden="x"), "PACK102", "a pax header with 'hidden'"),
+    "pax bomb": (pax(comment="x" * 70_000), "PACK104", "a header of 70"),
+    "global pax": (
+        tarfile.TarInfo.create_pax_global_header({"path": "x"}) + GOOD,
+        "PACK102",
+        "a global pax header",
+    ),
+    "pax alone": (pax(path="é")[:1024] + END, "PACK102", "without its member"),
+    "pax torn": (broken(put(156, b"x")), "PACK102", "cannot be read"),
+    "folder with content": (broken(put(156, b"5")), "PACK102", "a folder with content"),
+    "not tar": (b"Dear chair, here is our submission." * 99, "PACK102", "no tar archive"),
+    "nothing": (b"", "PACK102", "cut off"),
+    "wrong checksum": (flipped(GOOD, 0, 0), "PACK102", "checksum of a header"),
+    "wrong size": (broken(put(124, b"x")), "PACK102", "a number in a header"),
+    "binary size": (broken(put(124, b"\x80")), "PACK102", "a number in a header"),
+    "size beyond the end": (broken(put(124, b"7" * 11)), "PACK102", "cut off"),
+    "cut in a file": (GOOD[:600], "PACK102", "cut off"),
+    "no end": (GOOD.rstrip(b"\0") + bytes(-len(GOOD.rstrip(b"\0")) % 512), "PACK102", "cut off"),
+    "half an end": (tar(member("ACME/x"))[:1024], "PACK102", "cut off"),
+    "after the end": (GOOD + b"x" + bytes(511), "PACK102", "follows the end"),
+    "an archive after the end": (GOOD + GOOD, "PACK102", "follows the end"),
+    "after one block of the end": (tar(member("x"))[:1024] + b"x" * 512, "PACK102", "follows"),
+    "in the padding": (
+        tar(member("ACME/x", b"1"))[:513] + b"x" + tar(member("ACME/x", b"1"))[514:],
+        "PACK102",
+        "between two members",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "code", "message"), TARS.values(), ids=TARS)
+def test_hostile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, code: str, message: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    archive = write(tmp_path / "x.tar.gz", zipped(data))
+    (finding,) = [f for f in verified(archive, extract=tmp_path / "out").findings if f.code != "PACK107"]  # fmt: skip
+    assert (finding.code, message in finding.message) == (code, True), finding
+    assert names(tmp_path) == ["tmp", "x.tar.gz"]
+
+
+def test_a_second_member_that_hides_content(tmp_path: Path) -> None:
+    """Readers that stop at the first member or at the end of tar would not see it."""
+    archive = write(tmp_path / "x.tar.gz", zipped(GOOD) + zipped(tree_tar({"evil": b""})))
+    assert "PACK102" in codes(verified(archive))
+
+
+@pytest.mark.parametrize("tail", [True, False])
+def test_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: bool) -> None:
+    """Of zeros in a file, and of zeros after the end."""
+    monkeypatch.setattr(untar_module, "ALWAYS_ALLOWED", 1 << 20)
+    data = GOOD + bytes(3 << 20) if tail else tar(member("ACME/x", bytes(3 << 20)))
+    assert "PACK104" in codes(verified(write(tmp_path / "x.tar.gz", zipped(data))))
+
+
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "LARGEST_NUMBER", 10)
+    data = tar(*(member(f"ACME/{number}") for number in range(11)))
+    assert "PACK103" in codes(verified(write(tmp_path / "x.tar.gz", zipped(data))))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"])  # fmt: skip
+def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(UserError, match=r"x\.tar\.gz: "):
+        verified(write(tmp_path / "x.tar.gz", data), "secret")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    format_=st.sampled_from([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
+    changes=st.lists(st.tuples(st.integers(0, 2**20), st.binary(min_size=1, max_size=12)), max_size=3),
+    repair=st.booleans(),
+)  # fmt: skip
+def test_no_change_makes_it_fall_over(
+    tmp_path_factory: pytest.TempPathFactory,
+    format_: int,
+    changes: list[tuple[int, bytes]],
+    repair: bool,
+) -> None:
+    """It is unpacked below its folder, or refused; there is no third."""
+    data = bytearray(tree_tar({"a/ö": b"x" * 600, "b": b""}, format_=format_))
+    for position, what in changes:
+        put(position % 3000, what)(data)
+    for start in range(0, 3072, 512) if repair else ():
+        block = data[start : start + 512]
+        block[148:156] = b" " * 8
+        data[start + 148 : start + 156] = b"%06o\0 " % sum(block)
+    root = tmp_path_factory.mktemp("fuzz")
+    (root / "inner").mkdir()
+    position = 0
+
+    def read(size: int) -> bytes:
+        nonlocal position
+        position += size
+        return bytes(data[position - size : position])
+
+    with suppress(BadArchive):
+        untar(read, root / "inner", len(data))
+    assert [path.name for path in root.iterdir()] == ["inner"]

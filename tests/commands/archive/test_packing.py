@@ -1,0 +1,205 @@
+"""The same tree gives the same bytes; what cannot be packed is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.archive import packing
+from mlperf_pkg.commands.archive.compression import PIECE
+from mlperf_pkg.commands.archive.encryption import Form
+from mlperf_pkg.commands.archive.names import Names
+from mlperf_pkg.commands.archive.packing import compress, default_target, name_of, pack
+from mlperf_pkg.commands.archive.tree import TreeFile, read_tree
+from mlperf_pkg.commands.builder.manifest import MANIFEST, read_manifest
+from mlperf_pkg.errors import UserError
+from tests.helpers.archives import FILES, lay, manifest_of, names, packed, with_manifest
+
+PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
+PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
+TREES = st.dictionaries(PATHS, st.binary(max_size=2000), min_size=1, max_size=6)
+
+
+def members(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as opened:
+        return {each.name: file.read() for each in opened if (file := opened.extractfile(each))}
+
+
+def packable(files: dict[str, bytes]) -> bool:
+    """Whether this machine can have these files, and any other."""
+    names = Names()
+    return all(names.add(path) is None for path in files)
+
+
+def test_the_bytes_are_for_ever() -> None:
+    """An archive of the same files made years ago, anywhere: a change here is a new format."""
+    many = b"".join(b"%d\n" % number for number in range(700_000))
+    assert len(many) > PIECE
+    files = (
+        TreeFile.made("a/" + "long/" * 60 + "name", b"x"),
+        TreeFile.made("größe", b"\0" * 1000),
+        TreeFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
+        TreeFile.made("z", many),
+    )
+    found = bytearray()
+    compress(found.extend, "ACME", Path(), files)
+    assert (len(found), hashlib.sha256(found).hexdigest()) == GOLDEN
+
+
+GOLDEN = (978850, "f9369132f883ed00a7836ecabe60ba60c1a246273880cadc83d4be6aca94c803")
+
+
+@settings(max_examples=50, deadline=None)
+@given(TREES.filter(packable))
+def test_copies_of_a_tree_give_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]
+) -> None:
+    """Whoever made them, in whatever order, at whatever time and for whomever readable."""
+    root = tmp_path_factory.mktemp("copies")
+    one = lay(root / "one" / "ACME", files)
+    other = lay(root / "two" / "ACME", dict(reversed(files.items())))
+    for number, name in enumerate(files):
+        os.utime(other / name, (number, 10**9 + number))
+        (other / name).chmod(0o400 | number << 3 & 0o66)
+    assert packed(one).read_bytes() == packed(other).read_bytes()
+    inside = members(packed(one, root / "x.tar.gz"))
+    assert {f"ACME/{name}": content for name, content in files.items()}.items() <= inside.items()
+    assert inside.keys() - {f"ACME/{name}" for name in files} == {f"ACME/{MANIFEST}"}
+
+
+def test_what_an_archive_holds(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", {**FILES, "run.sh": b"#!"})
+    (tree / "run.sh").chmod(0o700)
+    with tarfile.open(packed(tree)) as opened:
+        found = opened.getmembers()
+    assert [each.name for each in found] == sorted(
+        f"ACME/{name}" for name in (*FILES, "run.sh", MANIFEST)
+    )
+    assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in found} == {(0, 0, "", "", 315532800)}
+    assert {m.name: m.mode for m in found if m.mode != 0o644} == {"ACME/run.sh": 0o755}
+
+
+def test_every_tool_reads_it(tmp_path: Path) -> None:
+    """A file beyond one piece of compression, and names beyond a plain header."""
+    files = {"a/" * 70 + "x": b"1", "größe/ü": b"2", "big": os.urandom(PIECE + 1), LONG: b"3"}
+    tree = lay(tmp_path / "ACME", files)
+    packed(tree)
+    for command in (["gzip", "-t"], ["tar", "-x", "-C", "out", "-f"]):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        done = subprocess.run([*command, "ACME.tar.gz"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+    for name, content in files.items():
+        assert (tmp_path / "out" / "ACME" / name).read_bytes() == content
+    subprocess.run(["sha256sum", "-c", "ACME.tar.gz.sha256"], cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+
+
+LONG = "n" * 200
+
+
+def test_a_manifest_is_made_where_there_is_none(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    inside = members(packed(tree))
+    assert inside[f"ACME/{MANIFEST}"].decode() == manifest_of(FILES)
+    assert read_manifest(inside[f"ACME/{MANIFEST}"]).keys() == FILES.keys()
+    assert MANIFEST not in names(tree)
+
+
+def test_a_manifest_that_is_there_is_kept(tmp_path: Path) -> None:
+    files = with_manifest(FILES)
+    assert members(packed(lay(tmp_path / "ACME", files)))[f"ACME/{MANIFEST}"] == files[MANIFEST]
+
+
+def test_empty_folders_are_told_and_links_are_strange(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    (tree / "empty" / "inner").mkdir(parents=True)
+    (tree / "link").symlink_to("systems")
+    os.mkfifo(tree / "pipe")
+    found = read_tree(tree)
+    assert found.empty == ("empty/inner",)
+    assert found.strange == {"link": "a link", "pipe": "no regular file"}
+    assert [file.path for file in found.files] == sorted(FILES)
+
+
+@pytest.mark.parametrize("name", ["back\\slash", os.fsdecode(b"no-\xff-utf8")])
+def test_names_that_not_all_systems_have_are_strange(tmp_path: Path, name: str) -> None:
+    tree = lay(tmp_path / "ACME", {name: b""})
+    assert list(read_tree(tree).strange) == [name]
+
+
+def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    found = read_tree(tree)
+    (tree / "systems/box.json").write_bytes(b"[]\n")
+    with pytest.raises(UserError, match=r"box\.json: changed while it was packed"):
+        pack(found, tmp_path / "x.tar.gz", None, force=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
+
+
+def test_a_file_that_becomes_a_link_meanwhile(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    found = read_tree(tree)
+    (tree / "systems/box.json").unlink()
+    (tree / "systems/box.json").symlink_to("/etc/hostname")
+    with pytest.raises(UserError, match=r"box\.json: cannot be read"):
+        pack(found, tmp_path / "x.tar.gz", None, force=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
+
+
+@pytest.mark.parametrize("taken", ["x.tar.gz", "x.tar.gz.sha256"])
+def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    (tmp_path / taken).write_text("old")
+    with pytest.raises(UserError, match=f"{taken}: exists already"):
+        packed(tree, tmp_path / "x.tar.gz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", taken]
+    pack(read_tree(tree), tmp_path / "x.tar.gz", None, force=True)
+    digest = hashlib.sha256((tmp_path / "x.tar.gz").read_bytes()).hexdigest()
+    assert (tmp_path / "x.tar.gz.sha256").read_text() == f"{digest}  x.tar.gz\n"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_an_interruption_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    def stop(path: Path, *_: object) -> None:
+        path.write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(packing, "write_archive", stop)
+    tree = lay(tmp_path / "ACME", FILES)
+    with pytest.raises((KeyboardInterrupt, UserError)):
+        packed(tree)
+    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
+
+
+def test_the_archive_is_readable_as_usual(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    usual = stat.S_IMODE((tree / "systems/box.json").stat().st_mode)
+    assert stat.S_IMODE(packed(tree).stat().st_mode) == usual
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (None, "ACME.tar.gz"),
+        (Form.AGE, "ACME.tar.gz.age"),
+        (Form.OPENSSL, "ACME.tar.gz.enc"),
+        (Form.OFFICIAL, "mlperf_submission_ACME.tar.gz"),
+    ],
+)
+def test_default_names(tmp_path: Path, form: Form | None, name: str) -> None:
+    (tmp_path / "ACME").mkdir()
+    assert default_target(tmp_path / "ACME" / ".." / "ACME", form) == tmp_path / name
+
+
+def test_a_tree_without_a_name() -> None:
+    with pytest.raises(UserError, match="/: cannot be packed under its name ''"):
+        name_of(Path("/"))

@@ -1,0 +1,254 @@
+"""Whatever changed in an archive or a tree is found."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.checker.check import Options
+from mlperf_pkg.commands.archive import untar
+from mlperf_pkg.commands.archive.checksum import SUFFIX
+from mlperf_pkg.commands.archive.compression import HEADER
+from mlperf_pkg.commands.archive.verification import verify_tree
+from mlperf_pkg.commands.builder.manifest import MANIFEST
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Severity, Verdict
+from tests.helpers.archives import (
+    FILES,
+    LOG,
+    below,
+    codes,
+    failed,
+    flipped,
+    lay,
+    names,
+    packed,
+    tree_tar,
+    verified,
+    with_manifest,
+    write,
+    zipped,
+)
+from tests.helpers.trees import write_submission
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An archive of a few short files."""
+    root = tmp_path_factory.mktemp("tiny")
+    return packed(lay(root / "ACME", {**FILES, LOG: FILES[LOG][:400]})).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+# ---- archives -----------------------------------------------------------------------------
+
+
+def test_a_valid_submission_passes(tmp_path: Path) -> None:
+    report = verified(packed(write_submission(tmp_path / "ACME")))
+    assert codes(report) == set()
+    assert report.verdict.official is Verdict.PASS
+    assert [row.submitter for row in report.result_sets] == ["ACME"]
+
+
+def test_without_a_checksum_file(tiny: bytes, tmp_path: Path) -> None:
+    assert codes(verified(write(tmp_path / "x.tar.gz", tiny))) == {"PACK107"}
+
+
+@pytest.mark.parametrize("position", range(48))
+def test_every_bit_of_the_head(tiny: bytes, folder: Path, position: int) -> None:
+    """The gzip header says nothing about the files; all the same nothing in it may change."""
+    for bit in range(8):
+        assert failed(write(folder / "head.tar.gz", flipped(tiny, position, bit)))
+
+
+def test_every_bit_of_the_tail(tiny: bytes, folder: Path) -> None:
+    for position in range(len(tiny) - 24, len(tiny)):
+        for bit in range(8):
+            assert failed(write(folder / "tail.tar.gz", flipped(tiny, position, bit)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_any_bit(tiny: bytes, folder: Path, position: float, bit: int) -> None:
+    data = flipped(tiny, int(position * len(tiny)), bit)
+    assert failed(write(folder / "any.tar.gz", data))
+
+
+@settings(max_examples=100, deadline=None)
+@given(end=st.floats(0, 1, exclude_max=True))
+def test_cut_off_anywhere(tiny: bytes, folder: Path, end: float) -> None:
+    assert failed(write(folder / "cut.tar.gz", tiny[: int(end * len(tiny))]))
+
+
+@pytest.mark.parametrize("more", [b"\0", b"\n", b"\x1f", HEADER, zipped(b""), zipped(b"\0" * 512)])
+def test_anything_after_the_end(tiny: bytes, tmp_path: Path, more: bytes) -> None:
+    """Zeros and empty members, which other readers pass over, too."""
+    assert failed(write(tmp_path / "x.tar.gz", tiny + more))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "", "\ufffd\n", "{right} ACME.tar.gz\n"],
+)
+def test_a_checksum_file_that_does_not_fit(tmp_path: Path, line: str) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES))
+    beside = archive.with_name(archive.name + SUFFIX)
+    right = beside.read_text().split()[0]
+    beside.write_text(line.format(right=right, other="0" * 64))
+    report = verified(archive)
+    assert codes(report) == {"PACK101"}
+    assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
+
+
+@pytest.mark.parametrize("line", ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"])  # fmt: skip
+def test_checksum_files_of_others(tmp_path: Path, line: str) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES))
+    beside = archive.with_name(archive.name + SUFFIX)
+    beside.write_text(line.format(right=beside.read_text().split()[0].upper()))
+    assert codes(verified(archive)) == set()
+
+
+# ---- archives of others -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("ACME",), ("-C", "ACME", "."), ("-C", "ACME", "results", "systems", "notes", MANIFEST), ("--format=pax", "ACME"), ("--format=ustar", "ACME")])  # fmt: skip
+def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    lay(tmp_path / "ACME", with_manifest({**FILES, "deep/" * 19 + "file": b"x"}))
+    if arguments[-1] == MANIFEST:
+        arguments = (*arguments, "deep")
+    subprocess.run(["tar", "-czf", "x.tar.gz", *arguments], cwd=tmp_path, check=True)
+    report = verified(tmp_path / "x.tar.gz")
+    assert codes(report) == {"PACK106", "PACK107"}
+    assert {each.severity for each in report.findings if each.code in codes(report)} == {Severity.NOTE}  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", [0, 1, 2])
+def test_archives_made_by_tarfile(tmp_path: Path, format_: int) -> None:
+    files = with_manifest({**FILES, "n" * 90: b"x"} if format_ == 0 else {**FILES, "n" * 200: b"x"})
+    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
+    assert codes(verified(archive)) == {"PACK106", "PACK107"}
+
+
+def test_an_archive_without_a_manifest(tmp_path: Path) -> None:
+    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(FILES)))
+    assert codes(verified(archive)) == {"PACK106", "PACK107", "PACK201"}
+
+
+def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> None:
+    """Our own tar, compressed by somebody else."""
+    archive = write(tmp_path / "x.tar.gz", zipped(gzip.decompress(tiny)))
+    assert codes(verified(archive)) == {"PACK105", "PACK107"}
+
+
+# ---- trees --------------------------------------------------------------------------------
+
+
+def tree_codes(tree: Path) -> set[str]:
+    return codes(verify_tree(tree, Options())[1])
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay(tmp_path_factory.mktemp("tree") / "ACME", with_manifest(FILES))
+
+
+def test_a_tree_as_it_was_built(tree: Path) -> None:
+    assert tree_codes(tree) == set()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    name=st.sampled_from([LOG, "systems/box.json", MANIFEST]),
+    position=st.floats(0, 1, exclude_max=True),
+    bit=st.integers(0, 7),
+)
+def test_any_bit_of_any_file(tree: Path, name: str, position: float, bit: int) -> None:
+    path = tree / name
+    before = path.read_bytes()
+    try:
+        path.write_bytes(flipped(before, int(position * len(before)), bit))
+        assert tree_codes(tree) == ({"PACK202"} if name == MANIFEST else {"PACK204"})
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda tree: (tree / "systems/box.json").unlink(), "PACK203"),
+        (lambda tree: (tree / "systems/box.json").write_bytes(b""), "PACK204"),
+        (lambda tree: (tree / "more").write_bytes(b""), "PACK205"),
+        (lambda tree: (tree / "link").symlink_to("systems"), "PACK206"),
+        (lambda tree: (tree / MANIFEST).unlink(), "PACK201"),
+        (lambda tree: (tree / MANIFEST).write_bytes(b"\xff"), "PACK202"),
+        (lambda tree: (tree / MANIFEST).write_bytes(b"[" * 10**5), "PACK202"),
+        (lambda tree: os.truncate(tree / MANIFEST, 65 << 20), "PACK202"),
+        (lambda tree: (tree / MANIFEST).write_bytes(b'{"files": [3]}'), "PACK202"),
+        (lambda tree: (tree / MANIFEST).write_bytes(b'{"files": [], "tool": {"a": NaN}}'), "PACK202"),
+    ],
+)  # fmt: skip
+def test_changes_to_a_tree(tree: Path, tmp_path: Path, change: object, code: str) -> None:
+    copy = Path(shutil.copytree(tree, tmp_path / "ACME"))
+    change(copy)  # type: ignore[operator]
+    assert tree_codes(copy) == {code}
+
+
+def test_a_tree_without_logs(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", with_manifest({"x": b""}))
+    with pytest.raises(UserError, match=r"ACME\.tar\.gz: no MLPerf log here"):
+        verified(packed(tree))
+
+
+# ---- unpacking for good -------------------------------------------------------------------
+
+
+def test_extract(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    (tree / LOG).chmod(0o755)
+    verified(packed(tree), extract=tmp_path / "new" / "out")
+    out = tmp_path / "new" / "out" / "ACME"
+    assert below(out, FILES) == FILES
+    assert names(out) == sorted([*names(tree), MANIFEST])
+    assert (out / LOG).stat().st_mode & 0o777 == 0o755
+    assert names(tmp_path / "new")[:2] == ["out", "out/ACME"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_extract_into_what_exists(tmp_path: Path, there: bool) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES))
+    (tmp_path / "out").mkdir() if there else (tmp_path / "out").symlink_to("nowhere")
+    with pytest.raises(UserError, match="out: exists already"):
+        verified(archive, extract=tmp_path / "out")
+
+
+def test_nothing_damaged_is_extracted(tmp_path: Path) -> None:
+    files = with_manifest(FILES) | {LOG: b":::MLLOG"}
+    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files)))
+    assert "PACK204" in codes(verified(archive, extract=tmp_path / "new" / "out"))
+    assert names(tmp_path) == ["x.tar.gz"]
+
+
+def test_an_interruption_leaves_nothing(
+    tiny: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(untar._Stream, "padding", stop)
+    archive = write(tmp_path / "x.tar.gz", tiny)
+    with pytest.raises(KeyboardInterrupt):
+        verified(archive, extract=tmp_path / "out")
+    assert names(tmp_path) == ["tmp", "x.tar.gz"]

@@ -1,0 +1,115 @@
+"""The official tools accept what was built, and read our scores from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.commands.builder.contents import PARAMETERS
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.findings import Verdict
+from tests.helpers.official_packages import package_checked, repository_errors, summary
+from tests.helpers.workspaces import (
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+    resnet_workspace,
+    with_failures,
+    with_one_seed,
+)
+
+RULESET = "2.0.0"
+TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
+BYPASSES = ("rcp-bypass", "seed-checker-bypass")
+
+
+def build(root: Path, order: Order | None = None) -> Prepared:
+    prepared = prepare(Folders.of(root), order or Order())
+    assert prepared.refusals == ()
+    write_tree(prepared.target, prepared.files, force=False)
+    return prepared
+
+
+@pytest.fixture
+def both_divisions(tmp_path: Path) -> Path:
+    root = closed_workspace(tmp_path / "ws")
+    return lay(
+        root,
+        {"systems/bow-pod64-open.json": described("bow-pod64", division="open")},
+        numbered(logs_of("Bow Pod64", "rnnt", "open"), "logs/o{}.log"),
+    )
+
+
+def test_scores_are_the_official_ones(both_divisions: Path) -> None:
+    prepared = build(both_divisions)
+    assert package_checked(prepared.target, RULESET) == (True, {})
+    assert not repository_errors(prepared.target)
+    rows = json.loads((prepared.target / "results.json").read_text("utf-8"))["results"]
+    ours = {(row["system"], row["benchmark"]): row["official_minutes"] for row in rows}
+    assert summary(prepared.target, RULESET) == ours
+    assert {score: row["score_minutes"] for score, row in zip(ours, rows, strict=True)} == ours
+    assert set(ours) == {
+        ("bow-pod16", "bert"),
+        ("bow-pod16", "resnet"),
+        ("bow-pod64-open", "rnnt"),
+    }
+
+
+def test_our_own_check_of_the_tree_says_what_the_build_said(both_divisions: Path) -> None:
+    prepared = build(both_divisions)
+    checked = check([str(prepared.target)], Options(round="2.0")).report
+    assert checked.result_sets == tuple(each.result.row for each in prepared.judged)
+    assert (checked.verdict.official, checked.verdict.rules) == (Verdict.PASS, Verdict.PASS)
+
+
+def test_one_run_that_did_not_converge(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path / "ws", with_failures(logs_of("bow-pod16"), 1))
+    assert package_checked(build(root).target, RULESET) == (True, {})
+
+
+@pytest.mark.parametrize(
+    ("logs", "order", "flags"),
+    [
+        (TOO_LARGE, BYPASSES, {"results/bow-pod16/resnet": "rcp-bypass"}),
+        (
+            with_one_seed(TOO_LARGE),
+            BYPASSES,
+            {
+                "results/bow-pod16/resnet": "rcp-bypass",
+                "results/bow-pod16": "seed-checker-bypass",
+            },
+        ),
+        (
+            with_one_seed(logs_of("bow-pod16")),
+            BYPASSES,
+            {"results/bow-pod16/resnet": "seed-checker-bypass"},
+        ),
+        (logs_of("bow-pod16"), BYPASSES, {}),
+    ],
+)
+def test_bypasses_are_understood(
+    tmp_path: Path, logs: tuple[bytes, ...], order: tuple[str, ...], flags: dict[str, str]
+) -> None:
+    target = build(resnet_workspace(tmp_path / "ws", logs), Order(bypasses=order)).target
+    written = {
+        path.parent.relative_to(target).as_posix(): path.read_text("utf-8")
+        for path in target.rglob(PARAMETERS)
+    }
+    assert written == flags
+    assert package_checked(target, RULESET) == (True, {})
+
+
+def test_what_is_refused_is_what_the_package_checker_rejects(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path / "ws", TOO_LARGE)
+    assert prepare(Folders.of(root), Order()).refusals
+    target = build(root, Order(keep_invalid=True)).target
+    passed, errors = package_checked(target, RULESET)
+    assert not passed
+    assert list(errors) == ["results/bow-pod16/resnet"]

@@ -1,0 +1,218 @@
+"""The files of a tree beside its logs: bypasses, code, tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.builder.contents import TreeFile, parameters, unfit
+from mlperf_pkg.commands.builder.judge import JudgedSet, judge
+from mlperf_pkg.commands.builder.plan import make_plan
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.errors import UserError
+from tests.helpers.workspaces import (
+    POD16,
+    RESNET,
+    closed_workspace,
+    lay,
+    numbered,
+    run,
+    system,
+    workspace,
+)
+
+RCP, SEEDS = "rcp-bypass", "seed-checker-bypass"
+
+
+def prepared(root: Path, config: str = "") -> Prepared:
+    lay(root, {CONFIG_NAME: config.encode()})
+    return prepare(Folders.of(root), Order())
+
+
+def code_of(root: Path, config: str) -> dict[str, str | None]:
+    files = prepared(root, config).files
+    return {file.path: file.origin for file in files if file.path.startswith("benchmarks/")}
+
+
+def test_paths_and_origins(tmp_path: Path) -> None:
+    files = {file.path: file.origin for file in prepared(closed_workspace(tmp_path)).files}
+    assert list(files) == sorted(files)
+    assert files["systems/bow-pod16.json"] == "systems/bow-pod16.json"
+    assert files["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
+    assert {path for path, origin in files.items() if origin is None} == {
+        "results.csv",
+        "results.html",
+        "results.json",
+        "results.md",
+    }
+
+
+def test_tables(tmp_path: Path) -> None:
+    made = {f.path: f.content for f in prepared(closed_workspace(tmp_path)).files}
+    table = json.loads(bytes(made["results.json"]))
+    assert [(row["system"], row["benchmark"]) for row in table["results"]] == [
+        ("bow-pod16", "bert"),
+        ("bow-pod16", "resnet"),
+    ]
+
+
+def test_remarks(tmp_path: Path) -> None:
+    config = """
+notes: {bow-pod16/bert: a <note>, bow-pod16/dlrm: of no result}
+prices:
+  bow-pod16: {price_usd: 149000, source: the vendor, date: 2021-06-30}
+  other: {price_usd: 1, source: nobody}
+"""
+    made = {f.path: f.content for f in prepared(closed_workspace(tmp_path), config).files}
+    assert bytes(made["results.md"]).decode().splitlines()[-2:] == [
+        r"- bow-pod16/bert: a \<note\>",
+        r"- list price of bow-pod16: \$149,000 (the vendor, 2021-06-30)",
+    ]
+    assert b"<li>bow-pod16/bert: a &lt;note&gt;</li>" in bytes(made["results.html"])
+
+
+# ---- beside the logs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["logs", "logs/tree/results/bow-pod16/resnet"])
+def test_power_logs_follow_their_runs(tmp_path: Path, folder: str) -> None:
+    """As folders named like the logs, in ``power/`` beside them."""
+    last = len(RESNET) - 1
+    logs = {f"{folder}/result_{last - number}.txt": log for number, log in enumerate(RESNET)}
+    power = {
+        f"{folder}/power/result_{number}/node_0.txt": b":::MLLOG of %d" % number
+        for number in range(len(RESNET))
+    }
+    lay(tmp_path, POD16, logs, power)
+    made = {file.path: file.origin for file in prepared(tmp_path).files}
+    assert {path: origin for path, origin in made.items() if "/power/" in path} == {
+        f"results/bow-pod16/resnet/power/result_{number}/node_0.txt": (
+            f"{folder}/power/result_{last - number}/node_0.txt"
+        )
+        for number in range(len(RESNET))
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "taken"), [("logs", False), ("logs/tree/results/bow-pod16/resnet", True)]
+)
+def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken: bool) -> None:
+    lay(tmp_path, POD16, numbered(RESNET, f"{folder}/result_{{}}.txt"))
+    lay(tmp_path, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
+    files = [file.path for file in prepared(tmp_path).files]
+    assert ("results/bow-pod16/resnet/scaling.json" in files) is taken
+
+
+# ---- bypasses -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([[], []], {}),
+        ([[RCP], []], {"results/box/bert/package_checker_params": RCP}),
+        (
+            [[RCP], [SEEDS]],
+            {
+                "results/box/bert/package_checker_params": RCP,
+                "results/box/resnet/package_checker_params": SEEDS,
+            },
+        ),
+        (
+            [[RCP, SEEDS], []],
+            {
+                "results/box/bert/package_checker_params": RCP,
+                "results/box/package_checker_params": SEEDS,
+            },
+        ),
+        (
+            [[RCP, SEEDS], [RCP, SEEDS]],
+            {
+                "results/box/bert/package_checker_params": RCP,
+                "results/box/resnet/package_checker_params": RCP,
+                "results/box/package_checker_params": SEEDS,
+            },
+        ),
+    ],
+)
+def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> None:
+    given = workspace([run(), run("logs/b.log", benchmark="bert")], [system("box")])
+    judged: list[JudgedSet] = [
+        replace(each, flags=frozenset(some))
+        for each, some in zip(judge(make_plan(given), given), flags, strict=True)
+    ]
+    assert {f.path: bytes(f.content).decode() for f in parameters(judged)} == expected
+
+
+# ---- code ---------------------------------------------------------------------------------
+
+
+def test_code_without_links_and_hidden_files(tmp_path: Path) -> None:
+    lay(
+        closed_workspace(tmp_path),
+        {
+            "src/bert/run.sh": b"",
+            "src/bert/lib/a.py": b"",
+            "src/bert/.git/config": b"",
+            "src/bert/.env": b"secret",
+            "src/other": b"",
+        },
+    )
+    (tmp_path / "src/bert/link.py").symlink_to("lib/a.py")
+    (tmp_path / "src/bert/up").symlink_to("..")
+    assert code_of(tmp_path, "code: {bert: src/bert, ssd: src/nowhere}") == {
+        "benchmarks/bert/implementations/bert/lib/a.py": "src/bert/lib/a.py",
+        "benchmarks/bert/implementations/bert/run.sh": "src/bert/run.sh",
+    }
+
+
+def test_several_implementations(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"a/README.md": b"", "a/run_and_time.sh": b"", "b/x.py": b""})
+    config = "code: {bert: {popart: a, torch: b}, resnet: b}"
+    assert code_of(tmp_path, config) == {
+        "benchmarks/bert/implementations/popart/README.md": "a/README.md",
+        "benchmarks/bert/implementations/popart/run_and_time.sh": "a/run_and_time.sh",
+        "benchmarks/bert/implementations/torch/x.py": "b/x.py",
+        "benchmarks/resnet/implementations/b/x.py": "b/x.py",
+    }
+    assert [note for note in prepared(tmp_path, config).notes if "reviewers" in note] == [
+        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers ask for them"
+        for folder in ("bert/implementations/torch", "resnet/implementations/b")
+    ]
+
+
+def test_no_code_no_folder(tmp_path: Path) -> None:
+    assert code_of(closed_workspace(tmp_path), "") == {}
+
+
+def test_code_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"mlperf-pkg.yaml: code of bert: .*No such file.*nowhere"):
+        prepared(closed_workspace(tmp_path), "code: {bert: nowhere}")
+
+
+def test_logs_among_the_code_are_not_runs(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"logs/code/result_0.txt": b"an example"})
+    assert len(prepared(tmp_path, "code: {bert: logs/code}").plan.sets) == 2
+
+
+# ---- the repository checker ---------------------------------------------------------------
+
+
+def test_unfit(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as stream:
+        stream.truncate((50 << 20) + 1)
+    files = (
+        TreeFile("a b/c.py", b"", "src/a b/c.py"),
+        TreeFile("ok", large, "logs/large\x07"),
+        TreeFile("ok2", b"x" * 100),
+    )
+    assert list(unfit(files)) == [
+        "src/a b/c.py: its path may not hold a space",
+        "logs/large\\x07: larger than 50 MiB",
+    ]

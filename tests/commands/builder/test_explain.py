@@ -1,0 +1,118 @@
+"""What a plan goes by, as a configuration: read again, it is the same plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mlperf_pkg.commands.builder.explain import explained
+from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.template import config_text
+from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.config import CONFIG_NAME, Config, read_config
+from tests.helpers.workspaces import (
+    POD16,
+    RESNET,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+)
+
+POD64 = {"systems/bow-pod64.json": described("bow-pod64")}
+OPEN = {"systems/pod16-open.json": described("bow-pod16", division="open")}
+BERT64 = logs_of("bow-pod64", "bert")
+
+
+def mixed(root: Path) -> Path:
+    """Two systems with their logs in folders of their own, and some in one folder."""
+    return lay(
+        root,
+        POD16,
+        POD64,
+        numbered(RESNET, "logs/here[1]/{}.log"),
+        numbered(BERT64[:5], "logs/there/{}.log"),
+        numbered(BERT64[5:], "logs/both/{}.log"),
+        numbered(logs_of("bow-pod16", "bert"), "logs/both/b{}.log"),
+    )
+
+
+def both_divisions(root: Path) -> Path:
+    open_ = numbered(logs_of("pod16-open", "rnnt", "open"), "logs/o{}.log")
+    return lay(closed_workspace(root), OPEN, open_)
+
+
+CONFIG = """\
+code: {bert: src/bert, resnet: {a: src/a, b: src/b}}
+notes: {bow-pod16/bert: a note}
+prices: {bow-pod16: {price_usd: 149000.5, source: the vendor}}
+leave_out: [bow-pod16/resnet]
+waivers:
+- {code: SET108, path: "*", reason: one, approved_by: two, until: 2026-12-31}
+"""
+
+
+def planned(root: Path, division: str | None = None) -> Prepared:
+    return prepare(Folders.of(root), Order(division=division))
+
+
+def outline(plan: Plan) -> list[tuple[str, list[str]]]:
+    return [(each.folder, [run.path for run in each.runs]) for each in plan.sets]
+
+
+@pytest.mark.parametrize("make", [closed_workspace, mixed, both_divisions])
+@pytest.mark.parametrize("config", ["", CONFIG])
+@pytest.mark.parametrize("division", [None, "closed"])
+def test_the_same_plan_again(tmp_path: Path, make: object, config: str, division: str) -> None:
+    assert callable(make)
+    root = make(tmp_path)
+    lay(root, {CONFIG_NAME: config.encode()})
+    lay(root, {f"src/{name}/x": b"" for name in ("bert", "a", "b")})
+    before = planned(root, division)
+    text = config_text(explained(before.workspace, before.plan))
+    lay(root, {CONFIG_NAME: text.encode()})
+    after = planned(root)
+    assert outline(after.plan) == outline(before.plan)
+    assert [file.path for file in after.files] == [file.path for file in before.files]
+    assert (after.refusals, after.target) == (before.refusals, before.target)
+    assert config_text(explained(after.workspace, after.plan)) == text
+
+
+def test_patterns(tmp_path: Path) -> None:
+    before = planned(mixed(tmp_path))
+    systems = explained(before.workspace, before.plan)["systems"]
+    assert systems["bow-pod64"]["logs"] == [
+        *(f"logs/both/{number}.log" for number in range(5)),
+        "logs/there/*",
+    ]
+    assert systems["bow-pod16"]["logs"][-1] == "logs/here[[]1]/*"
+
+
+def test_nothing_known_is_all_comments(tmp_path: Path) -> None:
+    lay(tmp_path, {CONFIG_NAME: config_text({}).encode()})
+    assert read_config(tmp_path) == Config()
+
+
+def test_every_example_is_valid(tmp_path: Path) -> None:
+    """A user takes the ``# `` away."""
+    lines = config_text({}).splitlines()
+    examples = [line[2:] for line in lines if line.startswith("# ") and is_yaml(line)]
+    lay(tmp_path, {CONFIG_NAME: "\n".join(examples).encode()})
+    config = read_config(tmp_path)
+    assert config.code == {"bert": {"": "code/bert"}, "resnet": {"popart": "code/resnet-popart"}}
+    assert all(getattr(config, name) for name in Config.__struct_fields__)
+
+
+def is_yaml(line: str) -> bool:
+    """An example, not prose: a key of its own or what stands indented below one."""
+    key = line[2:].partition(":")[0]
+    return key in Config.__struct_fields__ or line.startswith(("#   ", "# - "))
+
+
+def test_long_texts_stay_on_a_line() -> None:
+    text = "long " * 100
+    assert yaml.safe_load(config_text({"submitter": text})) == {"submitter": text}

@@ -1,0 +1,116 @@
+"""Which planned result sets are valid, which bypasses they need, and what is said of the rest."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, report
+from mlperf_pkg.commands.builder.plan import make_plan
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+from tests.helpers.workspaces import logs_of, system, with_failures, with_one_seed, workspace
+
+GOOD = logs_of("bow-pod16")
+TWINS = with_one_seed(GOOD)
+TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
+TWINS_TOO_LARGE = with_one_seed(TOO_LARGE)
+BOX = system("box")
+
+
+def read(logs: Sequence[bytes]) -> list[Run]:
+    return [
+        read_run(LogFile(lambda log=log: io.BytesIO(log), f"logs/{n}.log", round="2.0"))  # type: ignore[misc]
+        for n, log in enumerate(logs)
+    ]
+
+
+def judged(
+    logs: Sequence[bytes], bypasses: Sequence[str] = (), box: SystemFile = BOX
+) -> tuple[JudgedSet, ...]:
+    given = workspace(read(logs), [box])
+    return judge(make_plan(given), given, bypasses)
+
+
+@pytest.mark.parametrize(
+    ("logs", "codes"),
+    [
+        (GOOD, set()),
+        (with_failures(GOOD, 1), set()),
+        (GOOD[:4], {"SET101"}),
+        (logs_of("bow-pod16", runs=6), {"SET101"}),
+        (with_failures(GOOD, 2), {"SET102", "SET103", "RCP101"}),
+        (TOO_LARGE, {"RCP101"}),
+        (TWINS, {"SEED102"}),
+    ],
+)
+def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
+    (found,) = judged(logs)
+    assert {finding.code for finding in found.failures} >= codes
+    assert bool(found.failures) is bool(codes)
+    assert bool(list(reasons([found]))) is bool(codes)
+
+
+@pytest.mark.parametrize(
+    ("logs", "asked", "flags", "left"),
+    [
+        (GOOD, ["rcp-bypass", "seed-checker-bypass"], set(), set()),
+        (TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, set()),
+        (TOO_LARGE, ["seed-checker-bypass"], set(), {"RCP101"}),
+        (TWINS, ["seed-checker-bypass"], {"seed-checker-bypass"}, set()),
+        (
+            TWINS_TOO_LARGE,
+            ["rcp-bypass", "seed-checker-bypass"],
+            {"rcp-bypass", "seed-checker-bypass"},
+            set(),
+        ),
+        (TWINS_TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, {"SEED102"}),
+    ],
+)
+def test_bypasses(
+    logs: tuple[bytes, ...], asked: list[str], flags: set[str], left: set[str]
+) -> None:
+    (found,) = judged(logs, asked)
+    assert found.flags == flags
+    assert {finding.code for finding in found.failures} == left
+
+
+def test_findings_of_a_kind_are_folded() -> None:
+    (said,) = reasons(judged(TWINS[:4]))
+    assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", said)).split("\n") == [
+        "box/resnet is not valid:",
+        "  logs/1.log:LINE: SEED102: seed N was logged by the same source line in logs/0.log"
+        " (and 2 more like this) [official checker]",
+        "    --seed-checker-bypass builds it and asks for a review",
+        "  results/box/resnet: SET101: 4 runs (files result_*.txt), needed 5"
+        " [rules and official checker]",
+    ]
+
+
+def test_more_runs_than_required_are_not_chosen_for_the_user() -> None:
+    (said,) = reasons(judged(logs_of("bow-pod16", runs=6)))
+    assert said.endswith(
+        "\n    --select takes the 5 consecutive runs whose result is closest to the median of all"
+        " such windows; 'mlperf-pkg select' shows which"
+    )
+
+
+def test_systems_are_judged_too() -> None:
+    (said,) = reasons(judged(GOOD, box=system("box", cooling=None, system_name=7)))
+    assert said.startswith("systems/box.json is not valid:\n  systems/box.json:")
+    assert "SYS102" in said
+
+
+def test_report_is_of_the_tree() -> None:
+    given = workspace(read(GOOD), [BOX])
+    made = report(judge(make_plan(given), given), given)
+    assert [each.path for each in made.systems] == ["systems/box.json"]
+    (row,) = made.result_sets
+    assert (row.path, row.submitter, row.runs_found) == ("results/box/resnet", "Graphcore", 5)
+    assert row.score_minutes == pytest.approx(20.0, rel=0.1)
+    assert (made.verdict.official, made.verdict.rules) == (Verdict.PASS, Verdict.PASS)
+    assert (made.usage, made.round) == ("training", "2.0")

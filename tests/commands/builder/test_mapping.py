@@ -1,0 +1,154 @@
+"""Which system a run belongs to, and what is said where that cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.builder.mapping import Mapped, Unmapped, complaints, folded, map_runs
+from mlperf_pkg.config import Config, SystemConfig
+from tests.helpers.workspaces import run, system
+
+POD16 = system("pod16", system_name="Pod 16")
+POD16_OPEN = system("pod16-open", "open", system_name="Pod 16")
+POD64 = system("pod64", system_name="Pod 64")
+POD64_TF = system("pod64-tf", system_name="Pod 64")
+PODS = (POD16, POD64, POD64_TF)
+BY_GLOB = Config(systems={"pod16": SystemConfig(logs=("logs/a*",))})
+BY_PLATFORM = Config(systems={"pod16": SystemConfig(platforms=("BOX",))})
+UNKNOWN = Config(systems={"pod7": SystemConfig(logs=("*",))})
+NOBODY = ("nobody", ())
+
+
+@pytest.mark.parametrize(
+    ("path", "platform", "systems", "config", "expected"),
+    [
+        # mlperf-pkg.yaml goes first: patterns, then platforms
+        ("logs/a1.log", "pod64", PODS, BY_GLOB, ("a pattern in mlperf-pkg.yaml", "pod16")),
+        ("logs/pod64/a.log", "box", PODS, BY_PLATFORM, ("a platform in mlperf-pkg.yaml", "pod16")),
+        ("logs/ab/c.log", "", PODS, BY_GLOB, ("a pattern in mlperf-pkg.yaml", "pod16")),
+        ("logs/b1.log", "pod64", PODS, BY_GLOB, ("submission_platform", "pod64")),
+        ("logs/b1.log", "pod64", PODS, UNKNOWN, ("submission_platform", "pod64")),
+        # then a folder
+        ("logs/pod16/x/a.log", "pod64", PODS, Config(), ("its folder", "pod16")),
+        ("results/pod16/bert/result_0.txt", "", PODS, Config(), ("its folder", "pod16")),
+        ("logs/pod16", "pod64", PODS, Config(), ("submission_platform", "pod64")),
+        ("logs/POD16/a.log", "", PODS, Config(), NOBODY),
+        # then the platform, by id before name
+        ("a.log", "pod64-TF", PODS, Config(), ("submission_platform", "pod64-tf")),
+        ("a.log", "pod 16", PODS, Config(), ("submission_platform, a system_name", "pod16")),
+        ("a.log", "", (system("x", system_name=""), POD16), Config(), NOBODY),
+        # then there is only one of the division
+        ("a.log", "?", (POD16, POD16_OPEN), Config(), ("the only system of the division", "pod16")),
+        ("a.log", "?", PODS, Config(), NOBODY),
+        ("a.log", "?", (POD16_OPEN,), Config(), NOBODY),
+        ("a.log", "?", (), Config(), NOBODY),
+    ],
+)
+def test_mapping(
+    path: str,
+    platform: str,
+    systems: tuple[SystemFile, ...],
+    config: Config,
+    expected: tuple[str, object],
+) -> None:
+    (found,) = map_runs([run(path, platform=platform)], systems, config)
+    if isinstance(found, Mapped):
+        assert (found.why, found.system.id) == expected
+    else:
+        assert ("nobody", found.systems) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "division", "systems", "expected"),
+    [
+        # among systems of one name the division decides
+        ("a.log", "closed", (POD16, POD16_OPEN), "pod16"),
+        ("a.log", "open", (POD16, POD16_OPEN), "pod16-open"),
+        ("a.log", "closed", (POD64, POD64_TF), ["pod64", "pod64-tf"]),
+        # and it never overrides what names another system
+        ("pod16/a.log", "open", (POD16, POD16_OPEN), ["pod16"]),
+        ("pod16/pod64/a.log", "closed", PODS, ["pod16", "pod64"]),
+    ],
+)
+def test_division(
+    path: str, division: str, systems: tuple[SystemFile, ...], expected: str | list[str]
+) -> None:
+    platform = systems[0].system_name
+    (found,) = map_runs([run(path, platform=platform, division=division)], systems, Config())
+    if isinstance(found, Mapped):
+        assert found.system.id == expected
+    else:
+        assert [each.id for each in found.systems] == expected
+
+
+def complaint(*unmapped: Unmapped, systems: tuple[SystemFile, ...] = PODS) -> list[str]:
+    return list(complaints(unmapped, systems))
+
+
+def test_ambiguous() -> None:
+    runs = [run(f"logs/{name}", platform="Pod 64") for name in "abcde"]
+    found = map_runs(runs, PODS, Config())
+    assert complaint(*(each for each in found if isinstance(each, Unmapped))) == [
+        "5 logs (logs/a, logs/b, logs/c and 2 more): by submission_platform, a system_name 'Pod 64'"
+        " they may be of pod64 or pod64-tf. Say in mlperf-pkg.yaml which logs are whose:\n"
+        "  systems:\n"
+        "    pod64:\n"
+        '      logs: ["logs/..."]\n'
+        "    pod64-tf:\n"
+        '      logs: ["logs/..."]'
+    ]
+
+
+def test_nobody() -> None:
+    strangers = [Unmapped(run(f"logs/{p}", platform=p), (), "") for p in ("B", "A", "")]
+    assert complaint(*strangers) == [
+        "which closed system were these run on? No folder and no platform names one.\n"
+        "  submission_platform '': 1 log (logs/)\n"
+        "  submission_platform 'A': 1 log (logs/A)\n"
+        "  submission_platform 'B': 1 log (logs/B)\n"
+        "Say it in mlperf-pkg.yaml; the systems are pod16, pod64, pod64-tf:\n"
+        "  systems:\n"
+        "    pod16:\n"
+        '      platforms: ["A"]  # or logs: ["logs/..."]'
+    ]
+
+
+def test_no_platform_at_all() -> None:
+    (said,) = complaint(Unmapped(run(platform=""), (), ""))
+    assert said.endswith('  systems:\n    pod16:\n      logs: ["logs/..."]')
+
+
+def test_no_system_of_the_division() -> None:
+    assert complaint(Unmapped(run(division="open"), (), "")) == [
+        "1 log (logs/a.log): no description of a system of the open division: add a file"
+        ' systems/<system>.json with "division": "open"'
+    ]
+
+
+@pytest.mark.parametrize("division", ["closed", None])
+def test_other_division(division: str | None) -> None:
+    box = system("box", division)
+    (said,) = complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,))
+    assert said == (
+        "1 log (logs/a.log): runs of the open division, but by its folder they are of"
+        f" systems/box.json, whose division is {division or 'missing'}. A description has one"
+        " division: a system that is submitted in both needs a second file, such as"
+        ' systems/box-open.json with "division": "open", and in mlperf-pkg.yaml the logs of each:\n'
+        '  systems:\n    box:\n      logs: ["logs/..."]\n'
+        '    box-open:\n      logs: ["logs/..."]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["a"], "1 log (a)"),
+        (["a", "b"], "2 logs (a, b)"),
+        (list("abc"), "3 logs (a, b, c)"),
+        (list("abcd"), "4 logs (a, b, c and 1 more)"),
+        (["a\n\x1b[2J"], "1 log (a\\n\\x1b[2J)"),
+    ],
+)
+def test_folded(paths: list[str], said: str) -> None:
+    assert folded(paths) == said

@@ -1,0 +1,194 @@
+"""What becomes of runs and systems, and why a submission cannot be planned."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.run.reading import Run
+from tests.helpers.workspaces import run, system, workspace
+
+BOX = system("box")
+BOX_OPEN = system("box-open", "open")
+HERE = run("logs/box/a.log")
+OPEN = run("logs/box-open/b.log", division="open")
+CODE = Config(code={"resnet": {"": "code"}, "bert": {"": "code"}})
+
+
+def planned(
+    *runs: Run, systems: tuple[SystemFile, ...] = (BOX,), config: Config = CODE, **more: Any
+) -> Plan:
+    return make_plan(workspace(runs, systems, config), **more)
+
+
+def test_sets_and_targets_in_order_of_start() -> None:
+    plan = planned(
+        run("logs/box/x.log", 30.0),
+        run("logs/box/y.log", 10.0),
+        run("logs/box/c.log", None),
+        run("logs/box/b.log", None),
+        run("logs/box/z.log", 20.0),
+        run("logs/box/w.log", 5.0, benchmark="bert"),
+        OPEN,
+        systems=(BOX_OPEN, BOX, system("idle")),
+    )
+    copied = {
+        target: r.path
+        for each in plan.sets
+        for target, r in zip(each.targets, each.runs, strict=True)
+    }
+    assert list(copied.items()) == [
+        ("results/box/bert/result_0.txt", "logs/box/w.log"),
+        ("results/box/resnet/result_0.txt", "logs/box/y.log"),
+        ("results/box/resnet/result_1.txt", "logs/box/z.log"),
+        ("results/box/resnet/result_2.txt", "logs/box/x.log"),
+        ("results/box/resnet/result_3.txt", "logs/box/b.log"),
+        ("results/box/resnet/result_4.txt", "logs/box/c.log"),
+        ("results/box-open/resnet/result_0.txt", "logs/box-open/b.log"),
+    ]
+    assert [each.id for each in plan.systems] == ["box", "box-open"]
+    assert [each.name for each in plan.sets] == ["box/bert", "box/resnet", "box-open/resnet"]
+    assert plan.benchmarks == ("bert", "resnet")
+    assert (plan.submitter, plan.problems) == ("Graphcore", ())
+    assert plan.notes == ("not copied, as there are no results: systems/idle.json",)
+
+
+def test_what_told_the_system() -> None:
+    (found,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
+    assert found.why == "its folder, submission_platform"
+
+
+def test_one_division() -> None:
+    plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open")
+    assert [each.name for each in plan.sets] == ["box-open/resnet"]
+    assert plan.notes == ("left out, of the closed division: 1 log (logs/box/a.log)",)
+
+
+@pytest.mark.parametrize("asked", ["option", "configuration"])
+def test_leave_out(asked: str) -> None:
+    other = run("logs/box/b.log", benchmark="bert")
+    names = ("box/resnet", "box/brt")
+    config = Config(code=CODE.code, leave_out=names if asked == "configuration" else ())
+    plan = planned(HERE, other, config=config, leave_out=names if asked == "option" else ())
+    assert [each.name for each in plan.sets] == ["box/bert"]
+    left, unknown = (
+        "left out as you asked: box/resnet, 1 run",
+        "there is no result set box/brt to leave out; did you mean box/bert?",
+    )
+    # The configuration may be about both divisions, a command line is about what it builds.
+    expected = ((left,), (unknown,)) if asked == "option" else ((left, unknown), ())
+    assert (plan.notes, plan.problems) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("results/box/weak/resnet/result_0.txt", "results/box/weak/resnet"),
+        ("logs/box/a.log", "results/box/strong/resnet"),
+    ],
+)
+def test_hpc_has_a_level_more(path: str, folder: str) -> None:
+    given = workspace([run(path)], [BOX])
+    plan = make_plan(replace(given, round=replace(given.round, usage="hpc")))
+    assert [each.folder for each in plan.sets] == [folder]
+
+
+@pytest.mark.parametrize(
+    ("submitters", "org", "config", "expected"),
+    [
+        (["A", "A"], "Z", Config(), "A"),
+        (["A", ""], "Z", Config(), "A"),
+        (["", ""], "Z", Config(), "Z"),
+        (["A", "B"], "Z", Config(submitter="C"), "C"),
+    ],
+)
+def test_submitter(submitters: list[str], org: str, config: Config, expected: str) -> None:
+    systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
+    runs = [run(f"logs/{each.id}/a.log", org=org) for each in systems]
+    plan = planned(*runs, systems=systems, config=config)
+    assert (plan.submitter, plan.problems) == (expected, ())
+
+
+def test_submitter_of_a_description_may_differ() -> None:
+    plan = planned(HERE, config=Config(submitter="ACME", code=CODE.code))
+    assert plan.notes == ("systems/box.json names another submitter: 'Graphcore'",)
+
+
+BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("runs", "systems", "config", "problem"),
+    [
+        ([], (BOX,), CODE, "no runs are left"),
+        (
+            [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", division="Closed")],
+            (BOX,),
+            CODE,
+            "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no submission_division"
+            " that is closed or open: complete the log, or take it out of ws",
+        ),
+        (
+            [HERE],
+            (BOX,),
+            Config(systems={"bix": SystemConfig()}),
+            "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
+        ),
+        ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ',', needed a field name"),
+        ([run(division="open")], (BOX,), CODE, "1 log (logs/a.log): no description of a system"),
+        (
+            [HERE],
+            (system("box", submitter="ACME Inc."),),
+            CODE,
+            "the submitter 'ACME Inc.' cannot name a folder in git. Say in mlperf-pkg.yaml who"
+            " submits:\n  submitter: ACME-Inc",
+        ),
+        ([HERE], (system("box", submitter="../up"),), CODE, "the submitter '../up' cannot name"),
+        (
+            [HERE, run("logs/other/a.log")],
+            (BOX, system("other", submitter="ACME")),
+            CODE,
+            "several submitters: ACME, Graphcore. A submission has one",
+        ),
+        (
+            [run("logs/box/a.log", org="")],
+            (system("box", submitter=""),),
+            CODE,
+            "neither a system description nor a log names a submitter. Say in mlperf-pkg.yaml",
+        ),
+        (
+            [run("logs/my box/a.log")],
+            (system("my box"),),
+            CODE,
+            "systems/my box.json: 'my box' cannot name a folder in git: rename the file",
+        ),
+        (
+            [run("logs/box/a.log", benchmark="../../../etc")],
+            (BOX,),
+            CODE,
+            "1 log (logs/box/a.log): '../../../etc' is no name of a benchmark",
+        ),
+    ],
+)
+def test_problems(
+    runs: list[Run], systems: tuple[SystemFile, ...], config: Config, problem: str
+) -> None:
+    (found,) = planned(*runs, systems=systems, config=config).problems
+    assert found.startswith(problem)
+
+
+def test_no_runs_of_the_division() -> None:
+    assert planned(HERE, division="open").problems == ("no runs of the open division are left",)
+
+
+def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
+    config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
+    (pattern, code) = planned(HERE, config=config).notes
+    assert pattern == "mlperf-pkg.yaml: systems: box: no log matches 'log/*'"
+    assert re.match(r"no code of resnet: .*\n  code:\n    resnet: <folder>$", code)

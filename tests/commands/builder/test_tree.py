@@ -1,0 +1,232 @@
+"""A tree is written whole or not at all, and replaces only what this tool has made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.builder.contents import TreeFile
+from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
+from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import folders
+from tests.helpers.workspaces import bytes_below, lay
+
+FILES = (TreeFile("a/b/one.txt", b"one\r\n"), TreeFile("two", b""))
+OTHER = (TreeFile("three", b"3"),)
+
+
+def names(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*"))
+
+
+def write(target: Path, files: tuple[TreeFile, ...] = FILES, *, force: bool = False) -> Path:
+    write_tree(target, files, force=force)
+    return target
+
+
+def test_tree_and_manifest(tmp_path: Path) -> None:
+    source = lay(tmp_path / "in", {"s.log": b"\x00\xff\n"}) / "s.log"
+    files = (*FILES, TreeFile("copy.txt", source, origin="in/s.log"))
+    target = write(tmp_path / "new" / "out" / "ACME", files)
+    found = bytes_below(target)
+    manifest = json.loads(found.pop(MANIFEST))
+    assert found == {"a/b/one.txt": b"one\r\n", "two": b"", "copy.txt": b"\x00\xff\n"}
+    assert manifest["format"] == FORMAT
+    assert manifest["files"] == [
+        {
+            "path": path,
+            "size": len(found[path]),
+            "sha256": hashlib.sha256(found[path]).hexdigest(),
+            "origin": "in/s.log" if path == "copy.txt" else None,
+        }
+        for path in sorted(found)
+    ]
+    assert names(target.parent) == sorted(
+        [f"ACME/{n}" for n in ("a", "a/b", *found, MANIFEST)] + ["ACME"]
+    )
+
+
+def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
+    lay(tmp_path, {"log": b"x", "run.sh": b"#!/bin/sh\n"})
+    (tmp_path / "log").chmod(0o400)
+    (tmp_path / "run.sh").chmod(0o700)
+    (tmp_path / "link").symlink_to("log")
+    target = write(
+        tmp_path / "out", tuple(TreeFile(n, tmp_path / n) for n in ("link", "log", "run.sh"))
+    )
+    plain = (lay(tmp_path, {"fresh": b""}) / "fresh").stat().st_mode
+    assert not (target / "link").is_symlink()
+    assert (target / "log").stat().st_nlink == 1
+    assert (target / "log").stat().st_mode == plain
+    assert (target / "run.sh").stat().st_mode == plain | (plain & 0o444) >> 2
+
+
+def test_same_files_same_bytes(tmp_path: Path) -> None:
+    one, two = write(tmp_path / "one"), write(tmp_path / "two")
+    assert bytes_below(one) == bytes_below(two)
+
+
+# ---- what is there already ----------------------------------------------------------------
+
+
+def test_own_tree_is_replaced_by_force_only(tmp_path: Path) -> None:
+    target = write(tmp_path / "ACME")
+    with pytest.raises(UserError, match="exists already; --force replaces it"):
+        write(target, OTHER)
+    assert "two" in names(target)
+    write(target, OTHER, force=True)
+    assert names(target) == [MANIFEST, "three"]
+    assert names(tmp_path) == ["ACME", f"ACME/{MANIFEST}", "ACME/three"]
+
+
+def empty(target: Path) -> None:
+    target.mkdir()
+
+
+def a_file(target: Path) -> None:
+    target.write_bytes(b"")
+
+
+def by_hand(target: Path) -> None:
+    lay(target, {"results/x/bert/result_0.txt": b""})
+
+
+def other_manifest(target: Path) -> None:
+    lay(target, {MANIFEST: b'{"format": "other/1"}'})
+
+
+def broken_manifest(target: Path) -> None:
+    lay(target, {MANIFEST: b"[" * 100_000})
+
+
+def list_manifest(target: Path) -> None:
+    lay(target, {MANIFEST: b"[]"})
+
+
+def link(target: Path) -> None:
+    target.symlink_to(write(target.parent / "elsewhere"))
+
+
+def dead_link(target: Path) -> None:
+    target.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        empty,
+        a_file,
+        by_hand,
+        other_manifest,
+        broken_manifest,
+        list_manifest,
+        link,
+        dead_link,
+    ],
+)
+def test_nothing_else_is_ever_replaced(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "ACME")
+    before = names(tmp_path)
+    with pytest.raises(UserError, match="was not built by mlperf-pkg"):
+        write(tmp_path / "ACME", force=True)
+    assert names(tmp_path) == before
+
+
+# ---- what goes wrong ----------------------------------------------------------------------
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, error: Any) -> None:
+    """Let the call with that number raise."""
+    original, calls = getattr(owner, name), iter(range(10_000))
+
+    def failing(*args: Any, **more: Any) -> Any:
+        if next(calls) == call:
+            raise error
+        return original(*args, **more)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+CALLS = [
+    (Path, "mkdir", 0),
+    (Path, "open", 1),
+    (os, "fsync", 0),
+    (os, "fsync", 2),
+    (os, "open", 0),
+    (folders, "_put_in_place", 0),
+]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("owner", "name", "call", "old"),
+    [(*call, old) for call in CALLS for old in (True, False)],
+)
+def test_failure_leaves_everything_as_it_was(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    call: int,
+    old: bool,
+    error: BaseException,
+) -> None:
+    target = tmp_path / "submissions" / "ACME"
+    if old:
+        write(target)
+    before = names(tmp_path), bytes_below(tmp_path)
+    with monkeypatch.context() as patched:
+        fail_at(patched, owner, name, call, error)
+        with pytest.raises((UserError, KeyboardInterrupt)):
+            write(target, (*OTHER, *FILES), force=True)
+    assert (names(tmp_path), bytes_below(tmp_path)) == before
+
+
+def test_source_that_vanishes(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"ACME: cannot be written: .*No such file"):
+        write(tmp_path / "out" / "ACME", (TreeFile("a", tmp_path / "gone.log"),))
+    assert names(tmp_path) == []
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        write(tmp_path / "ACME", (FILES[0], FILES[0]))
+    assert names(tmp_path) == []
+
+
+def test_file_system_that_cannot_sync_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = os.fsync
+
+    def picky(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(22, "Invalid argument")
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", picky)
+    assert "two" in names(write(tmp_path / "ACME"))
+
+
+def test_foreign_tree_that_appears_meanwhile_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "ACME"
+    original = Path.rename
+
+    def late(self: Path, to: Path) -> Path:
+        lay(target, {"theirs": b"1"})
+        return original(self, to)
+
+    monkeypatch.setattr(Path, "rename", late)
+    with pytest.raises(UserError, match="cannot be written"):
+        write(target)
+    assert bytes_below(tmp_path) == {"ACME/theirs": b"1"}

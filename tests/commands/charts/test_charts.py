@@ -1,0 +1,158 @@
+"""Charts of result sets: what they show, not how it looks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.charts import Chart, Detail, DrawnSet, scoreboard, set_charts
+from mlperf_pkg.commands.charts.chart import thinned
+from mlperf_pkg.results.rcp import prune, reference_points
+from tests.helpers.charts import charts, drawn
+from tests.helpers.reports import rcp, result_set
+
+SETS = [
+    ("bert", "2.0", ["curves", "times", "rcp", "timeline"]),
+    ("maskrcnn", "2.0", ["curves-1", "curves-2", "times", "rcp", "timeline"]),
+    ("dlrm", "2.0", ["curves", "times", "timeline"]),
+    ("stable_diffusion", "4.0", ["curves-1", "curves-2", "times", "rcp", "timeline"]),
+]
+
+
+@pytest.mark.parametrize(("benchmark", "round_", "names"), SETS)
+def test_which_charts_there_are(benchmark: str, round_: str, names: list[str]) -> None:
+    assert list(charts(drawn(benchmark, round_))) == names
+
+
+def failed(one: DrawnSet) -> DrawnSet:
+    first, *others = one.runs
+    lost = replace(first, row=replace(first.row, dropped="did not converge", minutes=None))
+    return replace(one, runs=(lost, *others))
+
+
+def test_curves_show_every_evaluation_and_the_target() -> None:
+    one = drawn("bert")
+    chart = charts(one)["curves"]
+    assert chart.data["target"] == [{"target": 0.72, "label": "target 0.72"}]
+    assert len(chart.data["points"]) == sum(len(run.curve.evaluations) for run in one.runs)
+    first = one.runs[0]
+    assert chart.data["points"][0] == {
+        "run": "result_0.txt",
+        "state": first.state,
+        "at": first.curve.evaluations[0].at,
+        "value": first.curve.evaluations[0].value,
+    }
+
+
+def test_curves_thin_out_and_say_so() -> None:
+    one = drawn("bert")
+    chart = set_charts(one, Detail(points=2, spans=3))[0]
+    assert len(chart.data["points"]) <= 3 * len(one.runs)
+    assert "of a run, 2 are shown" in chart.description
+
+
+def test_times_mark_what_is_dropped() -> None:
+    chart = charts(drawn("bert"))["times"]
+    states = [each["state"] for each in chart.data["runs"]]
+    assert (states.count("counts"), states.count("dropped")) == (8, 2)
+    (box,) = chart.data["box"]
+    counted = sorted(e["minutes"] for e in chart.data["runs"] if e["state"] == "counts")
+    assert (box["least"], box["most"]) == (counted[0], counted[-1])
+    assert box["low"] <= box["median"] <= box["high"]
+    assert chart.description.startswith("10 runs with a time, 8 of them count, 2 are dropped")
+
+
+def test_a_run_without_time_is_in_no_strip_but_its_curve_is_told_apart() -> None:
+    shown = charts(failed(drawn("bert")))
+    assert len(shown["times"].data["runs"]) == 9
+    assert shown["curves"].data["points"][0]["state"] == "did not converge"
+
+
+def test_nothing_timed_is_no_chart() -> None:
+    one = drawn("bert")
+    untimed = [replace(run, row=replace(run.row, minutes=None)) for run in one.runs]
+    assert "times" not in charts(replace(one, runs=tuple(untimed)))
+
+
+def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
+    one = drawn("bert")
+    data = charts(one)["rcp"].data
+    points = reference_points("training", "2.0.0", "bert", runs=10, drop=1)
+    hull = prune(points)
+    assert [each["name"] for each in data["points"]] == [each.name for each in points]
+    kept = [e["name"] for e in data["points"] if e["kind"] == "reference mean"]
+    assert kept == [each.name for each in hull]
+    assert len(data["runs"]) == sum(len(each.to_converge) for each in points)
+    limits = {each["batch"]: each["mean"] for each in data["limit"]}
+    assert limits[hull[0].batch_size] == pytest.approx(hull[0].minimum, rel=1e-5)
+    (own,) = data["own"]
+    assert one.row.rcp is not None
+    assert (own["batch"], own["kind"]) == (one.row.rcp.batch_size, "this set: pass")
+
+
+RCP = [
+    (rcp(official_pass=False, mean=90.0), ["this set: fail"]),
+    (rcp(mean=None), []),
+    (rcp(mean=float("nan")), []),
+    (rcp(batch_size=-1), []),
+]
+
+
+@pytest.mark.parametrize(("test", "kinds"), RCP)
+def test_the_own_point_of_the_rcp_chart(test: Any, kinds: list[str]) -> None:
+    one = drawn("bert")
+    own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
+    assert [each["kind"] for each in own] == kinds
+
+
+def test_the_timeline_begins_with_initialisation() -> None:
+    one = drawn("bert")
+    chart = charts(one)["timeline"]
+    spans = [each for each in chart.data["spans"] if each["run"] == "result_0.txt"]
+    assert {each["phase"] for each in spans} == {"initialisation", "training", "evaluation"}
+    training = next(each for each in spans if each["phase"] == "training")
+    assert one.runs[0].row.minutes == pytest.approx(training["stop"], rel=1e-3)
+    assert min(each["start"] for each in spans) < 0
+
+
+def test_the_scoreboard_is_by_benchmark_and_time() -> None:
+    rows = [
+        result_set(score_minutes=9.0, system="slow"),
+        result_set(score_minutes=1.0, system="quick", division="open"),
+        result_set(score_minutes=None, system="none"),
+        result_set(benchmark="ssd", score_minutes=3.0, submitter=None),
+    ]
+    boards = dict(scoreboard(rows))
+    assert list(boards) == ["bert", "ssd"]
+    shown = [(e["set"], e["minutes"], e["division"]) for e in boards["bert"].data["scores"]]
+    assert shown == [("ACME: quick", 1.0, "open"), ("ACME: slow", 9.0, "closed")]
+    assert (
+        boards["bert"].description == "2 scores from 1.000 minutes (ACME quick) to 9.000 minutes."
+    )
+
+
+def test_text_of_strangers_is_in_the_data_alone() -> None:
+    odd = "datum['x'] </script>"
+    one = drawn("bert")
+    row = replace(one.row, system=odd, submitter=odd)
+    runs = tuple(replace(r, row=replace(r.row, path=f"a/{odd}{i}")) for i, r in enumerate(one.runs))
+    shown: list[Chart] = set_charts(replace(one, row=row, runs=runs))
+    shown += dict(scoreboard([row])).values()
+    assert all("datum" not in json.dumps(chart.spec) for chart in shown)
+    assert any("datum" in json.dumps(list(chart.data.values())) for chart in shown)
+
+
+THINNED = [
+    ([], 3, []),
+    ([1, 2, 3], 3, [1, 2, 3]),
+    ([1, 2, 3, 4, 5], 2, [1, 4, 5]),
+    (list(range(100)), 1, [0, 99]),
+]
+
+
+@pytest.mark.parametrize(("items", "most", "left"), THINNED)
+def test_thinned(items: list[int], most: int, left: list[int]) -> None:
+    assert thinned(items, most) == left

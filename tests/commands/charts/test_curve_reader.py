@@ -1,0 +1,150 @@
+"""Curves of runs, from their logs."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.charts.curve_reader import (
+    Curve,
+    CurveFile,
+    Phase,
+    goals,
+    raw_lines,
+    read_curve,
+)
+from mlperf_pkg.rulebook.load import load_benchmark
+from tests.helpers.logs import good_log, records, run_of
+
+
+def line(key: str, minutes: float, value: Any = None, **metadata: Any) -> bytes:
+    fields = {"key": key, "time_ms": minutes * 60_000, "value": value, "metadata": metadata}
+    return b":::MLLOG " + json.dumps(fields).encode() + b"\n"
+
+
+def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: str = "") -> Curve:
+    rules = load_benchmark(usage, round_, name)
+    return read_curve(CurveFile(lambda: io.BytesIO(b"".join(lines)), "log", rules))
+
+
+def points(curve: Curve) -> list[tuple[Any, ...]]:
+    return [(each.metric, each.at, each.value) for each in curve.evaluations]
+
+
+START = line("run_start", 10)
+
+EVALUATIONS = [
+    ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=500), [("", 500, 0.7)]),
+    (
+        "maskrcnn",
+        "2.0",
+        line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": 0.2}, epoch_num=4),
+        [("BBOX", 4, 0.3), ("SEGM", 4, 0.2)],
+    ),
+    (
+        "stable_diffusion",
+        "4.0",
+        line("eval_accuracy", 12, 0.15, samples_count=512, step_num=1, metric="CLIP"),
+        [("CLIP", 512, 0.15)],
+    ),
+    (
+        "llama31_8b",
+        "5.1",
+        line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024),
+        [("", 1024, 3.3)],
+    ),
+    ("", "2.0", line("eval_error", 12, 0.1, epoch_num=3), [("", 3, 0.1)]),
+    ("bert", "2.0", line("eval_accuracy", 12, "0.7", epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, True, epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, float("nan"), epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, 10**400, epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=[]), []),
+    ("bert", "2.0", line("eval_accuracy", 12, 0.7), []),
+]
+
+
+@pytest.mark.parametrize(("name", "round_", "evaluation", "found"), EVALUATIONS)
+def test_evaluations(name: str, round_: str, evaluation: bytes, found: list[Any]) -> None:
+    assert points(curve_of(START, evaluation, round_=round_, name=name)) == found
+
+
+def spans(*lines: bytes) -> list[tuple[Any, ...]]:
+    return [(each.phase, each.start, each.stop) for each in curve_of(*lines).spans]
+
+
+def test_phases_in_minutes_from_the_start() -> None:
+    assert spans(
+        line("init_start", 4),
+        line("init_stop", 9),
+        START,
+        line("epoch_start", 10),
+        line("epoch_stop", 11),
+        line("eval_start", 11),
+        line("eval_stop", 11.5),
+    ) == [(Phase.INIT, -6, -1), (Phase.EPOCH, 0, 1), (Phase.EVALUATION, 1, 1.5)]
+
+
+def test_blocks_only_where_there_are_no_epochs() -> None:
+    block = line("block_start", 10), line("block_stop", 12)
+    epoch = line("epoch_start", 10), line("epoch_stop", 11)
+    assert spans(START, *block) == [(Phase.BLOCK, 0, 2)]
+    assert spans(START, *epoch, *block) == [(Phase.EPOCH, 0, 1)]
+
+
+def test_a_phase_without_an_end_is_none() -> None:
+    assert spans(START, line("eval_start", 11), line("epoch_stop", 12)) == []
+
+
+def test_without_run_start_there_is_no_curve() -> None:
+    assert curve_of(line("eval_accuracy", 12, 0.7, epoch_num=5)) == Curve("log")
+
+
+def test_a_simulated_run_has_all_its_evaluations() -> None:
+    log = good_log("bert")
+    curve = curve_of(log, name="bert")
+    logged = [each for each in records(log) if each["key"] == "eval_accuracy"]
+    assert [each.value for each in curve.evaluations] == [each["value"] for each in logged]
+    assert curve.evaluations[-1].at == run_of(log).convergence.to_converge
+
+
+GOALS = [
+    ("training", "2.0", "bert", {"": 0.72}),
+    ("training", "2.0", "maskrcnn", {"BBOX": 0.377, "SEGM": 0.339}),
+    ("training", "3.1", "stable_diffusion", {"FID": 90.0, "CLIP": 0.15}),
+    ("training", "3.1", "gpt3", {"": 2.69}),
+    ("training", "6.1", "qwen35_397b_grpo", {"": 0.69}),
+    ("hpc", "3.0", "openfold", {"": 0.8}),
+    ("hpc", "2.0", "cosmoflow", {"": 0.124}),
+    ("training", "2.0", "unknown", {}),
+]
+
+
+@pytest.mark.parametrize(("usage", "round_", "name", "found"), GOALS)
+def test_goals(usage: str, round_: str, name: str, found: dict[str, float]) -> None:
+    assert goals(load_benchmark(usage, round_, name)) == found
+
+
+def lines_of(data: bytes, *asked: int) -> dict[int, str]:
+    return raw_lines(CurveFile(lambda: io.BytesIO(data), "log", lines=frozenset(asked)), 10)
+
+
+def test_raw_lines() -> None:
+    data = b"one\r\n\xff\n" + b"x" * (3 << 20) + b"\n  four \nfive"
+    assert lines_of(data, 1, 2, 3, 4, 5, 6) == {
+        1: "one",
+        2: "\ufffd",
+        3: "xxxxxxx...",
+        4: "four",
+        5: "five",
+    }
+    assert lines_of(data) == {}
+
+
+@given(st.binary(max_size=200))
+def test_no_log_is_too_odd(data: bytes) -> None:
+    assert curve_of(START, b":::MLLOG ", data).path == "log"

@@ -1,0 +1,137 @@
+"""Results beside each other: ratios to a baseline, and to earlier rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.compare.ratios import Entry, Row, compete, named
+from mlperf_pkg.config import Price
+
+PRICES = {"a": Price(300_000.0, "list"), "b": Price(150_000.0, "list", "2021-06-30")}
+A = Entry(
+    argument=0,
+    round="1.0",
+    submitter="One",
+    system="a",
+    system_name="A",
+    benchmark="resnet",
+    division="closed",
+    minutes=20.0,
+    path="One/results/a/resnet",
+    accelerators=8,
+    nodes=1,
+    hardware="chip",
+    framework="torch",
+    samples_per_second=800.0,
+    energy_joules=4e6,
+)
+B = replace(
+    A,
+    argument=1,
+    submitter="Two",
+    system="b",
+    minutes=25.0,
+    accelerators=16,
+    nodes=2,
+    energy_joules=2e6,
+)
+
+
+def rows(*entries: Entry) -> dict[str, Row]:
+    made = compete(entries, PRICES, lambda entry: entry.argument == 0)
+    return {row.entry.name: row for row in made}
+
+
+def test_ratios_are_relative_to_the_baseline() -> None:
+    made = rows(A, B)
+    own, other = made["1.0 One/a"], made["1.0 Two/b"]
+    assert (own.baseline, other.baseline) == (True, False)
+    assert (own.speed, own.performance_per_dollar, own.performance_per_joule) == (1.0, 1.0, 1.0)
+    assert other.speed == 0.8
+    assert other.speed_per_accelerator == 0.4
+    assert other.speed_per_node == 0.4
+    assert other.performance_per_dollar == 1.6
+    assert other.performance_per_joule == 2.0
+    assert other.samples_per_second_per_accelerator == 50.0
+    assert (other.price_usd, other.price_date) == (150_000.0, "2021-06-30")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacking"),
+    [
+        (
+            {"minutes": None},
+            {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"},
+        ),
+        ({"accelerators": None}, {"speed_per_accelerator", "samples_per_second_per_accelerator"}),
+        ({"nodes": 0}, {"speed_per_node", "samples_per_second_per_node"}),
+        ({"system": "c", "system_name": None}, {"performance_per_dollar"}),
+        ({"energy_joules": None}, {"performance_per_joule"}),
+    ],
+)
+def test_what_is_not_known_has_no_ratio(changes: dict[str, Any], lacking: set[str]) -> None:
+    entry = replace(B, **changes)
+    row = rows(A, entry)[entry.name]
+    names = {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"}
+    names |= {"performance_per_joule"}
+    names |= {"samples_per_second_per_accelerator", "samples_per_second_per_node"}
+    assert {name for name in names if getattr(row, name) is None} == lacking
+
+
+@pytest.mark.parametrize(
+    "changes", [{"benchmark": "bert"}, {"division": "open"}, {"scaling": "weak"}]
+)
+def test_only_what_is_alike_compares(changes: dict[str, Any]) -> None:
+    entry = replace(B, **changes)
+    assert rows(A, entry)[entry.name].speed is None
+
+
+@pytest.mark.parametrize(
+    ("earlier", "improvement"),
+    [
+        ([replace(A, round="0.7", minutes=30.0)], ("0.7", "a", 1.5)),
+        # Of several rounds the latest, of several results that of the same name or software.
+        ([replace(A, round="0.7", minutes=30.0), replace(A, round="0.6", minutes=9.0)], ("0.7", "a", 1.5)),
+        ([replace(A, round="0.7", system="x", minutes=9.0), replace(A, round="0.7", minutes=30.0)], ("0.7", "a", 1.5)),
+        ([replace(A, round="0.7", system="x", minutes=30.0), replace(A, round="0.7", system="y", framework="tf", minutes=9.0)], ("0.7", "x", 1.5)),
+        ([replace(A, round="0.7", submitter="Two", minutes=30.0)], (None, None, None)),
+        ([replace(A, round="0.7", hardware="other", minutes=30.0)], (None, None, None)),
+        ([replace(A, round="0.7", accelerators=16, minutes=30.0)], (None, None, None)),
+        ([replace(A, round="10.0", minutes=30.0)], (None, None, None)),
+        ([replace(A, round="0.7", minutes=None)], (None, None, None)),
+        ([replace(A, round="0.7", hardware=None, minutes=30.0)], ("0.7", "a", 1.5)),
+        ([replace(A, round=None, minutes=30.0)], (None, None, None)),
+    ],
+)  # fmt: skip
+def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
+    earlier: list[Entry], improvement: tuple[str | None, str | None, float | None]
+) -> None:
+    row = next(row for row in compete([*earlier, A], {}, lambda _: False) if row.entry is A)
+    assert (row.previous_round, row.previous_system, row.improvement) == improvement
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a", True), ("A", True), ("one", True), ("One/a", True), ("1.0 a", True), ("1.0 one/a", True),
+        ("1.0*", True), ("o*", True), ("b", False), ("0.7 a", False), ("One/results/a/resnet", True),
+    ],
+)  # fmt: skip
+def test_a_result_goes_by_system_submitter_and_round(name: str, expected: bool) -> None:
+    assert named(A, name) is expected
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.floats(1, 1e9), st.floats(1, 1e9))
+def test_performance_per_dollar_is_one_over_minutes_over_price(
+    mine: float, theirs: float, price: float, other: float
+) -> None:
+    prices = {"a": Price(other, "x"), "b": Price(price, "x")}
+    entries = [replace(A, minutes=theirs), replace(B, minutes=mine, system_name=None)]
+    row = compete(entries, prices, lambda entry: entry.argument == 0)[1]
+    expected = (1 / mine / price) / (1 / theirs / other)
+    assert row.performance_per_dollar == pytest.approx(expected)

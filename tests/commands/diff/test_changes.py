@@ -1,0 +1,196 @@
+"""What changed between two sides: pairs, counts, and nothing where nothing did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.diff.changes import (
+    Change,
+    FindingChange,
+    Log,
+    Names,
+    Set,
+    SettingChange,
+    Side,
+    System,
+    compare,
+)
+from mlperf_pkg.findings import Severity
+from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
+
+
+def a_set(place: str = "results/dgx/bert", logs: Any = (), findings: Any = (), **row: Any) -> Set:
+    return Set(place, result_set(**row), tuple(logs), tuple(findings))
+
+
+def logs(*settings: Any, key: str = "lr") -> tuple[Log, ...]:
+    """Runs whose ``lr`` is this; None: not logged."""
+    return tuple(
+        Log(f"result_{i}.txt", f"{i}{value}", {} if value is None else {key: value})
+        for i, value in enumerate(settings)
+    )
+
+
+def a_side(*sets: Set, **changes: Any) -> Side:
+    known: dict[str, Any] = {
+        "verdict": PASS,
+        "systems": (),
+        "sets": sets,
+        "findings": (),
+        "files": {},
+    }
+    return Side(**{**known, **changes})
+
+
+BERT = {"place": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
+        ([{}], [{}], [(0, 0)]),
+        ([{}], [], []),
+        ([], [{}], []),
+        # Another place, system or division, but the only set of the benchmark.
+        ([{}], [{"place": "results/h100/bert", "system": "h100"}], [(0, 0)]),
+        ([{}], [{"division": "open"}], [(0, 0)]),
+        ([{}], [{"place": "x", "system": "h100", "division": "open"}], [(0, 0)]),
+        ([{}], [{"benchmark": "resnet", "place": "results/dgx/resnet"}], []),
+        # Two of the benchmark on one side: only what stays in its place is paired.
+        ([{}, {"place": "b", "system": "b"}], [{"place": "c", "system": "c"}], []),
+        ([{}, {"place": "b", "system": "b"}], [{"place": "b", "system": "b"}], [(1, 0)]),
+        # Of several loose sets in one folder each finds its division.
+        (
+            [{"place": "."}, {"place": ".", "division": "open"}],
+            [{"place": ".", "division": "open"}, {"place": "."}],
+            [(0, 1), (1, 0)],
+        ),
+        ([{"place": "."}, {"place": ".", "division": "open"}], [{"place": "."}], [(0, 0)]),
+    ],
+)
+def test_pairs(
+    old: list[dict[str, Any]], new: list[dict[str, Any]], pairs: list[tuple[int, int]]
+) -> None:
+    before = [a_set(**{**BERT, **each}) for each in old]
+    after = [a_set(**{**BERT, **each}) for each in new]
+    found = compare(a_side(*before), a_side(*after))
+    listed = [(before.index(each.old), after.index(each.new)) for each in found.sets]
+    assert sorted(listed) == pairs
+    assert len(found.removed_sets) == len(old) - len(pairs)
+    assert len(found.added_sets) == len(new) - len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        (logs("1", "1"), logs("1", "1"), ()),
+        (logs("1", "1"), logs("1"), ()),
+        (logs(None), logs(None, None), ()),
+        (
+            logs("1", "1"),
+            logs("1", "2"),
+            (SettingChange("lr", (("1", 2),), (("1", 1), ("2", 1))),),
+        ),
+        (
+            logs("1", "1", "2"),
+            logs("1", "2", "2"),
+            (SettingChange("lr", (("1", 2), ("2", 1)), (("2", 2), ("1", 1))),),
+        ),
+        (logs("1", "2", "2"), logs("1", "2"), ()),
+        (logs("1"), logs(None), (SettingChange("lr", (("1", 1),), ((None, 1),)),)),
+    ],
+)
+def test_settings(
+    old: tuple[Log, ...], new: tuple[Log, ...], changes: tuple[SettingChange, ...]
+) -> None:
+    [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
+    assert only.settings == changes
+
+
+@pytest.mark.parametrize(
+    ("row", "changes"),
+    [
+        ({"score_minutes": 19.0}, [Change("score_minutes", 20.5, 19.0)]),
+        ({"score_minutes": None}, [Change("score_minutes", 20.5, None)]),
+        ({"verdict": FAIL}, [Change("official", "pass", "fail")]),
+        ({"round": "2.1"}, [Change("round", "2.0", "2.1")]),
+        ({"rcp": None}, [Change("rcp", "pass", "not_checked")]),
+        ({"submitter": "Other", "score_note": "x"}, []),
+    ],
+)
+def test_results(row: dict[str, Any], changes: list[Change]) -> None:
+    known = rcp(mean=None)
+    [only] = compare(a_side(a_set(rcp=known)), a_side(a_set(**{"rcp": known, **row}))).sets
+    assert list(only.results) == changes
+
+
+def test_not_a_number_is_no_change() -> None:
+    side = a_side(a_set(scaling_factor=float("nan")))
+    assert not compare(side, a_side(a_set(scaling_factor=float("nan")))).any
+
+
+def test_findings_by_code() -> None:
+    two = [finding(code="A", message="one"), finding(code="A", message="two")]
+    old = a_side(a_set(findings=[*two, finding(code="B")]), findings=(finding(code="T"),))
+    new = a_side(a_set(findings=[two[1], finding(code="C")]))
+    found = compare(old, new)
+    assert found.sets[0].findings == (
+        FindingChange("A", Severity.ERROR, "two", 2, 1),
+        FindingChange("B", Severity.ERROR, "wrong", 1, 0),
+        FindingChange("C", Severity.ERROR, "wrong", 0, 1),
+    )
+    assert found.findings == (FindingChange("T", Severity.ERROR, "wrong", 1, 0),)
+
+
+def test_systems() -> None:
+    old = System("systems/a.json", "a", "1", {"x": 1, "y": "b", "gone": [1]})
+    new = System("systems/a.json", "a", "2", {"x": 1.0, "y": "c", "more": None})
+    [only] = compare(a_side(systems=(old,)), a_side(systems=(new,))).systems
+    assert only.fields == (Change("y", "b", "c"), Change("gone", [1], None))
+
+
+def test_runs_are_what_their_bytes_are() -> None:
+    old = [Log(name, digest, {}) for name, digest in zip("abcd", "1123", strict=True)]
+    new = [Log(name, digest, {}) for name, digest in zip("abce", "4135", strict=True)]
+    [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
+    # 1 and 3 are on both sides; the second 1 is gone, 2 is gone, 4 and 5 are new.
+    assert only.runs == Names(unchanged=2, changed=(), removed=("b", "c"), added=("a", "e"))
+
+
+NAMES = st.sampled_from("abc")
+SETS = st.builds(
+    lambda place, system, benchmark, division, settings: a_set(
+        place, logs(*settings), system=system, benchmark=benchmark, division=division
+    ),
+    place=NAMES,
+    system=NAMES,
+    benchmark=NAMES,
+    division=st.sampled_from(["closed", "open"]),
+    settings=st.lists(st.none() | st.sampled_from("123"), max_size=4),
+)
+SIDES = st.builds(
+    lambda sets, files: a_side(*sets, files=files),
+    st.lists(SETS, max_size=4, unique_by=lambda s: (s.place, s.row.system, s.row.benchmark)),
+    st.dictionaries(NAMES, NAMES),
+)
+
+
+@given(SIDES)
+def test_nothing_changed_from_itself(side: Side) -> None:
+    assert not compare(side, side).any
+
+
+@given(SIDES, SIDES)
+def test_there_and_back(old: Side, new: Side) -> None:
+    there, back = compare(old, new), compare(new, old)
+    assert there.any == back.any
+    assert len(there.removed_sets) == len(back.added_sets)
+    assert there.files.removed == back.files.added
+    pairs = {(id(each.old), id(each.new)) for each in there.sets}
+    assert pairs == {(id(each.new), id(each.old)) for each in back.sets}
+    assert len(there.sets) + len(there.removed_sets) == len(old.sets)
+    assert len(there.sets) + len(there.added_sets) == len(new.sets)

@@ -1,0 +1,95 @@
+"""Which settings rules name, and what a log says of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.diff.settings import (
+    MAX_CHARACTERS,
+    MAX_VALUES,
+    read_settings,
+    settings_named,
+)
+from tests.helpers.logs import joined
+
+
+@pytest.mark.parametrize(
+    ("usage", "round_", "named", "not_named"),
+    [
+        (
+            "training",
+            "2.0",
+            {
+                "global_batch_size",
+                "opt_name",
+                "lars_epsilon",
+                "opt_lamb_beta_1",
+                "sgd_opt_momentum",
+                "start_warmup_step",
+            },
+            {"eval_accuracy", "seed", "run_start", "submission_org", "weights_initialization"},
+        ),
+        ("training", "5.1", {"lora_rank", "max_steps", "lora_dropout"}, {"block_stop"}),
+        ("training", "6.1", {"tensor_parallelism"}, {"cache_clear"}),
+        ("training", "0.7", {"lr_rates"}, {"actual_selfplay_games_per_generation", "epoch_start"}),
+        ("hpc", "1.0", {"opt_betas", "scheduler_milestones"}, {"eval_error", "staging_stop"}),
+    ],
+)
+def test_settings_named(usage: str, round_: str, named: set[str], not_named: set[str]) -> None:
+    found = settings_named(usage, round_)
+    assert named <= found
+    assert not not_named & found
+
+
+def record(value: Any, key: str = "a") -> dict[str, Any]:
+    return {"key": key, "value": value, "time_ms": 1, "metadata": {}}
+
+
+def settings(log: bytes) -> dict[str, str]:
+    return read_settings(lambda: io.BytesIO(log), frozenset({"a", "b"}))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([1], "1"),
+        ([1.0], "1"),
+        ([1, 1.0, 1], "1"),
+        ([0.5, 2], "0.5, 2"),
+        (["1"], '"1"'),
+        ([True], "true"),
+        ([None], "null"),
+        ([{"b": 1, "a": [2]}], '{"a": [2], "b": 1}'),
+        (["\x1b[31m"], '"\\u001b[31m"'),
+        ([1e300], "1e+300"),
+        (list(range(100)), ", ".join(map(str, range(MAX_VALUES)))),
+    ],
+)
+def test_values(values: list[Any], text: str) -> None:
+    assert settings(joined([record(value) for value in values])) == {"a": text}
+
+
+def test_other_keys_and_lines_are_passed_over() -> None:
+    log = b"noise\n:::MLLOG {\n" + joined([record(1), record(2, "c"), record(3, "b")])
+    assert settings(log) == {"a": "1", "b": "3"}
+
+
+def test_numbers_that_are_no_json() -> None:
+    assert settings(b':::MLLOG {"key": "a", "value": NaN, "time_ms": 1, "metadata": 0}') == {
+        "a": "NaN"
+    }
+
+
+def test_utf_8_reads_as_such() -> None:
+    text = json.dumps(record("µ"), ensure_ascii=False)
+    assert settings(f":::MLLOG {text}\n".encode()) == {"a": '"µ"'}
+
+
+def test_long_values_stay_apart() -> None:
+    first, second = (settings(joined([record("x" * MAX_CHARACTERS + end)]))["a"] for end in "yz")
+    assert first != second
+    assert len(first) < MAX_CHARACTERS + 100

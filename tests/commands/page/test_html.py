@@ -1,0 +1,109 @@
+"""The text of a page: its policy, its size, and that every value in it is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.charts import DrawnSet
+from mlperf_pkg.commands.page import html as module
+from mlperf_pkg.commands.page.content import MOST_FINDINGS, Content, content
+from mlperf_pkg.findings import Finding, Severity
+from tests.helpers.charts import drawn
+from tests.helpers.reports import report
+
+RUNTIME = "window.vegaEmbed = null;"
+
+
+def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = ()) -> Content:
+    given = report(result_sets=tuple(each.row for each in sets), findings=findings)
+    return content(given, sets, {("a/b.txt", 7): "<b>raw</b>"})
+
+
+def sources(page: str) -> dict[str, str]:
+    found = re.search('Content-Security-Policy" content="([^"]*)"', page)
+    assert found
+    parts = (part.split(" ", 1) for part in found[1].replace("&#39;", "'").split("; "))
+    return {name: value.strip() for name, value in parts}
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
+    page = module.html(page_of(drawn("bert")), RUNTIME)
+    style = re.search("<style>(.*?)</style>", page, re.DOTALL)
+    scripts = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    assert style is not None
+    assert len(scripts) == 1
+    assert sources(page) == {
+        "default-src": "'none'",
+        "script-src": f"{digest(scripts[0])} {digest(RUNTIME)}",
+        "style-src": digest(style[1]),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
+    assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
+
+
+def test_a_finding_is_told_with_its_raw_line() -> None:
+    finding = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
+    page = module.html(page_of(findings=(finding,)), RUNTIME)
+    assert "&lt;i&gt;odd&lt;/i&gt;" in page
+    assert "<code>&lt;b&gt;raw&lt;/b&gt;</code>" in page
+    assert "a/b.txt:7" in page
+
+
+def test_no_text_is_longer_than_anybody_reads() -> None:
+    one = drawn("bert")
+    row = replace(one.row, system="x" * 10**6, benchmark="y" * 10**6)
+    runs = tuple(replace(run, row=replace(run.row, path="z" * 10**6)) for run in one.runs)
+    assert len(module.html(page_of(replace(one, row=row, runs=runs)), RUNTIME)) < 10**5
+
+
+def test_errors_come_first_and_the_rest_is_counted() -> None:
+    findings = tuple(
+        Finding(code="X101", message=f"number {i}", path=f"{i}", severity=severity)
+        for i, severity in enumerate([Severity.WARNING] * MOST_FINDINGS + [Severity.ERROR] * 5)
+    )
+    page = page_of(findings=findings)
+    assert [told.severity for told in page.findings[:6]] == ["error"] * 5 + ["warning"]
+    assert (len(page.findings), page.hidden) == (MOST_FINDINGS, 5)
+    assert "5 more findings are not shown" in module.html(page, RUNTIME)
+
+
+def test_a_page_without_results() -> None:
+    page = module.html(page_of(), RUNTIME)
+    assert "No result set." in page
+    assert 'id="scoreboard"' not in page
+
+
+def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = page_of(drawn("bert"))
+    whole = module.html(given, RUNTIME)
+    monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
+    assert len(module.html(given, RUNTIME)) < len(whole)
+
+
+def test_sets_are_ordered_by_round_submitter_system_benchmark() -> None:
+    one = drawn("bert")
+    rows = [
+        replace(one.row, submitter=submitter, system=system, round=round_)
+        for submitter, system, round_ in [("B", "x", "2.0"), ("A", "y", "2.0"), ("C", "z", "1.1")]
+    ]
+    page = page_of(*(replace(one, row=row) for row in rows))
+    assert [each.row.submitter for each in page.sections] == ["C", "A", "B"]
+    assert page.choices["Round"] == ["1.1", "2.0"]
+
+
+def test_templates_lie_in_the_package() -> None:
+    folder = Path(module.__file__).parent / "templates"
+    assert sorted(path.name for path in folder.iterdir()) == ["page.css", "page.html", "page.js"]

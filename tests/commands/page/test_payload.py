@@ -1,0 +1,56 @@
+"""Charts as the data of a page, and back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from itertools import accumulate
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.page.payload import columns, packed, payload
+from tests.helpers.charts import charts, drawn
+
+
+def values(kind: str, *parts: Any) -> list[Any]:
+    """As the page reads a column."""
+    if kind == "v":
+        return [v for v, n in zip(parts[::2], parts[1::2], strict=True) for _ in range(n)]
+    decimals, *steps = parts
+    return [round(unit / 10**decimals, decimals) for unit in accumulate(steps)]
+
+
+def rows(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    listed = {name: values(*column) for name, column in table.items()}
+    return [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+
+
+NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 5)) | st.integers(-(10**7), 10**7)
+CELLS = st.fixed_dictionaries({"a": NUMBERS, "b": st.text(max_size=3) | st.none() | NUMBERS})
+
+
+@given(st.lists(CELLS, max_size=20))
+def test_columns_lose_nothing(table: list[dict[str, Any]]) -> None:
+    assert rows(columns(table)) == table
+
+
+def test_numbers_too_large_to_be_counted_in_decimals_stay_as_they_are() -> None:
+    assert rows(columns([{"a": 1e300}, {"a": 2}])) == [{"a": 1e300}, {"a": 2}]
+
+
+def test_what_is_alike_is_said_once() -> None:
+    shown = list(charts(drawn("bert")).values())
+    told = json.loads(payload({"s0": shown, "s1": shown}))
+    assert told["charts"]["s0"] == told["charts"]["s1"]
+    assert len(told["specs"]) == len(shown)
+
+
+@given(st.text())
+def test_packed(text: str) -> None:
+    data = packed(text.encode("utf-8", "ignore").decode())
+    assert data.isascii()
+    assert not set(data) & set("<>&\"'")
+    assert zlib.decompress(base64.b64decode(data), 31) == text.encode("utf-8", "ignore")

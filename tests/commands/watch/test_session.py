@@ -1,0 +1,200 @@
+"""One log from its first byte to its end, as told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch.events import (
+    Ended,
+    Evaluated,
+    Event,
+    Found,
+    Identified,
+    Lost,
+    Open,
+    State,
+)
+from mlperf_pkg.commands.watch.judge import Judge
+from mlperf_pkg.commands.watch.session import Session
+from mlperf_pkg.config import WaiverConfig
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Waiver
+from mlperf_pkg.run.reading import Run
+from tests.helpers.logs import edited, good_log, records, without
+
+GOOD = good_log("bert")
+WRONG = edited(GOOD, "submission_status", value="good")
+ABORTED = edited(GOOD, "run_stop", metadata={"status": "aborted"})
+
+
+class Log:
+    """A log that grows, and what a session tells of it."""
+
+    def __init__(self, path: Path, waivers: Waivers | None = None) -> None:
+        self.path = path
+        self.now = 0.0
+        judge = Judge(str(path), round="2.0", waivers=waivers or Waivers())
+        self.session = Session(judge, lambda: self.now)
+
+    def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[Event]:
+        """Append, let time pass, and ask."""
+        if data is not None:
+            with self.path.open("ab") as stream:
+                stream.write(data)
+        self.now += seconds
+        return list(self.session.tick())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    log = Log(tmp_path / "run.log")
+    yield log
+    log.session.close()
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event.event for event in events]
+
+
+def changes(events: list[Event]) -> list[str]:
+    return [event.change for event in events if isinstance(event, State)]
+
+
+def test_a_good_run(log: Log) -> None:
+    assert changes(log.tick()) == ["missing"]
+    assert log.tick() == []
+    half = len(GOOD) * 9 // 10
+    events = log.tick(GOOD[:half])
+    assert changes(events) == ["appeared"]
+    assert {"run", "evaluation", "progress"} <= set(kinds(events))
+    events = log.tick(GOOD[half:])
+    assert not log.session.done
+    events += log.tick()
+    assert isinstance(events[-1], Ended)
+    assert (events[-1].status, events[-1].lost, events[-1].errors) == ("success", False, 0)
+    assert (log.session.done, log.session.lost) == (True, False)
+
+
+def test_each_evaluation_is_told_once_however_the_log_grows(log: Log) -> None:
+    events = [event for at in range(0, len(GOOD), 997) for event in log.tick(GOOD[at : at + 997])]
+    told = [event.position for event in events if isinstance(event, Evaluated)]
+    logged = [r["metadata"]["epoch_num"] for r in records(GOOD) if r["key"] == "eval_accuracy"]
+    assert told == logged
+    assert len([event for event in events if isinstance(event, Identified)]) == 1
+
+
+def test_a_wrong_record_is_told_when_its_line_is_complete(log: Log) -> None:
+    at = WRONG.index(b'"good"')
+    end = WRONG.index(b"\n", at)
+    assert "finding" not in kinds(log.tick(WRONG[:at]))
+    assert log.tick(WRONG[at:end]) == []
+    events = log.tick(WRONG[end : end + 1])
+    found = [event.finding for event in events if isinstance(event, Found)]
+    assert [finding.found for finding in found] == ["good"]
+    assert "lost" in kinds(events)
+    assert log.session.lost
+    assert not log.session.done
+    log.tick(WRONG[end + 1 :])
+    events = log.tick()
+    assert kinds(events) == ["end"]
+
+
+def test_an_aborted_run_is_lost(log: Log) -> None:
+    events = log.tick(ABORTED)
+    assert [event.reason for event in events if isinstance(event, Lost)] == [
+        "run_stop says aborted: it did not converge"
+    ]
+
+
+def test_what_is_absent_is_open_at_run_start_and_wrong_at_the_end(log: Log) -> None:
+    events = log.tick(without(GOOD, "cache_clear"))
+    assert [event.missing for event in events if isinstance(event, Open)] == [("cache_clear",)]
+    assert "finding" not in kinds(events)
+    assert kinds(log.tick()) == ["finding", "lost", "end"]
+
+
+def test_a_run_stop_without_a_line_end_is_the_end_when_nothing_follows(log: Log) -> None:
+    log.tick(GOOD.rstrip(b"\n"))
+    events = log.tick()
+    assert kinds(events)[-1] == "end"
+    assert log.session.done
+
+
+def test_a_half_written_run_stop_is_not_the_end(log: Log) -> None:
+    log.tick(GOOD[:-20])
+    assert log.tick() == []
+    log.tick(GOOD[-20:])
+    assert kinds(log.tick())[-1] == "end"
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_new_file_starts_anew(log: Log, replace: bool) -> None:
+    log.tick(WRONG[: len(WRONG) // 2])
+    assert log.session.lost
+    if replace:
+        log.path.rename(log.path.with_suffix(".old"))
+    log.path.write_bytes(b"")
+    events = log.tick(GOOD)
+    assert changes(events) == ["replaced" if replace else "truncated"]
+    assert kinds(log.tick())[-1] == "end"
+    assert not log.session.lost
+
+
+def test_a_waived_finding_loses_nothing(tmp_path: Path) -> None:
+    code = "RUN104"
+    waiver = WaiverConfig(code, "run.log", Waiver("agreed", "Jane", "2999-12-31"), 1)
+    log = Log(tmp_path / "run.log", waivers=Waivers((waiver,)))
+    events = log.tick(edited(GOOD, "submission_status", value="good")) + log.tick()
+    (found,) = (event.finding for event in events if isinstance(event, Found))
+    assert (found.code, found.waiver is not None) == (code, True)
+    assert not log.session.lost
+    log.session.close()
+
+
+def test_trouble_with_the_storage_is_told_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.tick(GOOD)
+
+    def fail() -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log.session._follower, "poll", fail)
+        assert changes(log.tick()) == ["unreadable"]
+        assert log.tick() == []
+    assert kinds(log.tick())[-1] == "end"
+
+
+def test_judging_takes_a_tenth_of_the_time_at_most(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[int] = []
+    judge = Judge.__call__
+
+    def slow(self: Judge, text: bytes) -> Run:
+        judged.append(len(text))
+        log.now += 60
+        return judge(self, text)
+
+    monkeypatch.setattr(Judge, "__call__", slow)
+    lines = GOOD.splitlines(keepends=True)
+    for line in lines[:100]:
+        log.tick(line, seconds=10)
+    assert len(judged) in (1, 2)
+
+
+def test_silence_is_counted_from_the_last_byte(log: Log) -> None:
+    log.tick(GOOD[:100], seconds=10)
+    log.tick(seconds=50)
+    assert log.session.silent == 50
+
+
+def test_an_unknown_round_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes(GOOD)
+    session = Session(Judge(str(tmp_path / "run.log"), round="9.9"))
+    with pytest.raises(UserError, match=r"no round '9.9'"):
+        list(session.tick())
+    session.close()

@@ -1,0 +1,125 @@
+"""Published submissions, scattered and built again, are to the official tools what they were."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.config import CONFIG_NAME
+from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.official_packages import package_checked, repository_errors, summary
+from tests.helpers.workspaces import bytes_below
+
+CORPUS = corpus_folder() or Path("no corpus")
+# Published submissions of several systems: the folder, and the sets that today's rules refuse.
+PUBLISHED = {
+    "v1.0/Graphcore": {"ipu-pod64-POPART-closed/bert"},
+    "v2.0/Graphcore": {"ipu-pod128-POPART-closed/bert", "ipu-pod256-POPART-closed/bert"},
+    "v2.1/MosaicML": set(),
+    "v5.0/AMD": set(),
+    "v5.1/AMD": set(),
+    "hpc_v2.0/tacc": {"longhorn-tf/cosmoflow"},
+}
+# Graphcore's logs name a platform that is a system, but for these.
+UNTOLD = ("TF1", "PaddlePaddle")
+
+pytestmark = [needs_corpus, pytest.mark.parametrize("folder", PUBLISHED)]
+
+
+def named(folder: str) -> tuple[str, str]:
+    """The usage and the round of a folder of the corpus."""
+    usage, _, name = folder.partition("/")[0].rpartition("v")
+    return usage.strip("_") or "training", name
+
+
+def published(folder: str, scratch: Path) -> Path:
+    """A copy without the scaling factors, which the review adds and no raw log has."""
+    target = scratch / "published" / folder.partition("/")[2]
+    shutil.copytree(CORPUS / folder, target, ignore=shutil.ignore_patterns("scaling.json"))
+    return target
+
+
+def scatter(original: Path, root: Path) -> Path:
+    """All logs in one folder under random names, and what the configuration must then tell."""
+    dice = random.Random(7)
+    (root / "logs").mkdir(parents=True)
+    shutil.copytree(original / "systems", root / "systems")
+    patterns: dict[str, list[str]] = {}
+    for log in sorted(original.glob("results/**/result_*.txt")):
+        name = f"{dice.getrandbits(64):016x}.log"
+        shutil.copyfile(log, root / "logs" / name)
+        system = log.relative_to(original / "results").parts[0]
+        if original.name != "Graphcore" or any(untold in system for untold in UNTOLD):
+            patterns.setdefault(system, []).append(f"logs/{name}")
+    config = {
+        "submitter": original.name,
+        "systems": {system: {"logs": logs} for system, logs in patterns.items()},
+    }
+    (root / CONFIG_NAME).write_text(yaml.safe_dump(config), "utf-8")
+    return root
+
+
+def build(root: Path, usage: str, round_: str) -> Prepared:
+    with (root / CONFIG_NAME).open("a") as stream:
+        stream.write(f"usage: {usage}\n")
+    prepared = prepare(Folders.of(root), Order(round=round_, keep_invalid=True))
+    assert prepared.refusals == ()
+    write_tree(prepared.target, prepared.files, force=False)
+    return prepared
+
+
+def logs_by_set(tree: Path) -> dict[str, Counter[bytes]]:
+    found: dict[str, Counter[bytes]] = {}
+    for path, content in bytes_below(tree / "results").items():
+        found.setdefault(path.rpartition("/")[0], Counter())[content] += 1
+    return found
+
+
+def test_built_again(folder: str, tmp_path: Path) -> None:
+    usage, round_ = named(folder)
+    original = published(folder, tmp_path)
+    root = scatter(original, tmp_path / "ws")
+    logs = bytes_below(root / "logs")
+    prepared = build(root, usage, round_)
+    target = prepared.target
+
+    assert target.name == original.name
+    assert {each.planned.name for each in prepared.judged if each.failures} == PUBLISHED[folder]
+    assert logs_by_set(target) == logs_by_set(original)
+    assert bytes_below(target / "systems") == bytes_below(original / "systems")
+    assert bytes_below(root / "logs") == logs
+
+    ruleset = f"{round_}.0"
+    expected = package_checked(original, ruleset, usage)
+    assert package_checked(target, ruleset, usage) == expected
+    assert repository_errors(target) == repository_errors(original)
+    scores = summary(target, ruleset, usage)
+    assert scores
+    assert scores == summary(original, ruleset, usage)
+    assert scores == {
+        (each.planned.system.id, each.planned.benchmark): each.result.row.official_minutes
+        for each in prepared.judged
+        if each.result.row.official_minutes is not None
+    }
+
+
+def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
+    usage, round_ = named(folder)
+    original = CORPUS / folder
+    order = Order(keep_invalid=True)
+    prepared = prepare(Folders.of(original, output=tmp_path / "out"), order)
+    assert prepared.refusals == ()
+    assert prepared.workspace.round.usage == usage
+    assert prepared.workspace.round.name == round_
+    assert prepared.plan.submitter
+    assert {each.planned.why for each in prepared.judged} == {"its folder"}
+    write_tree(prepared.target, prepared.files, force=False)
+    assert logs_by_set(prepared.target) == logs_by_set(original)

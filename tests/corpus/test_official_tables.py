@@ -1,0 +1,82 @@
+"""Every cell of the official tables of published submissions, against the summarizer itself.
+
+The lighter submissions are compared in every run, all of them with ``MLPERF_PKG_FULL=1``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.commands.official_tables import Summary, Table, summarize
+from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.official_summarizer import Rows, official_files, rows, tables
+
+LIGHT_BYTES = 1_500_000
+DIED = {"v0.7/SIAT"}  # of a missing field
+HAVE_POWER = {"v4.1/Dell", "v5.0/Lenovo"}
+
+pytestmark = needs_corpus
+
+
+def submissions() -> Iterator[str]:
+    folder = corpus_folder()
+    for tree in sorted(folder.glob("*v*/*")) if folder else ():
+        name = f"{tree.parent.name}/{tree.name}"
+        if os.environ.get("MLPERF_PKG_FULL") or name in HAVE_POWER or _size(tree) < LIGHT_BYTES:
+            yield name
+
+
+def _size(tree: Path) -> int:
+    return sum(path.stat().st_size for path in tree.rglob("*.txt"))
+
+
+@pytest.mark.parametrize("name", list(submissions()))
+def test_every_cell(name: str, tmp_path: Path) -> None:
+    folder = corpus_folder()
+    assert folder
+    summary = summarize(check([str(folder / name)], Options(jobs=1)))
+    official = official_files(folder / name, summary.usage, f"{summary.round}.0", tmp_path)
+    if name in DIED:
+        assert (official, summary.plain.rows) == ({}, ())
+        return
+    assert differences(summary, official) == []
+    _compare_json(summary, official)
+
+
+def _compare_json(summary: Summary, official: dict[str, str]) -> None:
+    # The strong-scaling one is overwritten where there is weak scaling.
+    weak = summary.weak is not None and summary.weak.rows != ()
+    plain = summary.weak if weak else summary.plain
+    assert plain is not None
+    assert plain.json() == official["summary.json"]
+    if summary.detailed.rows:
+        assert summary.detailed.json() == official[DETAILED_JSON]
+
+
+DETAILED, DETAILED_JSON = "summary_detailed.csv", "summary_detailed.json"
+
+
+def differences(summary: Summary, official: dict[str, str]) -> list[tuple[str, str, str, str]]:
+    """System, column, our cell and theirs."""
+    plain, *weak = tables(official["summary.csv"])
+    pairs: list[tuple[Table | None, Rows]] = [(summary.plain, plain)]
+    pairs += [(summary.weak, each) for each in weak]
+    if DETAILED in official:  # which it does not write without a row
+        pairs.append((summary.detailed, rows(official[DETAILED])))
+    else:
+        assert summary.detailed.rows == ()
+    return [found for ours, theirs in pairs if ours for found in _different_cells(ours, theirs)]
+
+
+def _different_cells(ours: Table, theirs: Rows) -> Iterator[tuple[str, str, str, str]]:
+    header, *lines = rows(ours.csv())
+    assert (header, len(lines)) == (theirs[0], len(theirs) - 1)
+    for own, other in zip(lines, theirs[1:], strict=True):
+        for column, mine, official in zip(header, own, other, strict=True):
+            if mine != official:
+                yield own[3], column, mine, official

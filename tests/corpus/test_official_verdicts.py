@@ -1,0 +1,106 @@
+"""Both verdicts' numbers against what is known of the published submissions, rounds 1.0 to 2.0."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.results.report import Report, ResultSetRow
+from tests.helpers.corpus import corpus_folder, expected, needs_corpus
+
+ROUNDS = ("v1.0", "v1.1", "v2.0")
+BENCHMARKS = ("resnet", "bert", "rnnt")
+LOGS = {"v1.0": 185, "v1.1": 180, "v2.0": 235}
+TOLERANCE = 1e-9
+
+pytestmark = needs_corpus
+
+
+@lru_cache
+def report(round_: str) -> Report:
+    folder = corpus_folder()
+    assert folder
+    return check([str(folder / round_)], Options()).report
+
+
+def result_sets(round_: str) -> list[tuple[ResultSetRow, dict[str, Any]]]:
+    known = expected(round_)["result_sets"]
+    return [(r, known[r.path]) for r in report(round_).result_sets if r.benchmark in BENCHMARKS]
+
+
+def close(found: float | None, needed: float | None) -> bool:
+    return found == needed or abs((found or 0.0) - (needed or 0.0)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_every_log(round_: str) -> None:
+    """Official verdict, records and minutes of each log: 100 %."""
+    known = expected(round_)["logs"]
+    runs = {run.path: run for run in report(round_).runs}
+    asked = [path for path in known if path.split("/")[3] in BENCHMARKS]
+    wrong = [
+        path
+        for path in asked
+        if (runs[path].verdict.official.value, runs[path].records)
+        != (known[path]["official"], known[path]["records"])
+        or not close(runs[path].official_minutes, known[path]["minutes"])
+    ]
+    assert wrong == []
+    assert len(asked) == LOGS[round_]
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_every_result_set(round_: str) -> None:
+    """RCP verdict, message and normalisation, seeds and official score of each set: 100 %."""
+    for row, known in result_sets(round_):
+        assert row.rcp, row.path
+        verdict = (row.rcp.official_pass, row.rcp.message)
+        assert verdict == (known["rcp"]["official_pass"], known["rcp"]["message"]), row.path
+        assert row.rcp.normalization == pytest.approx(known["rcp"]["normalization"], rel=TOLERANCE)
+        assert row.seeds.official_pass is known["seeds_official_pass"], row.path
+        assert close(row.official_minutes, known["official_minutes"]), row.path
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_every_system(round_: str) -> None:
+    known = expected(round_)["systems"]
+    assert {row.path: row.verdict.official.value for row in report(round_).systems} == known
+
+
+@pytest.mark.parametrize(
+    ("round_", "path", "minutes"),
+    [
+        ("v1.0", "ipu-pod64-POPART-open/bert", 9.392),
+        ("v1.0", "ipu-pod64-TF1/resnet", 14.485),
+        ("v1.0", "ipu-pod16-POPART-closed/bert", 34.489),
+        ("v1.0", "ipu-pod16-TF1/resnet", 37.115),
+        ("v2.0", "ipu-pod16-TF1-closed/resnet", 19.635),
+        ("v2.0", "ipu-pod64-TF1-closed/resnet", 6.302),
+        ("v2.0", "ipu-pod128-TF1-closed/resnet", 4.185),
+        ("v2.0", "ipu-pod256-TF1-closed/resnet", 2.672),
+        ("v2.0", "ipu-pod16-POPART-closed/bert", 20.654),
+        ("v2.0", "ipu-pod64-POPART-closed/bert", 6.703),
+        ("v2.0", "ipu-pod128-POPART-closed/bert", 4.415),
+        ("v2.0", "ipu-pod256-POPART-closed/bert", 3.185),
+        ("v2.0", "ipu-pod64-POPART-open/rnnt", 109.357),
+    ],
+)
+def test_scores_by_name(round_: str, path: str, minutes: float) -> None:
+    rows = {row.path: row for row in report(round_).result_sets}
+    score = rows[f"Graphcore/results/{path}"].score_minutes
+    assert score is not None
+    assert round(score, 3) == minutes
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_reviewed_runs_do_not_break_the_rules(round_: str) -> None:
+    """Competitors reviewed these: among them are no findings of the rules, but one spelling."""
+    errors = {
+        (finding.code, finding.path.split("/")[0])
+        for finding in report(round_).findings
+        if finding.severity == "error" and finding.basis in ("rules", "both")
+    }
+    assert errors == ({("SYS201", "PCL")} if round_ == "v1.0" else set())

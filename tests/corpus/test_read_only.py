@@ -1,0 +1,51 @@
+"""No command writes into what it reads: every byte and time of the corpus stays as it was."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.program import call
+
+pytestmark = needs_corpus
+
+
+def fingerprint(top: Path) -> dict[str, tuple[int, str]]:
+    """Time of last change and contents of everything below a folder."""
+    return {str(path): (path.lstat().st_mtime_ns, digest(path)) for path in sorted(top.rglob("*"))}
+
+
+def digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_folder()
+    assert corpus
+    monkeypatch.chdir(tmp_path)
+    before = fingerprint(corpus)
+    rounds = [corpus / name for name in ("v0.7", "v1.1", "v4.1", "v5.1", "hpc_v3.0")]
+    workspace, other = corpus / "v2.0" / "Graphcore", corpus / "v1.1" / "Graphcore"
+    log = next(workspace.glob("results/*/bert/result_0.txt"))
+    commands: list[tuple[str | Path, ...]] = [
+        *(("check", each, "--jobs", "1", "--format", "json") for each in rounds),
+        *(("score", each) for each in rounds),
+        *(("score", each, "--tables", tmp_path / each.name) for each in rounds),
+        ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
+        ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
+        ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),
+        ("pack", workspace, "--output", tmp_path / "packed.tar.gz", "--keep-invalid"),
+        ("verify", workspace),
+        ("select", other),
+        ("diff", other, workspace),
+        ("compare", other, workspace),
+        ("report", other, "--output", tmp_path / "report.html"),
+        ("plot", log.parent, "--output", tmp_path / "charts", "--chart", "times"),
+        ("watch", log, "--timeout", "5"),
+    ]
+    failed = [command for command in commands if call(*command).exit_code not in (0, 1)]
+    assert failed == []
+    assert fingerprint(corpus) == before

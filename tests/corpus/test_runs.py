@@ -1,0 +1,73 @@
+"""Every published log, all rounds: what we make of it against what the official checker said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+
+FLAGGED = {
+    # One result set whose logs say closed, in a folder that says open.
+    ("v0.7", "SIAT/results/modelarts_512_tensorflow_open/resnet"): {"RN118"},
+}
+"""Result sets with logs that break a written rule that the official checker does not know."""
+
+pytestmark = needs_corpus
+
+
+def _read(tree: str, path: str) -> Run:
+    folder = corpus_folder()
+    assert folder is not None
+    usage, _, round_name = tree.rpartition("v")
+    file = folder / tree / path
+    return read_run(
+        LogFile(lambda: file.open("rb"), path, usage.strip("_") or "training", round_name)
+    )
+
+
+@pytest.mark.parametrize("tree", ROUNDS)
+def test_official_verdict_records_minutes(tree: str) -> None:
+    different = {}
+    for path, known in expected(tree)["logs"].items():
+        run = _read(tree, path)
+        ours = {
+            "official": run.verdicts.official.value,
+            "died": run.died is not None,
+            "records": run.records,
+            "minutes": None if run.official_minutes is None else round(run.official_minutes, 4),
+            "messages": _messages(run),
+        }
+        if not _agree(ours, known):
+            different[path] = (ours, known)
+    assert not different
+
+
+def _agree(ours: dict[str, Any], known: dict[str, Any]) -> bool:
+    died = known["died"] is not None
+    return (
+        ours["official"] == known["official"]
+        and ours["died"] == died
+        and known["records"] in (None, ours["records"])
+        and ours["minutes"] == pytest.approx(known["minutes"], abs=1e-4)
+        and all(key in ours["messages"] for key in known["failed_keys"])
+    )
+
+
+def _messages(run: Run) -> str:
+    """What our errors say: they name the keys that the official messages name."""
+    return " ".join(f.message for f in run.findings if f.severity.value == "error")
+
+
+@pytest.mark.parametrize("tree", ROUNDS)
+def test_rules_beyond_the_official_checker_are_precise(tree: str) -> None:
+    """Published submissions were reviewed: each set that breaks a rule of ours is accounted for."""
+    flagged: dict[tuple[str, str], set[str]] = {}
+    for path in expected(tree)["logs"]:
+        for finding in _read(tree, path).findings:
+            if finding.severity.value == "error" and finding.basis.value == "rules":
+                key = (tree, path.rpartition("/")[0])
+                flagged.setdefault(key, set()).add(finding.code)
+    assert flagged == {key: codes for key, codes in FLAGGED.items() if key[0] == tree}

@@ -1,0 +1,113 @@
+"""Small trees, and archives made of them by this tool and by others."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from mlperf_pkg.checker.check import Options
+from mlperf_pkg.commands.archive.encryption import Encryption
+from mlperf_pkg.commands.archive.packing import pack
+from mlperf_pkg.commands.archive.tree import read_tree
+from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
+from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, manifest_text
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.results.report import Report
+from tests.helpers.logs import good_log
+
+LOG = "results/box/bert/result_0.txt"
+FILES = {LOG: good_log(), "systems/box.json": b"{}\n", "notes/größe.txt": b""}
+
+
+def lay(root: Path, files: Mapping[str, bytes]) -> Path:
+    """Write files below a folder."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def with_manifest(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The same files and a manifest that lists them."""
+    return {**files, MANIFEST: manifest_of(files).encode()}
+
+
+def manifest_of(files: Mapping[str, bytes]) -> str:
+    listed = ((name, data) for name, data in files.items() if name != MANIFEST)
+    return manifest_text(Entry(n, len(d), sha256(d).hexdigest(), None) for n, d in listed)
+
+
+def packed(tree: Path, target: Path | None = None, how: Encryption | None = None) -> Path:
+    """The archive of a tree, by default beside it."""
+    target = target or tree.with_name(f"{tree.name}.tar.gz")
+    pack(read_tree(tree), target, how, force=False)
+    return target
+
+
+def verified(archive: Path, passphrase: str = "", extract: Path | None = None) -> Report:
+    """What verifying says."""
+    return verify_archive(archive, Options(), Secrets(lambda: passphrase), extract)
+
+
+def codes(report: Report) -> set[str]:
+    """The codes of integrity among its findings."""
+    return {each.code for each in report.findings if each.code.startswith("PACK")}
+
+
+def failed(archive: Path, passphrase: str = "") -> bool:
+    """Whether verifying fails for integrity's sake, as a finding or as a failure to work."""
+    try:
+        found = codes(verified(archive, passphrase))
+    except UserError:
+        return True
+    return bool(found - {"PACK106", "PACK107"})
+
+
+def member(name: str, content: bytes = b"", **fields: object) -> tuple[tarfile.TarInfo, bytes]:
+    """A member of an archive as ``tarfile`` writes it."""
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info, content
+
+
+def tar(*members: tuple[tarfile.TarInfo, bytes], format_: int = tarfile.GNU_FORMAT) -> bytes:
+    """A tar archive."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=format_) as archive:
+        for info, content in members:
+            archive.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def tree_tar(files: Mapping[str, bytes], top: str = "ACME/", **how: int) -> bytes:
+    """A tar archive of files, with their folders."""
+    members = [member(f"{top}{name}", content) for name, content in files.items()]
+    return tar(*members, **how)
+
+
+def zipped(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+def names(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*"))
+
+
+def flipped(data: bytes, position: int, bit: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ (1 << bit)]) + data[position + 1 :]
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def below(root: Path, files: Iterable[str]) -> dict[str, bytes]:
+    return {name: (root / name).read_bytes() for name in files}

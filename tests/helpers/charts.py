@@ -1,0 +1,23 @@
+"""Result sets to be drawn, of simulated logs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.commands.charts import Chart, DrawnSet, drawing, set_charts
+from tests.helpers.trees import simulated, write_set
+
+
+@lru_cache
+def drawn(benchmark: str = "bert", round_: str = "2.0", runs: int | None = None) -> DrawnSet:
+    with TemporaryDirectory() as folder:
+        logs = write_set(Path(folder), simulated(benchmark, round_=round_, runs=runs))
+        checked = checker.check([str(logs)], checker.Options(round=round_))
+        return drawing.drawn_sets(checked)[0]
+
+
+def charts(one: DrawnSet) -> dict[str, Chart]:
+    return {chart.name: chart for chart in set_charts(one)}

@@ -1,0 +1,73 @@
+"""What is shipped for CI, and ways to try it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dockerfile_parse import DockerfileParser
+
+from tests.helpers.ci_runner import ROOT, TOOLS
+
+KIT = ROOT / "ci"
+DOCS = (ROOT / "docs" / "ci.md").read_text("utf-8")
+RECIPE: list[dict[str, Any]] = [
+    each
+    for each in DockerfileParser(fileobj=BytesIO((KIT / "Containerfile").read_bytes())).structure
+    if each["instruction"] != "COMMENT"
+]
+HAS_NETWORK = pytest.mark.skipif(
+    not os.environ.get("MLPERF_PKG_NETWORK"),
+    reason="installs from the package index: set MLPERF_PKG_NETWORK=1",
+)
+# Only the tool itself is installed; its dependencies are those of this environment.
+QUICK = {
+    "PIP_NO_DEPS": "1",
+    "PYTHONPATH": str(next(TOOLS.parent.glob("lib/python*/site-packages"))),
+}
+
+
+def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run it where the tool is on the PATH."""
+    env = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", **more}
+    return subprocess.run(
+        [str(each) for each in command],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def instructions(name: str) -> list[str]:
+    """What follows each instruction of this name in the container's recipe."""
+    return [each["value"] for each in RECIPE if each["instruction"] == name]
+
+
+def spoil(repository: Path) -> None:
+    """Take the benchmark, which the rules want logged, from one log."""
+    log = repository / "logs" / "result_1.txt"
+    log.write_bytes(log.read_bytes().replace(b"submission_benchmark", b"submission_bench"))
+
+
+def sources() -> list[str]:
+    """Names of what an installation needs: what the recipe copies from here."""
+    copies = [each.split() for each in instructions("COPY")]
+    return [name for parts in copies if "--from" not in parts[0] for name in parts[:-1]]
+
+
+def copied(folder: Path, *more: str) -> Path:
+    """The sources, as a folder of their own."""
+    for name in (*sources(), *more):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, target)
+    return folder

@@ -1,0 +1,38 @@
+"""Where the published submissions lie that some tests compare with, and what is known of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
+
+
+ROUNDS = [
+    *("v0.7", "v1.0", "v1.1", "v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0", "v5.1"),
+    *("hpc_v1.0", "hpc_v2.0", "hpc_v3.0"),
+]
+
+
+def corpus_folder() -> Path | None:
+    """``$MLPERF_PKG_CORPUS``, else ``../shared/corpus`` of the checkout; None where it is not."""
+    folder = Path(os.environ.get("MLPERF_PKG_CORPUS", _BESIDE))
+    return folder if folder.is_dir() else None
+
+
+def expected(round_name: str) -> dict[str, Any]:
+    """What the official checkers said of the round's submissions, for ``v2.0`` or ``hpc_v1.0``."""
+    folder = corpus_folder()
+    if folder is None:
+        pytest.skip(_REASON)
+    file = folder.parent / "expected" / f"{round_name}.json"
+    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return known
+
+
+_REASON = f"no corpus of published submissions: set MLPERF_PKG_CORPUS, or place it at {_BESIDE}"
+needs_corpus = pytest.mark.skipif(corpus_folder() is None, reason=_REASON)

@@ -1,0 +1,83 @@
+"""Simulated logs, and ways to spoil them, for tests of everything above the reader."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.simulate import RunPlan, simulate_run
+
+_RECORD = re.compile(rb":::MLLOG (\{.*\})")
+
+
+@lru_cache
+def good_log(
+    benchmark: str = "resnet",
+    division: str = "closed",
+    round_: str = "2.0",
+    optimizer: str | None = None,
+    failure: str | None = None,
+    *,
+    seed: int = 1,
+) -> bytes:
+    """A log that obeys the rules, unless it is told to fail."""
+    plan = RunPlan(
+        round=round_,
+        benchmark=benchmark,
+        division=division,
+        system="ipu-pod16",
+        organization="Test",
+        optimizer=optimizer,
+        failure=failure,
+    )
+    return simulate_run(plan, seed)
+
+
+def records(log: bytes) -> list[dict[str, Any]]:
+    """The records of a log as JSON objects."""
+    return [json.loads(found[1]) for found in _RECORD.finditer(log)]
+
+
+def joined(fields: list[dict[str, Any]]) -> bytes:
+    """A log of these records, one a line."""
+    return b"".join(b":::MLLOG " + json.dumps(each).encode() + b"\n" for each in fields)
+
+
+def edited(log: bytes, key: str, **changes: Any) -> bytes:
+    """The log with other fields in all records of a key."""
+    return joined([{**each, **changes} if each["key"] == key else each for each in records(log)])
+
+
+def without(log: bytes, key: str) -> bytes:
+    """The log without the records of a key."""
+    return joined([each for each in records(log) if each["key"] != key])
+
+
+def doubled(log: bytes, key: str, **changes: Any) -> bytes:
+    """The log with each record of a key twice, the second with other fields."""
+    listed = []
+    for each in records(log):
+        listed += [each, {**each, **changes}] if each["key"] == key else [each]
+    return joined(listed)
+
+
+def moved(log: bytes, key: str, after: str) -> bytes:
+    """The log with the records of a key behind the first of another."""
+    rest = [each for each in records(log) if each["key"] != key]
+    place = next(i for i, each in enumerate(rest) if each["key"] == after) + 1
+    return joined(rest[:place] + [e for e in records(log) if e["key"] == key] + rest[place:])
+
+
+def line_of(log: bytes, key: str, nth: int = 0) -> int:
+    """The 1-based line of the nth record of a key; negative from the end."""
+    lines = [i for i, line in enumerate(log.split(b"\n"), 1) if f'"key": "{key}"'.encode() in line]
+    return lines[nth]
+
+
+def run_of(log: bytes, round_: str | None = "2.0", **more: Any) -> Run:
+    """What the one pass makes of a log."""
+    return read_run(LogFile(lambda: io.BytesIO(log), "log.txt", round=round_, **more))

@@ -1,0 +1,215 @@
+"""The shortest logs that pass the rulebook's own rules, found from the rules themselves.
+
+A log is a list of records, each the JSON object that stands after ``:::MLLOG``. Values are found
+by trial: of a list of candidates, the first that meets every rule of its key.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from itertools import product
+from typing import Any
+
+from mlperf_pkg.log.reader import Record
+from mlperf_pkg.rulebook.constraints import Logged
+from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
+from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+
+Log = list[dict[str, Any]]
+Choice = frozenset[tuple[str, str]]
+
+START_MS = 1_600_000_000_000
+STEP_MS = 100
+LIFE = ("run_start", "staging_start", "staging_stop")
+TRAINING = ("block_start", "epoch_start", "epoch_stop", "eval_start")
+EVALUATION = ("eval_accuracy", "eval_error", "averaged_validation_loss")
+ENDING = ("eval_stop", "block_stop", "run_stop")
+_PHASES = (*LIFE, *TRAINING, *EVALUATION, *ENDING)
+BATCH_SIZES = {
+    "deepseekv3_671b": 16384,
+    "dlrmv4": 8192,
+    "gpt3": 1536,
+    "llama31_405b": 1152,
+    "qwen35_397b_grpo": 256,
+}
+
+# Batch sizes, learning rates and steps that meet the formulas, then one value of every kind.
+_VALUES: tuple[Any, ...] = (
+    *(0, 1, 2, 16, 32, 256, 1024, 1152, 8192, 16384, 262144),
+    *(0.02, 8e-5, 2.4e-5, 2e-5, 1e-6, 0.125, 0.9, 0.1, 0.01, 0.0001, 0.3, 0.5, 5.5, 2.65),
+    *(
+        4,
+        265,
+        4000,
+        8000,
+        11996,
+        108600,
+        1192000,
+        1200000,
+        8e-7,
+        0.4,
+        [128, 128, 128],
+        "x",
+        True,
+        [40, 50],
+        [1, 2],
+    ),
+    *({"BBOX": 0.4, "SEGM": 0.35}, {"FID": 80.0, "CLIP": 0.2}),
+)
+_METADATA: dict[str, tuple[Any, ...]] = {
+    "status": ("success",),
+    "method": ("discard",),
+    # First evaluations of deepseekv3_671b, dlrmv4 and qwen35_397b_grpo at their batch sizes.
+    "samples_count": (512, 704512, 57344000, 4608),
+}
+
+
+def cases() -> Iterator[tuple[str, str, str, str, Choice]]:
+    """Usage, round, benchmark, division and variants of everything the rulebook has rules for."""
+    for usage in usages():
+        for name in rounds(usage):
+            for benchmark in load_round(usage, name).benchmarks:
+                rules = load_benchmark(usage, name, benchmark)
+                assert rules is not None
+                yield from (
+                    (usage, name, benchmark, "closed", frozenset(choice))
+                    for choice in _choices(rules)
+                )
+                if not _refused(usage, name, benchmark):
+                    yield usage, name, benchmark, "open", frozenset()
+
+
+def _refused(usage: str, name: str, benchmark: str) -> bool:
+    """Whether the official checker has no rules for Open runs of a benchmark that it has."""
+    rules = load_round(usage, name).sections["open"]["submission_benchmark"]
+    return any(benchmark in rule.constraints.get("none_of", ()) for rule in rules)
+
+
+def _choices(rules: Benchmark) -> Iterator[tuple[tuple[str, str], ...]]:
+    named = [[(key, value) for value in options] for key, options in rules.variants.items()]
+    return product(*named)
+
+
+def passing_log(usage: str, name: str, benchmark: str, division: str, choice: Choice) -> Log:
+    """A log without a finding."""
+    table = rule_table(usage, name, division, benchmark, choice)
+    known = {
+        "submission_benchmark": benchmark,
+        "submission_division": division,
+        "global_batch_size": BATCH_SIZES.get(benchmark, 32),
+        "num_prompts_per_step": 16,
+        **dict(choice),
+    }
+    builder = _Builder(table, known)
+    for key in _order(table):
+        builder.add(key)
+    return builder.log
+
+
+def _order(table: RuleTable) -> list[str]:
+    """Identity, ``init_start``, settings (those that others need first), then the clock."""
+    before: dict[str, set[str]] = {}
+    for key, rules in table.keys.items():
+        needs = before.setdefault(key, set())
+        for compiled in rules.rules:
+            needs |= names_in(compiled.rule.formula or "") & table.keys.keys()
+            needs |= {compiled.rule.constraints.get("same_as", key)} - {key}
+            needs |= set(compiled.rule.constraints.get("after", ()))
+    phases = {key: i for i, key in enumerate(_PHASES)}
+    settings = TopologicalSorter(before).static_order()
+    # A stable sort: what depends on nothing keeps the place that dependencies gave it.
+    return sorted(settings, key=lambda key: _rank(key, phases))
+
+
+def _rank(key: str, phases: dict[str, int]) -> int:
+    if key in phases:
+        return 10 + phases[key]
+    return {"init_start": 1, "init_stop": 3}.get(key, 0 if key.startswith("submission_") else 2)
+
+
+class _Builder:
+    """Adds records one by one, and knows what was logged before."""
+
+    def __init__(self, table: RuleTable, known: dict[str, Any]) -> None:
+        self.log: Log = []
+        self._table = table
+        self._known = known
+        self._seen: dict[str, Logged] = {}
+
+    def add(self, key: str) -> None:
+        joined = self._table.joined
+        rules = self._table.keys[key].rules if key in self._table.keys else ()
+        tensors = next((r.rule.tensors for r in rules if r.rule.tensors is not None), None)
+        if joined and key == joined.key:
+            return
+        if joined and key == joined.of:
+            for at, (name, value) in product((512_000, 1_024_000), (("FID", 80.0), ("CLIP", 0.2))):
+                self._append(key, value, {joined.by: at, joined.name: name})
+        elif tensors is not None:
+            for tensor in tensors:
+                self._append(key, None, {"tensor": tensor})
+        else:
+            self._append(key, *self._solve(key, rules))
+
+    def _append(self, key: str, value: Any, metadata: dict[str, Any]) -> None:
+        time_ms = START_MS + STEP_MS * len(self.log)
+        self.log.append({"time_ms": time_ms, "key": key, "value": value, "metadata": metadata})
+        self._seen[key] = Logged(1, value, value, True, 1, 1, time_ms)
+
+    def _solve(self, key: str, rules: tuple[CompiledRule, ...]) -> tuple[Any, dict[str, Any]]:
+        values = [self._known[key]] if key in self._known else [*_hinted(rules), *_VALUES]
+        names = sorted(_metadata_names(rules))
+        options = list(product(*(_METADATA.get(name, (1,)) for name in names)))
+        for value, given in product(values, options):
+            metadata = dict(zip(names, given, strict=True))
+            if all(self._met(compiled, key, value, metadata) for compiled in rules):
+                return value, metadata
+        raise AssertionError(f"no candidate meets the rules of {key}: {rules}")
+
+    def _met(self, compiled: CompiledRule, key: str, value: Any, metadata: Any) -> bool:
+        record = Record(key, START_MS + STEP_MS * len(self.log), value, metadata)
+        try:
+            if not all(check.test(record, self._seen) for check in compiled.checks):
+                return False
+            if compiled.reaches and not compiled.reaches(record, self._seen):
+                return False
+            if compiled.formula:
+                given = compiled.formula.given(record, self._seen, nth=0)
+                return compiled.formula.holds(given)
+        except NoAnswerError:
+            return compiled.rule.basis == "rules"
+        except (TypeError, ValueError, LookupError, ArithmeticError):
+            return False
+        return True
+
+
+def _hinted(rules: tuple[CompiledRule, ...]) -> Iterator[Any]:
+    """Values that the constraints themselves name."""
+    for compiled in rules:
+        for part in (compiled.rule.constraints, compiled.rule.reaches or {}):
+            yield from (part[n] for n in ("equals", "close_to", "at_least", "at_most") if n in part)
+            yield from part.get("one_of", ())
+
+
+def _metadata_names(rules: tuple[CompiledRule, ...]) -> set[str]:
+    names: set[str] = set()
+    for compiled in rules:
+        asked = compiled.rule.constraints
+        names |= set(asked.get("metadata", ())) | set(asked.get("metadata_any", ())[-1:])
+    return names
+
+
+def to_bytes(log: Log) -> bytes:
+    """A log as a file's contents."""
+    return b"".join(b":::MLLOG %s\n" % json.dumps(record).encode() for record in log)
+
+
+def read(data: bytes, usage: str, name: str) -> Run:
+    """The run of a log in memory."""
+    return read_run(LogFile(lambda: io.BytesIO(data), "result_0.txt", usage, name))

@@ -1,0 +1,64 @@
+"""Small submission trees made of simulated logs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.simulate import RunPlan, simulate_set
+
+SYSTEM = "bow-pod16"
+
+
+@lru_cache
+def simulated(
+    benchmark: str = "resnet",
+    division: str = "closed",
+    round_: str = "2.0",
+    runs: int | None = None,
+) -> tuple[bytes, ...]:
+    """The logs of one result set, with the required number of runs unless told otherwise."""
+    plan = RunPlan(
+        round=round_,
+        benchmark=benchmark,
+        division=division,
+        system=SYSTEM,
+        organization="Graphcore",
+        minutes=20.0,
+    )
+    return tuple(simulate_set(plan, seed=7, runs=runs))
+
+
+def write_system(folder: Path, name: str = SYSTEM, **changes: Any) -> Path:
+    """A system description, with other values for some fields; ``...`` leaves one out."""
+    known = json.loads((data_folder("systems") / f"{SYSTEM}.json").read_text("utf-8"))
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fields = {key: value for key, value in {**known, **changes}.items() if value is not ...}
+    path.write_text(json.dumps(fields, indent=2), "utf-8")
+    return path
+
+
+def write_set(folder: Path, logs: tuple[bytes, ...]) -> Path:
+    """A folder of ``result_0.txt`` and so on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, log in enumerate(logs):
+        (folder / f"result_{index}.txt").write_bytes(log)
+    return folder
+
+
+def write_submission(root: Path, *benchmarks: str, division: str = "closed") -> Path:
+    """A valid submission of one system."""
+    write_system(root / "systems", division=division)
+    for benchmark in benchmarks or ("resnet",):
+        write_set(root / "results" / SYSTEM / benchmark, simulated(benchmark, division))
+    return root
+
+
+def remove(path: Path) -> None:
+    """Take a file or a folder away."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()

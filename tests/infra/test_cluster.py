@@ -1,0 +1,182 @@
+"""A check on a real Dask cluster, with and without a real S3 server: the report stays the same."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import cluster as executors
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.simulate import RoundPlan, write_round
+from tests.helpers import servers
+from tests.helpers.servers import Cluster
+
+for _library in ("distributed", "moto", "s3fs"):
+    pytest.importorskip(_library, reason="needs pip install 'mlperf-pkg[test-cluster]'")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A round of 40 logs, and those of power."""
+    root = tmp_path_factory.mktemp("rounds") / "training_results_v5.1"
+    chosen = ("llama31_405b", "flux1", "llama2_70b_lora")
+    plan = RoundPlan("training", "5.1", systems=3, submitters=2, benchmarks=chosen, power=True)
+    write_round(plan, root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def url(tree: Path) -> Iterator[str]:
+    with servers.s3():
+        yield servers.upload(tree, tree.name)
+
+
+@pytest.fixture(scope="module")
+def cluster(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    assert url  # the workers inherit the address of the server
+    with servers.dask(tmp_path_factory.mktemp("workers"), 2) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def expected(tree: Path) -> str:
+    return report(str(tree))
+
+
+def report(argument: str, **options: Any) -> str:
+    return json_text(as_json(check([argument], Options(**options)).report))
+
+
+def test_a_cluster_gives_the_same_report(cluster: Cluster, tree: Path, expected: str) -> None:
+    assert expected.count('"records"') > 30
+    assert report(str(tree), scheduler=cluster.scheduler) == expected
+
+
+def test_relative_paths_are_those_of_this_process(
+    cluster: Cluster, tree: Path, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    assert report(tree.name, scheduler=cluster.scheduler) == expected
+
+
+def test_a_cluster_reads_from_a_store(cluster: Cluster, url: str, expected: str) -> None:
+    assert report(url, scheduler=cluster.scheduler) == expected
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_store_gives_the_same_report(
+    url: str, expected: str, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
+    assert report(url, jobs=jobs) == expected
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_worker_that_is_killed_does_not_show(
+    url: str,
+    tree: Path,
+    expected: str,
+    stored: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is stopped before it is given any work, and killed when the other has done some."""
+    submit = executors._Batches.submit
+    done = threading.Event()
+    with servers.dask(tmp_path, 2) as cluster:
+        victim, _ = cluster.workers
+
+        def kill(_: object) -> None:
+            victim.kill()
+            done.set()
+
+        def watched(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
+            victim.send_signal(signal.SIGSTOP)
+            future = submit(self, *arguments, **more)
+            future.add_done_callback(kill)
+            return future
+
+        monkeypatch.setattr(executors._Batches, "submit", watched)
+        assert report(url if stored else str(tree), scheduler=cluster.scheduler) == expected
+        assert done.is_set()
+        assert victim.wait() == -signal.SIGKILL
+
+
+def test_a_scheduler_that_is_lost_is_told(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit_all = executors._Batches.map
+    with servers.dask(tmp_path, 1) as cluster:
+
+        def cut_off(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
+            cluster.workers[0].send_signal(signal.SIGSTOP)
+            found = submit_all(self, *arguments, **more)
+            cluster.server.kill()
+            return found
+
+        monkeypatch.setattr(executors._Batches, "map", cut_off)
+        with pytest.raises(UserError, match="the connection to the scheduler is lost"):
+            report(str(tree), scheduler=cluster.scheduler)
+
+
+def test_workers_with_another_version_are_refused(
+    cluster: Cluster, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(executors, "__version__", "99")
+        executors.identity.cache_clear()
+        with pytest.raises(UserError, match=r"worker tcp://.* but here is mlperf-pkg 99 "):
+            report(str(tree), scheduler=cluster.scheduler)
+    executors.identity.cache_clear()
+
+
+def test_a_worker_that_comes_later_is_refused() -> None:
+    with pytest.raises(UserError, match=r"a worker has mlperf-pkg .* but here is mlperf-pkg 99"):
+        executors._call("mlperf-pkg 99", int)
+
+
+def test_a_file_that_workers_do_not_see_is_told(
+    cluster: Cluster, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "result_0.txt"
+    log.write_bytes(next(tree.rglob("result_0.txt")).read_bytes())
+    submit = executors._Batches.submit
+
+    def changing(self: executors._Batches, *arguments: Any) -> Any:
+        log.write_text("another file")
+        return submit(self, *arguments)
+
+    monkeypatch.setattr(executors._Batches, "submit", changing)
+    with pytest.raises(UserError, match=r"result_0\.txt: a worker does not see this file"):
+        report(str(log), scheduler=cluster.scheduler)
+
+
+@pytest.mark.parametrize("address", ["", "here", "tcp://127.0.0.1", "http://127.0.0.1:1"])
+def test_what_is_no_address_is_told(address: str, tree: Path) -> None:
+    with pytest.raises(UserError, match="no address of a Dask scheduler"):
+        report(str(tree), scheduler=address)
+
+
+def test_a_scheduler_that_is_not_there_is_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_SECONDS", 1)
+    with pytest.raises(UserError, match="no Dask scheduler answers"):
+        report(str(tree), scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_without_workers_is_told(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "_SECONDS", 2)
+    with (
+        servers.dask(tmp_path, 0) as cluster,
+        pytest.raises(UserError, match="no worker is connected"),
+    ):
+        report(str(tree), scheduler=cluster.scheduler)

@@ -1,0 +1,144 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import write_several, write_together, write_whole
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize(
+    ("content", "data"), [("größer\n", "größer\n".encode()), (b"\xff\x00", b"\xff\x00"), ("", b"")]
+)
+def test_writes_a_new_file(
+    tmp_path: Path, content: str | bytes, data: bytes, replace: bool
+) -> None:
+    write_whole(tmp_path / "new", content, replace=replace)
+    assert (tmp_path / "new").read_bytes() == data
+    assert names(tmp_path) == ["new"]
+
+
+def test_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    write_whole(tmp_path / "new", "", replace=False)
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_replaces_only_where_asked(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    with pytest.raises(UserError, match="file: exists already and is not overwritten"):
+        write_whole(file, "new", replace=False)
+    assert file.read_text() == "old"
+    write_whole(file, "new", replace=True)
+    assert file.read_text() == "new"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_link_to_nowhere_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="exists already"):
+        write_whole(tmp_path / "link", "new", replace=False)
+    assert names(tmp_path) == ["link"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_without_a_folder(tmp_path: Path, replace: bool) -> None:
+    with pytest.raises(UserError, match="new: cannot be written: No such file or directory"):
+        write_whole(tmp_path / "none" / "new", "", replace=replace)
+
+
+def test_a_folder_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError, match="folder: cannot be written"):
+        write_whole(tmp_path / "folder", "", replace=True)
+    assert names(tmp_path) == ["folder"]
+
+
+def test_leaves_nothing_behind_when_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="new: cannot be written: No space left"):
+        write_whole(tmp_path / "new", "data", replace=False)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("existing", "error"), [(None, None), ("old", "exists already")], ids=["free", "taken"]
+)
+def test_a_file_system_without_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: str | None, error: str | None
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    file = tmp_path / "file"
+    if existing is not None:
+        file.write_text(existing)
+    if error is None:
+        write_whole(file, "new", replace=False)
+    else:
+        with pytest.raises(UserError, match=error):
+            write_whole(file, "new", replace=False)
+    assert file.read_text() == (existing or "new")
+    assert names(tmp_path) == ["file"]
+
+
+FILES: dict[str, str | bytes] = {"a": "new", "b": b"new"}
+
+
+def test_files_written_together_make_their_folder(tmp_path: Path) -> None:
+    write_together(tmp_path / "x" / "y", FILES, replace=False)
+    assert names(tmp_path / "x" / "y") == ["a", "b"]
+
+
+def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("old")
+    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
+        write_together(tmp_path, FILES, replace=False)
+    assert names(tmp_path) == ["b"]
+    write_together(tmp_path, FILES, replace=True)
+    assert (tmp_path / "b").read_text() == "new"
+
+
+def test_files_written_together_all_or_none(tmp_path: Path) -> None:
+    """A link to nowhere is seen only when the name is to be taken."""
+    (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
+        write_together(tmp_path, FILES, replace=False)
+    assert names(tmp_path) == ["b"]
+
+
+def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    files = {tmp_path / "one" / "a": "first", tmp_path / "b": "second"}
+    write_several(files, replace=False)
+    assert [path.read_text() for path in files] == ["first", "second"]
+    assert (names(tmp_path), names(tmp_path / "one")) == (["b", "one"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("none/b", "none/b: cannot be written: No such"), ("taken", "taken: exists already")],
+)
+def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, message: str) -> None:
+    (tmp_path / "taken").write_text("old")
+    with pytest.raises(UserError, match=message):
+        write_several({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
+    assert names(tmp_path) == ["taken"]
+    assert (tmp_path / "taken").read_text() == "old"

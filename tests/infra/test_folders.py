@@ -1,0 +1,279 @@
+"""A folder is written whole or not at all, whenever the process is killed, and by whomever."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.infra import folders
+from mlperf_pkg.infra.folders import new_folder
+
+OLD = {"a": b"old", "below/b": b"old"}
+NEW = {"a": b"new", "c": b"new"}
+
+
+def contents(folder: Path) -> dict[str, bytes] | None:
+    if not folder.exists():
+        return None
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fill(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def write(target: Path, files: dict[str, bytes], *, replaces: bool = True) -> None:
+    with new_folder(target, lambda _: replaces) as folder:
+        fill(folder, files)
+
+
+def in_one_step(_: pytest.MonkeyPatch) -> None:
+    """As Linux does."""
+
+
+def in_two_steps(patched: pytest.MonkeyPatch) -> None:
+    """As systems do that cannot exchange two folders."""
+    patched.setattr(folders, "_exchange", lambda *_: False)
+
+
+SYSTEMS = pytest.mark.parametrize("system", [in_one_step, in_two_steps])
+Prepare = Callable[[pytest.MonkeyPatch], None]
+
+
+@SYSTEMS
+@pytest.mark.parametrize("before", [None, OLD])
+def test_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: Prepare, before: dict[str, bytes]
+) -> None:
+    system(monkeypatch)
+    target = tmp_path / "deep" / "er" / "target"
+    if before:
+        write(target, before)
+    write(target, NEW)
+    assert contents(target) == NEW
+    assert names(target.parent) == ["target"]
+
+
+@SYSTEMS
+def test_what_is_not_to_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: Prepare
+) -> None:
+    system(monkeypatch)
+    fill_target = tmp_path / "target"
+    fill_target.mkdir()
+    with pytest.raises(FileExistsError):
+        write(fill_target, NEW, replaces=False)
+    assert names(tmp_path) == ["target"]
+    assert contents(fill_target) == {}
+
+
+def test_what_changes_in_the_moment_of_replacing_is_put_back(tmp_path: Path) -> None:
+    write(tmp_path / "target", OLD)
+    answers = iter([True, False])
+    with (
+        pytest.raises(FileExistsError, match="changed meanwhile"),
+        new_folder(tmp_path / "target", lambda _: next(answers)) as folder,
+    ):
+        fill(folder, NEW)
+    assert contents(tmp_path / "target") == OLD
+    assert names(tmp_path) == ["target"]
+
+
+# ---- killed -------------------------------------------------------------------------------
+
+STEPS: list[tuple[Any, str]] = [
+    (Path, "mkdir"),
+    (Path, "write_bytes"),
+    (Path, "rename"),
+    (os, "open"),
+    (os, "fsync"),
+    (folders, "_exchange"),
+    (shutil, "rmtree"),
+]
+
+
+def killed_at(step: int, after: bool, work: Callable[[], None], prepare: Prepare) -> bool:
+    """Do the work in a process that is killed at its call of that number; whether it was."""
+    child = os.fork()
+    if child == 0:
+        calls = count()
+        with pytest.MonkeyPatch.context() as patched:
+            prepare(patched)
+            for owner, name in STEPS:
+                patched.setattr(owner, name, deadly(getattr(owner, name), calls, step, after))
+            work()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
+def deadly(original: Any, calls: Iterator[int], step: int, after: bool) -> Any:
+    def call(*args: Any, **more: Any) -> Any:
+        now = next(calls) == step
+        if now and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = original(*args, **more)
+        if now:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    return call
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@SYSTEMS
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("before", [None, OLD])
+def test_killed_at_every_step(
+    tmp_path: Path, system: Prepare, after: bool, before: dict[str, bytes] | None
+) -> None:
+    steps = 0
+    for step in count():
+        target = tmp_path / str(step) / "target"
+        target.parent.mkdir()
+        if before:
+            write(target, before)
+        if not killed_at(step, after, lambda target=target: write(target, NEW), system):  # type: ignore[misc]
+            break
+        steps += 1
+        seen = contents(target)
+        assert seen in (before, NEW) or (seen is None and system is in_two_steps)
+        write(target, {"next": b"build"})  # trips over nothing, and tidies up
+        assert names(target.parent) == ["target"]
+        assert contents(target) == {"next": b"build"}
+    assert steps > 8
+    assert contents(target) == NEW
+
+
+def test_killed_between_two_steps_the_next_one_puts_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what comes next is another folder."""
+    write(tmp_path / "target", OLD)
+    scratch = tmp_path / ".mlperf-pkg-0123456789abcdef.new"
+    scratch.mkdir()
+    (tmp_path / "target").rename(scratch / "target.old")
+    write(tmp_path / "other", NEW)
+    assert contents(tmp_path / "target") == OLD
+    assert names(tmp_path) == ["other", "target"]
+
+
+# ---- no space -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_full_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    target = tmp_path / "target"
+    write(target, OLD)
+    calls, original = count(), os.fsync
+
+    def full(descriptor: int) -> None:
+        if next(calls) == step:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        original(descriptor)
+
+    def work() -> None:
+        with new_folder(target, lambda _: True) as folder:
+            for name, data in NEW.items():
+                with (folder / name).open("wb") as stream:
+                    stream.write(data)
+                    os.fsync(stream.fileno())
+
+    monkeypatch.setattr(os, "fsync", full)
+    if step < len(NEW):
+        with pytest.raises(OSError, match="No space left"):
+            work()
+        assert contents(target) == OLD
+    else:  # what is only said to the disk may fail, as all is written
+        work()
+        assert contents(target) == NEW
+    assert names(tmp_path) == ["target"]
+
+
+# ---- two at once --------------------------------------------------------------------------
+
+
+def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    both = threading.Barrier(2)
+
+    def work(number: int) -> None:
+        with new_folder(target, lambda _: True) as folder:
+            both.wait()
+            fill(folder, {f"{number}/{each}": b"%d" % number for each in range(50)})
+            both.wait()
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    found = contents(target) or {}
+    assert len(found) == 50
+    assert len(set(found.values())) == 1
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_another_writes_the_same_in_the_moment_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaces: bool
+) -> None:
+    target = tmp_path / "target"
+    rename = Path.rename
+
+    def renamed(path: Path, to: Path) -> Path:
+        monkeypatch.setattr(Path, "rename", rename)
+        write(target, OLD)
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    if replaces:
+        write(target, NEW)
+    else:
+        with pytest.raises(FileExistsError, match="not to be replaced"):
+            write(target, NEW, replaces=False)
+    assert contents(target) == (NEW if replaces else OLD)
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("step", ["open", "lock"])
+def test_another_sweeps_what_is_not_locked_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    module, name = {"open": (os, "open"), "lock": (fcntl, "flock")}[step]
+    real = getattr(module, name)
+
+    def swept(*arguments: Any) -> Any:
+        monkeypatch.setattr(module, name, real)
+        for scratch in tmp_path.glob(".*"):
+            shutil.rmtree(scratch)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, swept)
+    write(tmp_path / "target", NEW)
+    assert (contents(tmp_path / "target"), names(tmp_path)) == (NEW, ["target"])
+
+
+def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "one", lambda _: False) as folder:
+        write(tmp_path / "two", NEW)
+        fill(folder, OLD)
+    assert (contents(tmp_path / "one"), contents(tmp_path / "two")) == (OLD, NEW)

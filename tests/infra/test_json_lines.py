@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.infra.json_lines import MAX_DEPTH, JsonSyntaxError, read_json
+
+NESTED = b"""{
+\t"a": 1,
+
+\t"b": {"c": [
+\t\ttrue,
+\t\t{"d": ""}
+\t], "e":
+\t\tnull}
+}
+"""
+
+LINES = [  # path, line
+    ((), 1),
+    (("a",), 2),
+    (("b",), 4),
+    (("b", "c"), 4),
+    (("b", "c", 0), 5),
+    (("b", "c", 1), 6),
+    (("b", "c", 1, "d"), 6),
+    (("b", "e"), 7),
+    (("x",), 1),
+    (("b", "x", "y"), 4),
+    (("b", "c", 9), 4),
+    (("a", "of", "nothing"), 2),
+]
+
+
+@pytest.mark.parametrize(("path", "line"), LINES)
+@pytest.mark.parametrize("line_break", [b"\n", b"\r\n"])
+def test_lines(path: tuple[str | int, ...], line: int, line_break: bytes) -> None:
+    assert read_json(NESTED.replace(b"\n", line_break)).line(path) == line
+
+
+PROBLEMS = [  # bytes, value, (line, kind) of each problem
+    (b"{}", {}, []),
+    (b'\xef\xbb\xbf{"a": 1}', {"a": 1}, [(1, "bom")]),
+    (b'{"a": 1,\n"b": 2,\n"a": 3}', {"a": 3, "b": 2}, [(3, "duplicate_key")]),
+    (b'{"a": 1,\n"\\u0061": 2}', {"a": 2}, [(2, "duplicate_key")]),
+    (b'{"a": 1, "a": 2,\n"a": 3}', {"a": 3}, [(1, "duplicate_key"), (2, "duplicate_key")]),
+    (b'[{"a": 1},\n{"a": 2}]', [{"a": 1}, {"a": 2}], []),
+    (b'{"a": "a", "b": {"a": "b"}}', {"a": "a", "b": {"a": "b"}}, []),
+    (b'{"a":\n"Z\xfcrich"}', {"a": "Zürich"}, [(2, "encoding")]),
+    (b'[1,\n-Infinity,\n"NaN"]', [1, -math.inf, "NaN"], [(2, "not_finite")]),
+    (b"[Infinity]", [math.inf], [(1, "not_finite")]),
+    (b'{"}": "{", "\\"": ["]"]}', {"}": "{", '"': ["]"]}, []),
+]
+
+
+@pytest.mark.parametrize(("data", "value", "problems"), PROBLEMS)
+def test_problems(data: bytes, value: Any, problems: list[tuple[int, str]]) -> None:
+    document = read_json(data)
+    assert document.value == value
+    assert [(problem.line, problem.kind) for problem in document.problems] == problems
+
+
+def test_not_a_number_is_read_and_reported() -> None:
+    document = read_json(b'{"a": NaN}')
+    assert math.isnan(document.value["a"])
+    assert [problem.message for problem in document.problems] == [
+        "found NaN, needed a number as JSON has it"
+    ]
+
+
+def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
+    document = read_json(b'{"a":\n{"b": 1},\n"a": {\n"c": 2}}')
+    assert document.value == {"a": {"c": 2}}
+    assert document.problems[0].message == "found 'a' again (first on line 1), needed it once"
+    assert [document.line(path) for path in [("a",), ("a", "c"), ("a", "b")]] == [3, 4, 3]
+
+
+ERRORS = [  # bytes, line, message
+    (b"", 1, "found the end, needed a value"),
+    (b" \n\n", 3, "found the end, needed a value"),
+    (b'{"a": 1,\n\n}', 1, "found a comma before '}', needed none"),
+    (b"[1,\n2,\n]", 2, "found a comma before ']', needed none"),
+    (b"[,]", 1, "found a comma before ']', needed none"),
+    (b'{"a": 1\n"b": 2}', 2, "found '\"b\"', needed ',' or the closing bracket"),
+    (b'{"a"\n1}', 2, "found '1', needed ':' between a field name and its value"),
+    (b"{'a': 1}", 1, "found \"'a'\", needed a field name in double quotes"),
+    (b'{"a": True}', 1, "found 'True', needed a value"),
+    (b"{} // end", 1, "found '//', needed nothing after the end of the document"),
+    (b'{"a": "b}', 1, "found '\"b}', needed a closing double quote"),
+    (b'{"a": "b\n"}', 1, "found '\\n', needed an escape (\\n, \\t) within a text"),
+    (b'"\\x"', 1, "found '\\\\x', needed one of the escapes of JSON"),
+    (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff', needed JSON"),
+    ("{}".encode("utf-16"), 1, "found UTF-16 text, needed UTF-8"),
+    (b"[1,\n" + b"1" * 5000 + b"]", 2, "found an integer of thousands of digits"),
+    (b"[\n" * 300, MAX_DEPTH + 1, "found nesting, needed at most 200 levels of it"),
+    (b'{"a":' * 100_000, 1, "found nesting, needed at most 200 levels of it"),
+    (b"[" * 300 + b'"' + b'\\"' * 100_000, 1, "found nesting, needed at most 200 levels of it"),
+]
+
+
+@pytest.mark.parametrize(("data", "line", "message"), ERRORS)
+def test_syntax_errors(data: bytes, line: int, message: str) -> None:
+    with pytest.raises(JsonSyntaxError) as caught:
+        read_json(data)
+    assert (caught.value.line, caught.value.message) == (line, message)
+    assert pickle.loads(pickle.dumps(caught.value)).args == (line, message)
+
+
+def test_brackets_side_by_side_are_not_nesting() -> None:
+    assert read_json(b"[" + b"[]," * 1000 + b"[[]]]").value == [*[[]] * 1000, [[]]]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=30,
+)
+INDENTS = st.sampled_from([None, 0, 1, 4, "\t"])
+
+
+@given(JSON, INDENTS, st.booleans())
+def test_value_is_that_of_json(value: Any, indent: int | str | None, escaped: bool) -> None:
+    data = json.dumps(value, indent=indent, ensure_ascii=escaped).encode()
+    assert read_json(data).value == json.loads(data)
+
+
+def renamed(value: Any, path: tuple[str | int, ...], keys: dict[str, tuple[Any, ...]]) -> Any:
+    """The value with keys that occur once in the whole document; ``keys`` gets their paths."""
+    if isinstance(value, list):
+        return [renamed(inner, (*path, index), keys) for index, inner in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    unique = {f"<key {len(keys)}.{number}>": inner for number, inner in enumerate(value.values())}
+    keys.update({key: (*path, key) for key in unique})
+    return {key: renamed(inner, (*path, key), keys) for key, inner in unique.items()}
+
+
+@given(JSON, INDENTS)
+def test_lines_are_where_the_keys_are(value: Any, indent: int | str | None) -> None:
+    keys: dict[str, tuple[Any, ...]] = {}
+    text = json.dumps(renamed(value, (), keys), indent=indent)
+    document = read_json(text.encode())
+    for key, path in keys.items():
+        assert document.line(path) == text.count("\n", 0, text.index(f'"{key}"')) + 1
+    assert document.problems == () or "NaN" in text or "Infinity" in text
+
+
+def refused_at(data: bytes) -> int | None:
+    """The line of the syntax error, if any."""
+    try:
+        read_json(data)
+    except JsonSyntaxError as exc:
+        return exc.line
+    return None
+
+
+@given(st.binary())
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    assert refused_at(data) in (None, *range(1, data.count(b"\n") + 2))

@@ -1,0 +1,93 @@
+"""Work that is shared among processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.processes import pool
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no forks")
+
+
+@pytest.fixture(autouse=True)
+def none_is_left() -> Iterator[None]:
+    """No process that this one had not before."""
+    before = children()
+    yield
+    assert children() <= before
+
+
+def children() -> set[str]:
+    folder = Path("/proc/self/task")
+    return {pid for each in folder.iterdir() for pid in (each / "children").read_text().split()}
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+@pytest.mark.parametrize("chunksize", [1, 4])
+@pytest.mark.parametrize("number", [0, 1, 5, 3000])
+def test_results_are_in_order(number: int, chunksize: int) -> None:
+    with pool(3) as workers:
+        found = list(workers.map(square, range(number), chunksize=chunksize))
+        assert found == [each * each for each in range(number)]
+        assert list(workers.map(square, [7])) == [49]
+
+
+def large_then_small(number: int) -> bytes:
+    """The first is there last, and more than a pipe holds."""
+    time.sleep(0.2 if number == 0 else 0)
+    return bytes([number]) * 300_000
+
+
+def test_results_of_any_size() -> None:
+    with pool(2) as workers:
+        found = list(workers.map(large_then_small, range(10)))
+    assert found == [bytes([number]) * 300_000 for number in range(10)]
+
+
+def refuse(number: int) -> int:
+    if number == 2:
+        raise UserError("two")
+    return number
+
+
+def test_an_error_is_raised_here() -> None:
+    with pytest.raises(UserError, match="two") as caught, pool(2) as workers:
+        list(workers.map(refuse, range(5)))
+    assert "in refuse" in caught.value.__notes__[0]
+
+
+def die(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_dies_is_missed() -> None:
+    with pytest.raises(RuntimeError, match="ended before its work was done"), pool(2) as workers:
+        list(workers.map(die, range(5)))
+
+
+def sleep(_: int) -> None:
+    time.sleep(60)
+
+
+def test_work_that_is_broken_off_ends() -> None:
+    begun, before = time.monotonic(), signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt), pool(2) as workers:
+            list(workers.map(sleep, range(5)))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begun < 30

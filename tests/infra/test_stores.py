@@ -1,0 +1,211 @@
+"""Object stores: what is there, what is read and written, and what goes wrong with a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+fsspec = pytest.importorskip("fsspec", reason="needs pip install 'mlperf-pkg[test-cluster]'")
+for _library in ("moto", "s3fs"):
+    pytest.importorskip(_library, reason="needs pip install 'mlperf-pkg[test-cluster]'")
+
+from mlperf_pkg.errors import UserError  # noqa: E402
+from mlperf_pkg.infra import stores  # noqa: E402
+from mlperf_pkg.infra.files import write_several  # noqa: E402
+from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
+from mlperf_pkg.submission.tree import Entry, list_tree  # noqa: E402
+from tests.helpers import servers  # noqa: E402
+from tests.helpers.program import call  # noqa: E402
+from tests.helpers.trees import write_submission  # noqa: E402
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """The URL of an empty folder in a store that this process has in memory."""
+    yield "memory://bucket/top"
+    fsspec.filesystem("memory").rm("/bucket", recursive=True)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    with servers.s3():
+        yield f"s3://{servers.BUCKET}"
+
+
+def put(url: str, **files: bytes) -> None:
+    for name, data in files.items():
+        StoredFile(f"{url}/{name}").write(data, replace=True)
+
+
+def stored(url: str) -> StoredPath:
+    found = path_of(url)
+    assert isinstance(found, StoredPath)
+    return found
+
+
+# ---- reading ------------------------------------------------------------------------------
+
+
+def test_a_listing_is_a_tree(memory: str) -> None:
+    put(memory, **{"b.txt": b"12", "a/x y#%?.txt": b"1", "a-b": b""})
+    assert list_tree(stored(memory)) == (
+        Entry("a", folder=True),
+        Entry("a-b", folder=False, size=0),
+        Entry("a/x y#%?.txt", folder=False, size=1),
+        Entry("b.txt", folder=False, size=2),
+    )
+    top = stored(f"{memory}/")
+    assert (top.name, top.parts[-2:], str(top / "a")) == ("top", ("bucket", "top"), f"{memory}/a")
+    assert (top / "a").is_dir()
+    assert (top / "a" / "x y#%?.txt").read_bytes() == b"1"
+    assert not (top / "c").exists()
+    assert stored(f"{memory}/b.txt").is_file()
+
+
+def test_an_object_that_marks_a_folder_is_one(bucket: str) -> None:
+    fs = fsspec.filesystem("s3")
+    fs.call_s3("put_object", Bucket=servers.BUCKET, Key="marked/logs/", Body=b"")
+    fs.pipe_file(f"{servers.BUCKET}/marked/a", b"1")
+    assert list_tree(stored(f"{bucket}/marked")) == (
+        Entry("a", folder=False, size=1),
+        Entry("logs", folder=True),
+    )
+
+
+@pytest.mark.parametrize("name", ["a//b", "a/../b", "a/./b", "file/below"])
+def test_names_that_no_file_has_are_refused(bucket: str, name: str) -> None:
+    fs = fsspec.filesystem("s3")
+    for key in ("odd/file", f"odd/{name}"):
+        fs.call_s3("put_object", Bucket=servers.BUCKET, Key=key, Body=b"")
+    with pytest.raises(UserError, match="an object of a name that no file has"):
+        path_of(f"{bucket}/odd")
+    fs.call_s3("delete_object", Bucket=servers.BUCKET, Key=f"odd/{name}")
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 35])
+def test_large_objects_are_read_in_parts(
+    memory: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "REQUEST_BYTES", 10)
+    data = bytes(range(size))
+    put(memory, log=data)
+    opened = stored(f"{memory}/log").object
+    assert opened.size == size
+    for count in (1, 7, 10, 100):
+        with opened() as stream:
+            assert b"".join(iter(partial(stream.read, count), b"")) == data
+    with opened() as stream:
+        assert (stream.read(3), stream.read()) == (data[:3], data[3:])
+
+
+def test_an_object_that_changes_is_told(memory: str) -> None:
+    put(memory, log=b"short")
+    with pytest.raises(UserError, match=r"memory://bucket/top/log: has changed while it was read"):
+        Object(memory, "/bucket/top/log", 9)().read()
+
+
+def test_a_file_of_such_a_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_submission(tmp_path / "s3:" / "bucket" / "ACME")
+    assert path_of("s3://bucket/ACME") == Path("s3:/bucket/ACME")
+    assert call("check", "s3://bucket/ACME").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("s3://", "names no bucket"),
+        ("s3://no-such-bucket/x", "no such bucket"),
+        ("s3://submissions/no-such", "s3://submissions/no-such: no such object or folder"),
+        ("what://x", "what://x: no object store"),
+    ],
+)
+def test_what_is_not_there_is_told(bucket: str, url: str, message: str) -> None:
+    assert bucket
+    done = call("check", url)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError("Access Denied"), "no permission: Access Denied"),
+        (ImportError("Install s3fs"), "needs pip install 'mlperf-pkg[cluster]' (Install s3fs)"),
+        (RuntimeError("no route"), "cannot be read: no route"),
+    ],
+)
+def test_what_a_store_says_is_told(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", fail)
+    with pytest.raises(UserError) as told:
+        path_of("s3://bucket/x")
+    assert str(told.value) == f"s3://bucket/x: {message}"
+
+
+# ---- writing ------------------------------------------------------------------------------
+
+
+def test_a_report_goes_to_a_store(bucket: str, tmp_path: Path) -> None:
+    url = servers.upload(write_submission(tmp_path / "ACME"), "ACME")
+    output = f"{bucket}/reports/report.json"
+    assert call("check", url, "-o", output).exit_code == 0
+    written = stored(output).read_bytes()
+    assert written == call("check", tmp_path / "ACME", "--format", "json").stdout_bytes
+    again = call("check", url, "-o", output)
+    assert (again.exit_code, "exists already; --force" in again.stderr) == (2, True)
+    assert call("score", url, "-o", output, "--force").exit_code == 0
+    assert stored(output).read_bytes() != written
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("s3://submissions/ACME/report.json", "is within what is read"),
+        ("s3://submissions", "names no file"),
+        ("s3://submissions/x/", "names no file"),
+        ("s3://no-such-bucket/report.json", "no such bucket"),
+        ("json:what://x", "no object store"),
+    ],
+)
+def test_outputs_are_refused_before_the_work(
+    bucket: str, tmp_path: Path, output: str, message: str
+) -> None:
+    assert bucket
+    inputs = "s3://submissions/ACME" if "ACME" in output else write_submission(tmp_path / "ACME")
+    done = call("check", inputs, "-o", output)
+    assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_what_appears_meanwhile_is_not_overwritten(bucket: str) -> None:
+    StoredFile(f"{bucket}/mine").write(b"mine", replace=False)
+    with pytest.raises(UserError, match="exists already"):
+        StoredFile(f"{bucket}/mine").write(b"yours", replace=False)
+    assert stored(f"{bucket}/mine").read_bytes() == b"mine"
+
+
+def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    one, two = StoredFile(f"{bucket}/together/1"), tmp_path / "2"
+    both: dict[Path | StoredFile, str | bytes] = {one: "1", two: "2"}
+    with pytest.raises(UserError, match="exists already"):
+        write_several({**both, tmp_path / "taken": "3"}, replace=False)
+    assert (one.exists(), two.exists()) == (False, False)
+    write_several(both, replace=False)
+    assert (stored(one.url).read_bytes(), two.read_text()) == (b"1", "2")
+
+
+@pytest.mark.parametrize(
+    "command", [("pack", "URL"), ("verify", "URL"), ("init", "URL"), ("build", "--logs", "URL")]
+)
+def test_other_commands_refuse_urls(command: tuple[str, ...]) -> None:
+    done = call(*(each.replace("URL", "s3://bucket/x") for each in command))
+    assert done.exit_code == 2
+    assert "is a URL" in done.stderr

@@ -1,0 +1,97 @@
+"""Texts of any origin: nothing that acts gets through."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.infra import text as escape
+from mlperf_pkg.infra.text import did_you_mean
+
+# ``st.text`` leaves out surrogates unless they are asked for.
+TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("plain text", "plain text"),
+        ("größer 日本 🚀", "größer 日本 🚀"),
+        ("C:\\path", "C:\\path"),
+        ("two\nlines\r\n\tand a tab", "two\\nlines\\r\\n\\tand a tab"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("right\u202eleft", "right\\u202eleft"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("half \udcff", "half \\udcff"),
+        ("no\xa0break", "no\\xa0break"),
+        ("", ""),
+    ],
+)
+def test_visible(text: str, visible: str) -> None:
+    assert escape.visible(text) == visible
+
+
+@given(TEXT)
+def test_visible_holds_nothing_that_acts(text: str) -> None:
+    shown = escape.visible(text)
+    assert shown.isprintable()
+    assert not [each for each in shown if unicodedata.category(each).startswith("C")]
+    assert shown.encode("utf-8").decode("utf-8") == shown
+    assert escape.visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
+        ("a|b", "a\\|b"),
+        ("eval_accuracy", "eval_accuracy"),
+        ("_emphasis_", "\\_emphasis\\_"),
+        ("*x* `y` <b> [z](u)", "\\*x\\* \\`y\\` \\<b\\> \\[z\\](u)"),
+        ("&amp; $x$ ~~y~~", "\\&amp; \\$x\\$ \\~\\~y\\~\\~"),
+        ("a\n# heading", "a\\\\n# heading"),
+    ],
+)
+def test_markdown(text: str, markdown: str) -> None:
+    assert escape.markdown(text) == markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("a=1", "a=1"),
+        ("\t=1", "\\t=1"),
+        ("", ""),
+    ],
+)
+def test_cell(text: str, cell: str) -> None:
+    assert escape.cell(text) == cell
+
+
+@given(TEXT)
+def test_cell_is_never_a_formula(text: str) -> None:
+    assert not escape.cell(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+KNOWN = ("bert", "resnet", "unet3d", "2.0", "2.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("brt", "; did you mean bert?"),
+        ("RESNET", "; did you mean resnet?"),
+        ("2.00", "; did you mean 2.0?"),
+        ("vgg", ""),
+        ("", ""),
+    ],
+)
+def test_did_you_mean(name: str, said: str) -> None:
+    assert did_you_mean(name, KNOWN) == said

@@ -1,0 +1,288 @@
+"""The reader against real-world dirt, and against the official parser itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
+
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.log import block as plain
+from mlperf_pkg.log import reader as mllog
+from mlperf_pkg.log.reader import (
+    LogReader,
+    Record,
+    decode,
+    first_values,
+    lines_with,
+    printable,
+    shown,
+)
+
+T = ":::MLLOG "
+HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
+
+
+@pytest.fixture(
+    params=[pytest.param(True, marks=HAS_SCAN, id="in C"), pytest.param(False, id="in Python")]
+)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the records of a block with the part in C, or without."""
+    if not request.param:
+        monkeypatch.setattr(plain, "HAS_SCAN", False)
+
+
+def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = None) -> str:
+    fields = {"key": key, "value": value, "time_ms": time_ms, "metadata": metadata or {}}
+    return T + json.dumps(fields)
+
+
+def read(text: str | bytes) -> tuple[list[tuple[int, Record | None]], list[Finding], LogReader]:
+    data = text.encode("latin-1") if isinstance(text, str) else text
+    findings: list[Finding] = []
+    reader = LogReader(io.BytesIO(data), "log.txt", findings.append)
+    return [(reader.line, each) for each in reader], findings, reader
+
+
+# name, text, (line, key or None) of each line with a token, (line, code) of each finding
+DIRT = [
+    ("empty", "", [], []),
+    ("no record", "epoch 1\nepoch 2\n", [], []),
+    ("plain", f"{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
+    ("prefix mpirun", f"[1,0]<stdout>:{record('a')}\n", [(1, "a")], []),
+    ("prefix rank", f"\n0: {record('a')}\n\n 12: {record('b')}", [(2, "a"), (4, "b")], []),
+    ("interleaved output", f"x\n{record('a')}\nloss 3\ny\n{record('b')}\nz", [(2, "a"), (5, "b")], []),
+    ("CRLF", f"x\r\n{record('a')}\r\n{record('b')}\r\n", [(2, "a"), (3, "b")], []),
+    ("CR of a progress bar", f"10%\r20%\r{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
+    ("no newline at the end", f"{record('a')}", [(1, "a")], []),
+    ("spaces around", f"{T}  {record('a')[9:]}  \n", [(1, "a")], []),
+    ("NaN", f"{record('a', float('nan'))}\n", [(1, "a")], [(1, "LOG106")]),
+    ("Infinity", f"x\n{record('a', float('-inf'))}\n", [(2, "a")], [(2, "LOG106")]),
+    ("infinite float", f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n', [(1, "a")], []),
+    ("UTF-8", record("a", "é").replace("\\u00e9", "Ã©") + "\n", [(1, "a")], []),
+    ("Latin-1", record("a", "é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
+    ("key that is no string", f"{record(5)}\n", [(1, 5)], []),
+    ("key that is a list", f"{record([1])}\n", [(1, [1])], []),
+    ("time as a string", f"{record('a', 1, '17.5')}\n", [(1, "a")], []),
+    ("cut off", f"{record('a')}\n{record('b')[:30]}", [(1, "a"), (2, None)], [(2, "LOG101")]),
+    ("half-written", f"{record('b')[:30]}\n{record('a')}\n", [(1, None), (2, "a")], [(1, "LOG101")]),
+    ("bare token", f"{T}\n", [(1, None)], [(1, "LOG101")]),
+    ("two on a line", f"{record('a')}{record('b')}\n", [(1, "b")], [(1, "LOG104")]),
+    ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
+    ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
+    ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
+    ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
+    ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
+    ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
+    ("time null", f"{record('a', 1, None)}\n", [(1, None)], [(1, "LOG102")]),
+    ("time no number", f"{record('a', 1, '1.2.3')}\n", [(1, None)], [(1, "LOG102")]),
+    ("array", f"{T}[1]\n", [(1, None)], [(1, "LOG102")]),
+    ("deeply nested", f"{T}{'[' * 100_000}\n", [(1, None)], [(1, "LOG101")]),
+    ("token without space", "x\n:::MLLOG{}\n", [], [(2, "LOG108")]),
+    ("token of another kind", f":::MLLOGX {{}}\n{record('a')}\n:::MLL\n", [(2, "a")], [(1, "LOG108"), (3, "LOG108")]),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
+def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
+    found, findings, _ = read(text)
+    assert [(line, each and each.key) for line, each in found] == records
+    assert [(f.line, f.code) for f in findings] == codes
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
+def test_dirt_as_the_official_parser_reads_it(text: str) -> None:
+    """Same records, same parse errors; it dies where we say it does."""
+    found, _, reader = read(text)
+    try:
+        lines, errors = parse_generator(io.StringIO(text, newline=None))
+    except (TypeError, KeyError, RecursionError):
+        assert reader.died
+        return
+    assert reader.died is None
+    ours = [(each.key, float(each.time_ms), repr(each.value)) for _, each in found if each]
+    assert ours == [(line.key, line.timestamp, repr(line.value["value"])) for line in lines]
+    assert reader.parse_errors == len(errors)
+
+
+def test_what_only_a_careful_reader_sees_is_kept() -> None:
+    _, findings, reader = read(f"{record('a')}{record('b')}\n{record('c')} tail\n")
+    assert [each.key for each in reader.unofficial] == ["a", "c"]
+    assert [(f.basis, f.severity) for f in findings] == [
+        (Basis.ADVICE, Severity.WARNING),
+        (Basis.OFFICIAL, Severity.ERROR),
+    ]
+
+
+def test_the_end_of_a_cut_log_is_explained() -> None:
+    _, findings, _ = read(record("a")[:40])
+    assert findings[0].hint == "the log ends inside this record"
+
+
+def by_place(finding: Finding) -> Any:
+    return finding.sort_key
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
+def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(case[1] + "\n" for case in DIRT if case[0] != "deeply nested")
+    records, findings, _ = read(text)
+    monkeypatch.setattr(mllog, "CHUNK_BYTES", chunk)
+    chunked, chunked_findings, _ = read(text)
+    assert repr(chunked) == repr(records)  # repr, as NaN is not equal to itself
+    assert sorted(chunked_findings, key=by_place) == sorted(findings, key=by_place)
+
+
+def test_a_line_without_end_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mllog, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(mllog, "MAX_LINE_BYTES", 256)
+    found, findings, _ = read(f"x\n{'y' * 1000}\n{record('a')}\n")
+    assert [(line, each and each.key) for line, each in found] == [(3, "a")]
+    assert [(f.line, f.code) for f in findings] == [(2, "LOG109")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        ("a\nb", '"a\\nb"'),
+        ("Ã©", '"é"'),
+        ("\ud800", '"?"'),
+        ("x" * 100, '"' + "x" * 76 + "..."),
+        ({"a": [None, True]}, '{"a": [null, true]}'),
+    ],
+)
+def test_shown(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_printable_leaves_latin_1_alone() -> None:
+    assert printable("é") == "é"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"key": st.text() | JSON, "time_ms": st.integers() | st.floats() | JSON, "value": JSON},
+        optional={"metadata": JSON, "namespace": JSON, "extra": JSON},
+    ),
+    st.booleans(),
+    st.text(alphabet=" \t\x0b\x1c\x85\xa0}x,", max_size=3),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_json_is_read_as_the_official_parser_reads_it(
+    fields: dict[str, Any], ascii_only: bool, tail: str
+) -> None:
+    text = json.dumps(fields, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    compare(T.encode() + text + tail.encode("latin-1"))
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_are_read_as_the_official_parser_reads_them(noise: bytes) -> None:
+    compare(b"ab" + T.encode() + noise)
+
+
+def compare(data: bytes) -> None:
+    found, _, reader = read(data)
+    try:
+        lines, errors = parse_generator(io.StringIO(data.decode("latin-1"), newline=None))
+    except (TypeError, KeyError, OverflowError):
+        assert reader.died
+        return
+    assert reader.died is None
+    assert reader.parse_errors == len(errors)
+    ours = [repr((r.key, float(r.time_ms), r.value, r.metadata)) for _, r in found if r]
+    theirs = [(x.key, x.timestamp, x.value["value"], x.value["metadata"]) for x in lines]
+    assert ours == [repr(each) for each in theirs]
+
+
+def test_a_finding_tells_what_is_wrong() -> None:
+    (good, _, _) = read(record())
+    assert isinstance(good[0][1], Record)
+    ((_, missing),), (finding,), _ = read(T + "{}")
+    assert missing is None
+    assert finding.message.endswith(": no time_ms and no key and no value and no metadata")
+
+
+WORDS = (b"ab", b"run_stop", b"\\")
+LINES = st.lists(
+    st.sampled_from([T, "ab", "run_stop", "\\", " ", "\r", "\n", "{}", ":::MLLOG", "é", "b"]),
+    max_size=30,
+)
+
+
+@given(LINES)
+def test_lines_with_words_are_those_of_a_plain_search(pieces: list[str]) -> None:
+    text = "".join(pieces).encode("latin-1").replace(b"\r", b"\n")
+    lines = [line for line in text.split(b"\n") if any(word in line for word in WORDS)]
+    plain = [line.rpartition(T.encode())[2] for line in lines if T.encode() in line]
+    assert list(lines_with(WORDS, text)) == plain
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.sampled_from([1, 40, 1 << 16]))
+def test_first_values_are_those_of_a_whole_reading(keys: list[str], size: int) -> None:
+    text = "".join(f"x\n{record(key, number)}\n" for number, key in enumerate(keys))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mllog, "HEAD_BYTES", size)
+        found = first_values(io.BytesIO(text.encode()), "ab")
+    assert found == {key: keys.index(key) for key in "ab" if key in keys}
+
+
+def test_a_key_spelt_with_escapes_is_found() -> None:
+    line = record("seed").replace('"seed"', '"s\\u0065ed"')
+    assert first_values(io.BytesIO(line.encode()), ("seed",)) == {"seed": 1}
+
+
+@pytest.mark.usefixtures("way")
+@given(st.lists(st.sampled_from(DIRT).map(lambda case: case[1]), max_size=6), st.integers(0, 3))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
+    """All records of a block at once, or each by itself: the same."""
+    text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")
+    batches = LogReader(io.BytesIO(text), "log.txt", lambda _: None).batches()
+    raws = lines_with((T.encode(),), text.replace(b"\r", b"\n"))
+    assert repr([r for batch in batches for r in batch.records()]) == repr(list(map(decode, raws)))
+
+
+_PEAK = """
+import resource, sys
+from functools import partial
+from pathlib import Path
+from mlperf_pkg.run.reading import LogFile, read_run
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+small, large = (LogFile(partial(Path(path).open, "rb"), path) for path in sys.argv[1:])
+read_run(small)
+before = peak()
+read_run(large)
+sys.stdout.write(str((peak() - before) >> 10))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is in KiB on Linux only")
+def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
+    """64 MiB of records, of which each is known to rules, take less than 24 MiB."""
+    lines = "".join(record("eval_accuracy", 0.5, n, {"epoch_num": n}) + "\n" for n in range(4096))
+    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
+    small.write_text(lines, "ascii")
+    large.write_text(record("run_start") + "\n" + lines * ((64 << 20) // len(lines)), "ascii")
+    arguments = [sys.executable, "-c", _PEAK, str(small), str(large)]
+    grown = subprocess.run(arguments, capture_output=True, check=True, text=True).stdout
+    assert int(grown) < 24

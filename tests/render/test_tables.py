@@ -1,0 +1,143 @@
+"""Tables of results: rows, and what programs and spreadsheets read of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.infra import text as escape
+from mlperf_pkg.render import tables
+from mlperf_pkg.results.report import MAX_DEPTH, as_json
+from tests.helpers.reports import FAIL, NOT_CHECKED, nested, report, result_set, system
+
+OPEN = result_set(
+    path="results/open/resnet",
+    system="open",
+    benchmark="resnet",
+    division="open",
+    verdict=NOT_CHECKED,
+    runs_required=None,
+    score_minutes=None,
+    rcp=None,
+    score_note="none",
+)
+REPORT = report(
+    result_sets=(OPEN, result_set(verdict=FAIL)),
+    systems=(system(), system(id="open", path="systems/open.json", accelerators=None)),
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        REPORT,
+        *(nested(levels) for levels in range(MAX_DEPTH - 3, MAX_DEPTH + 3)),
+        [{"\x7f\u2028": "größer \U0001f600", "x": []}, {}, -0.0, 1e300, 1e-7, 1e16, 10**30, True],
+        [math.nan, math.inf, None, "\ud800", {"\udcff": "\x00"}],
+    ],
+)
+def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
+    assert tables.json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
+
+
+def test_results_are_sorted() -> None:
+    found = [(row.system, row.benchmark, row.accelerators) for row in tables.results(REPORT)]
+    assert found == [("dgx", "bert", 8), ("open", "resnet", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "accelerators"),
+    [
+        ("results/dgx/bert", 8),
+        ("a/results/dgx/bert", 16),
+        ("b/results/dgx/strong/cosmoflow", 32),
+        ("logs", None),
+    ],
+)
+def test_accelerators_are_those_of_the_same_submission(path: str, accelerators: int | None) -> None:
+    systems = (
+        system(),
+        system(path="a/systems/dgx.json", accelerators=16),
+        system(path="b/systems/dgx.json", accelerators=32),
+    )
+    changes: dict[str, Any] = {"submitter": None, "system": "other"} if path == "logs" else {}
+    given_ = report(result_sets=(result_set(path=path, **changes),), systems=systems)
+    assert [row.accelerators for row in tables.results(given_)] == [accelerators]
+
+
+def test_csv() -> None:
+    header, bert, resnet = tables.results_csv(REPORT).splitlines()
+    assert header == (
+        "submitter,system,benchmark,division,round,accelerators,runs_found,runs_required,"
+        "score_minutes,unscaled_minutes,scaling_factor,official_minutes,rcp,rcp_margin_percent,"
+        "rcp_message,official,rules,note,path"
+    )
+    assert bert == (
+        "ACME,dgx,bert,closed,2.0,8,10,10,20.5,20.5,1.0,20.5,pass,10.000000000000009,RCP found,"
+        "fail,pass,,results/dgx/bert"
+    )
+    assert resnet == (
+        "ACME,open,resnet,open,2.0,,10,,,20.5,1.0,20.5,,,,not_checked,not_checked,none,"
+        "results/open/resnet"
+    )
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=())), min_size=1))
+def test_csv_round_trips(texts: list[str]) -> None:
+    written = tables.csv_text(["name"], [["x", *texts]])
+    read = list(csv.reader(io.StringIO(written)))
+    assert read[1] == ["x", *map(escape.cell, texts)]
+
+
+def test_csv_of_a_hostile_log_holds_no_formula() -> None:
+    hostile = report(result_sets=(result_set(system='=HYPERLINK("x")\n', benchmark="@SUM"),))
+    row = next(csv.DictReader(io.StringIO(tables.results_csv(hostile))))
+    assert (row["system"], row["benchmark"]) == ('\'=HYPERLINK("x")\\n', "'@SUM")
+
+
+def test_json() -> None:
+    read = json.loads(tables.results_json(REPORT))
+    assert read["format"] == "mlperf-pkg/results/1"
+    assert [row["system"] for row in read["results"]] == ["dgx", "open"]
+    assert read["results"][1]["score_minutes"] is None
+    assert read["results"][1]["official"] == "not_checked"
+
+
+def test_markdown() -> None:
+    header, rule, bert, resnet = tables.results_markdown(REPORT).splitlines()
+    assert header == (
+        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes | RCP"
+        " | Official | Rules |"
+    )
+    assert rule == "| --- | --- | --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |"
+    assert bert == (
+        "| ACME | dgx | bert | closed | 2.0 | 8 | 10/10 | 20.500 | pass +10.0 % | FAIL | pass |"
+    )
+    assert resnet == (
+        "| ACME | open | resnet | open | 2.0 | - | 10 | - | - | not checked | not checked |"
+    )
+
+
+def test_html() -> None:
+    page = tables.results_html(REPORT, ["a < b"])
+    assert '<th scope="col" class="n">Minutes</th>' in page
+    assert "<td>dgx</td><td>bert</td>" in page
+    assert "<li>a &lt; b</li>" in page
+
+
+def test_html_takes_nothing_for_markup() -> None:
+    name = "</td><script>alert('x')</script>\x1b[31m"
+    page = tables.results_html(report(result_sets=[result_set(system=name)]))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;\\x1b[31m" in page
+
+
+def test_markdown_without_results() -> None:
+    assert tables.results_markdown(report()) == "No result set.\n"

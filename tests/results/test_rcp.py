@@ -1,0 +1,439 @@
+"""Reference convergence points: the written worked example, and the official checker live."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlperf_logging.rcp_checker import rcp_checker as official
+from scipy import stats  # type: ignore[import-untyped]
+
+from mlperf_pkg.results import rcp
+from mlperf_pkg.results.rcp import RcpResult, ReferencePoint
+
+# training_rules.adoc, the worked example: N = 5 runs
+EXAMPLE = {
+    128: [16, 14, 16, 17, 16, 16, 15, 16, 15, 16],
+    256: [20, 21, 21, 20, 22, 22, 21, 21, 20, 20],
+}
+
+# the official checker's table of runs, completed by a benchmark that it has points but no runs of
+RUNS: dict[str, dict[str, int]] = {**official.submission_runs}
+RUNS["training"] = {**RUNS["training"], "dlrm": 10}
+
+FILES = sorted(
+    (*folder.name.split("_"), file.name[len("rcps_") : -len(".json")])
+    for folder in (resources.files("mlperf_logging") / "rcp_checker").iterdir()
+    if folder.is_dir() and folder.name.startswith(("training_", "hpc_"))
+    for file in folder.iterdir()
+)
+every_file = pytest.mark.parametrize(("usage", "ruleset", "benchmark"), FILES)
+
+
+def counts(usage: str, benchmark: str) -> dict[str, int]:
+    return {"runs": RUNS[usage][benchmark], "drop": 4 if benchmark == "unet3d" else 1}
+
+
+def ours(usage: str, ruleset: str, benchmark: str) -> tuple[ReferencePoint, ...]:
+    return rcp.reference_points(usage, ruleset, benchmark, **counts(usage, benchmark))
+
+
+@cache
+def theirs(usage: str, ruleset: str, benchmark: str) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(official.submission_runs, usage, RUNS[usage])
+        return official.RCP_Checker(usage, ruleset, benchmark, verbose=False)
+
+
+def example(*, trimmed: bool) -> list[ReferencePoint]:
+    return [
+        ReferencePoint.from_runs(
+            f"x_ref_{size}", size, runs, runs=5, drop=1, trimmed_deviation=trimmed
+        )
+        for size, runs in EXAMPLE.items()
+    ]
+
+
+def judged(batch_size: float, runs: list[float] | None, *, trimmed: bool = True) -> RcpResult:
+    return rcp.judge(
+        example(trimmed=trimmed),
+        batch_size,
+        runs,
+        benchmark="x",
+        ruleset="1.0.0",
+        runs=5,
+        drop=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "trimmed", "figures"),  # mean, deviation, smallest mean, margin in percent
+    [
+        # as written
+        (128, True, (15.75, 0.43, 15.21, 3.53)),
+        (256, True, (20.75, 0.66, 19.93, 4.12)),
+        (192, True, (18.25, 0.55, 17.60, 3.68)),
+        # as the official checker computes
+        (128, False, (15.75, 0.78, 14.78, 6.56)),
+        (256, False, (20.75, 0.75, 19.82, 4.69)),
+        (192, False, (18.25, 0.76, 17.35, 5.21)),
+    ],
+)
+def test_worked_example(batch_size: int, trimmed: bool, figures: tuple[float, ...]) -> None:
+    low, high = example(trimmed=trimmed)
+    between = ReferencePoint.between(low, high, 192, runs=5)
+    point = {128: low, 192: between, 256: high}[batch_size]
+    result = judged(batch_size, [15] * 5, trimmed=trimmed)
+    assert (result.reference_mean, result.minimum) == (point.mean, point.minimum)
+    computed = (point.mean, point.stdev, point.minimum, result.margin_percent)
+    assert computed == pytest.approx(figures, abs=0.005)
+
+
+def missing(batch_size: int) -> str:
+    return f"Missing RCP, please submit RCP with BS = {batch_size}"
+
+
+LOW, HIGH = "x_ref_128", "x_ref_256"
+
+
+@pytest.mark.parametrize("trimmed", [True, False])
+@pytest.mark.parametrize(
+    ("batch_size", "runs", "verdict", "numbers", "points"),  # numbers: mean, normalization
+    [
+        (128, [15, 15, 15, 16, 16], (True, "RCP found"), (15.33, 1.0272), (LOW,)),
+        (256, [19, 19, 19, 20, 21], (False, "RCP found"), (19.33, 1.0733), (HIGH,)),
+        (192, [17, 18, 18, 18, 20], (True, "RCP Interpolation"), (18, 1.0139), (LOW, HIGH)),
+        (192, [17, 17, 17, 17, 20], (False, "RCP Interpolation"), (17, 1.0735), (LOW, HIGH)),
+        (128, [16, 16, 16, 1e9, 16], (True, "RCP found"), (16, 1), (LOW,)),
+        (64, [16] * 5, (True, rcp.SMALLER), (16, 1), (LOW,)),
+        (64, [14] * 5, (False, missing(64)), (14, 1.125), (LOW,)),
+        (512, [30] * 5, (False, missing(512)), (30, 1), ()),
+        (-1, [16] * 5, (False, "Could not detect global_batch_size"), (None, 1), ()),
+        (-1, None, (False, "Could not detect global_batch_size"), (None, 1), ()),
+        (128, None, (False, "Insufficient convergence"), (None, 1), ()),
+        (128, [0] * 5, (False, "RCP found"), (0, math.inf), (LOW,)),
+        (128, [16, 16], (False, "RCP found"), (math.nan, math.nan), (LOW,)),
+        (128, [], (False, "RCP found"), (math.nan, math.nan), (LOW,)),
+    ],
+)
+def test_judge(
+    trimmed: bool,
+    *,
+    batch_size: int,
+    runs: list[float] | None,
+    verdict: tuple[bool, str],
+    numbers: tuple[float | None, float],
+    points: tuple[str, ...],
+) -> None:
+    result = judged(batch_size, runs, trimmed=trimmed)
+    assert (result.official_pass, result.message) == verdict
+    assert result.mean == pytest.approx(numbers[0], abs=0.005, nan_ok=True)
+    assert result.normalization == pytest.approx(numbers[1], abs=5e-5, nan_ok=True)
+    assert (result.points, result.interpolated) == (points, len(points) == 2)
+
+
+def test_no_points() -> None:
+    result = rcp.judge((), 8, [1.0] * 5, benchmark="x", ruleset="1.0.0", runs=5, drop=1)
+    assert (result.official_pass, result.message) == (False, "Cannot find any RCPs")
+    assert (result.margin_percent, rcp.prune(())) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "runs", "passes", "message"),
+    [
+        (128, [14] * 5, True, "RCP found passed using rcp_bypass"),
+        (192, [14] * 5, True, "RCP Interpolation passed using rcp_bypass"),
+        (64, [14] * 5, True, "Missing RCP, please submit RCP with BS = 64 passed using rcp_bypass"),
+        (128, [16] * 5, True, "RCP found"),
+        (64, [16] * 5, True, rcp.SMALLER),
+        (128, None, False, "Insufficient convergence"),
+        (-1, None, False, "Could not detect global_batch_size"),
+    ],
+)
+def test_bypassed(batch_size: int, runs: list[float] | None, passes: bool, message: str) -> None:
+    result = rcp.bypassed(judged(batch_size, runs))
+    assert (result.official_pass, result.message) == (passes, message)
+    assert rcp.bypassed(result) == result
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "runs", "text"),
+    [
+        (
+            128,
+            [15, 15, 15, 16, 16],
+            "The mean to converge, 15.3333, reaches the smallest acceptable mean of 15.2126 at"
+            " batch size 128 (reference mean 15.75, margin 3.53 %, from x_ref_128)."
+            " Normalisation multiplies the score by 1.0272.",
+        ),
+        (
+            192,
+            [17] * 5,
+            "The mean to converge, 17, is below the smallest acceptable mean of 17.6031 at batch"
+            " size 192 (reference mean 18.25, margin 3.68 %, interpolated between x_ref_128 and"
+            " x_ref_256).",
+        ),
+        (
+            64,
+            [20] * 5,
+            "The mean to converge, 20, reaches the smallest acceptable mean of 15.2126 at batch"
+            " size 64 (reference mean 15.75, margin 3.53 %, from x_ref_128).",
+        ),
+        (
+            2048,
+            [20] * 5,
+            "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the"
+            " reference.",
+        ),
+        (128, None, "Insufficient convergence: convergence was not compared with the reference."),
+        (128, [], "RCP found: convergence was not compared with the reference."),
+    ],
+)
+def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
+    assert rcp.explain(judged(batch_size, runs)) == text
+
+
+@pytest.mark.parametrize(
+    ("t", "df", "tail"),
+    [
+        (0.0, 7, 0.5),
+        (1.0, 1, 0.25),
+        (1e-9, 1, 0.5 - 1e-9 / math.pi),
+        (math.sqrt(2), 2, 0.5 - math.sqrt(2) / 4),
+        (-math.sqrt(2), 2, 0.5 + math.sqrt(2) / 4),
+        (math.inf, 9, 0.0),
+    ],
+)
+def test_student_tail(t: float, df: int, tail: float) -> None:
+    assert rcp.student_tail(t, df) == pytest.approx(tail, rel=0, abs=1e-15)
+
+
+@pytest.mark.parametrize("df", [*range(1, 40), 111, 224, 1001])
+@pytest.mark.parametrize("t", [-3.0, -0.5, 0.0, 0.1, 1.0, 1.645, 1.8331, 2.353, 12.7, 500.0])
+def test_student_tail_is_that_of_scipy(t: float, df: int) -> None:
+    assert rcp.student_tail(t, df) == pytest.approx(stats.t.sf(t, df), rel=0, abs=1e-14)
+
+
+@settings(deadline=None)
+@given(t=st.floats(0.1, 50), df=st.integers(1, 400))
+def test_student_tail_is_that_of_scipy_anywhere(t: float, df: int) -> None:
+    assert rcp.student_tail(t, df) == pytest.approx(stats.t.sf(t, df), rel=0, abs=1e-14)
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.floats(1e-3, 1e7), min_size=2, max_size=700))
+def test_statistics_are_those_of_numpy(values: list[float]) -> None:
+    point = ReferencePoint.from_runs("x", 1, values, runs=5, drop=0)
+    assert point.mean == np.mean(sorted(values))
+    assert point.stdev == np.std(sorted(values))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.data())
+def test_interpolation_is_that_of_numpy(
+    at: int, below: int, above: int, data: st.DataObject
+) -> None:
+    low, high = (
+        ReferencePoint.from_runs("x", size, data.draw(SUBMISSION), runs=5, drop=1)
+        for size in (at - below, at + above)
+    )
+    point = ReferencePoint.between(low, high, at, runs=5)
+    sizes = [at - below, at + above]
+    assert point.mean == np.interp(at, sizes, [low.mean, high.mean])
+    assert point.stdev == np.interp(at, sizes, [low.stdev, high.stdev])
+
+
+SUBMISSION = st.lists(st.integers(1, 10**6), min_size=3, max_size=20)
+
+
+def test_covered_benchmarks_are_those_of_the_official_checker() -> None:
+    benchmarks = {*(benchmark for _, _, benchmark in FILES), "minigo", "gnmt", "transformer", ""}
+    for usage, runs in official.submission_runs.items():
+        assert {b for b in benchmarks | {*runs} if rcp.is_covered(usage, b)} == {*runs}
+    assert not rcp.is_covered("inference", "bert")
+
+
+def test_there_are_no_points_without_a_file() -> None:
+    assert rcp.reference_points("training", "0.7.0", "bert", runs=10, drop=1) == ()
+    assert rcp.reference_points("training", "2.0.0", "../rcps_bert", runs=10, drop=1) == ()
+
+
+def test_numpy_and_scipy_stay_unloaded() -> None:
+    code = (
+        "import sys; from mlperf_pkg.results import rcp;"
+        "assert rcp.reference_points('training', '2.0.0', 'bert', runs=10, drop=1);"
+        "sys.exit(' '.join({'numpy', 'scipy', 'pandas'} & {*sys.modules}) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@every_file
+def test_points_are_the_official_ones(usage: str, ruleset: str, benchmark: str) -> None:
+    assert [
+        (point.name, point.batch_size, list(point.to_converge), point.mean, point.stdev)
+        for point in ours(usage, ruleset, benchmark)
+    ] == [
+        (name, r["BS"], r["Epochs to converge"], r["RCP Mean"], r["RCP Stdev"])
+        for name, r in theirs(usage, ruleset, benchmark).rcp_data.items()
+    ]
+
+
+@every_file
+def test_smallest_means_are_the_official_ones(usage: str, ruleset: str, benchmark: str) -> None:
+    assert {point.name: point.minimum for point in ours(usage, ruleset, benchmark)} == {
+        name: record["Min Epochs"]
+        for name, record in theirs(usage, ruleset, benchmark).rcp_data.items()
+    }
+
+
+@every_file
+def test_pruned_points_are_the_official_ones(usage: str, ruleset: str, benchmark: str) -> None:
+    pruned = rcp.prune(ours(usage, ruleset, benchmark))
+    assert [point.name for point in pruned] == [*theirs(usage, ruleset, benchmark).pruned_rcp_data]
+
+
+PRUNED = st.lists(st.integers(1, 60), min_size=1, max_size=9)
+
+
+@settings(deadline=None)
+@given(means=PRUNED)
+def test_any_points_are_pruned_as_officially(means: list[int]) -> None:
+    checker = object.__new__(official.RCP_Checker)
+    vars(checker).update(
+        benchmark="x", verbose=False, submission_runs=5, alpha=0.05, tolerance=1e-4
+    )
+    checker.rcp_data = {
+        f"x_{at}": {"Benchmark": "x", "BS": 2**at, "RCP Mean": float(mean), "RCP Stdev": 0.0}
+        for at, mean in enumerate(means)
+    }
+    checker._prune_rcps()
+    points = [
+        ReferencePoint(f"x_{at}", 2**at, (), float(mean), 0.0, 8, 5)
+        for at, mean in enumerate(means)
+    ]
+    assert [point.name for point in rcp.prune(points)] == [*checker.pruned_rcp_data]
+
+
+def batch_sizes(points: tuple[ReferencePoint, ...]) -> Iterator[float]:
+    """Below all, on each, between each two, and above all."""
+    sizes = [int(point.batch_size) for point in points]
+    yield from sizes
+    yield from ((a + b) // 2 for a, b in pairwise(sizes))
+    yield from (0, sizes[0] // 2, sizes[0] - 1, sizes[0] + 0.5, sizes[-1] + 1, sizes[-1] * 2, -1)
+
+
+def submissions(near: RcpResult, runs: int) -> Iterator[list[float] | None]:
+    """Runs around the reference mean, and on the very verge of what is acceptable."""
+    noise = random.Random(f"{near.points} {near.batch_size}")
+    mean, minimum = near.reference_mean or 10.0, near.minimum or 9.0
+    for ratio in (0.5, 0.9, 0.95, 0.98, 1.0, 1.02, 1.2):
+        yield [mean * ratio * noise.uniform(0.9, 1.1) for _ in range(runs)]
+        yield [round(mean * ratio * noise.uniform(0.9, 1.1)) for _ in range(runs)]
+    for verge in (minimum, mean):
+        for edge in (math.nextafter(verge, 0), verge, math.nextafter(verge, math.inf)):
+            yield [edge] * runs
+    yield [*[mean] * (runs - 1), 1e9]
+    yield from ([0.0] * runs, [mean], [], None)
+
+
+class TestCheckDirectory:
+    """The official flow after the logs are read, which are replaced by their contents."""
+
+    @pytest.fixture(autouse=True)
+    def _harmless(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(official.RCP_Checker, "_reset_results_scaling", lambda *_: None)
+
+    @staticmethod
+    def verdict(
+        checker: Any, batch_size: float, runs: list[float] | None, *, bypass: bool
+    ) -> tuple[bool, str, float]:
+        read = (batch_size, None if runs is None else [*runs], checker.benchmark)
+        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+            patch.setattr(official, "get_submission_epochs", lambda *_: read)
+            patch.setattr(official, "RCP_Checker", lambda *_: checker)
+            passed, message, factor = official.check_directory(
+                "nowhere", checker.usage, checker.ruleset, False, False,
+                rcp_pass="pruned_rcps", rcp_bypass=bypass,
+            )  # fmt: skip
+        return bool(passed), message, float(factor)
+
+    @every_file
+    @pytest.mark.filterwarnings("ignore:Mean of empty slice")
+    def test_verdicts(self, usage: str, ruleset: str, benchmark: str) -> None:
+        checker = theirs(usage, ruleset, benchmark)
+        points = rcp.prune(ours(usage, ruleset, benchmark))
+        sizing = counts(usage, benchmark)
+
+        def judge(size: float, runs: list[float] | None) -> RcpResult:
+            return rcp.judge(points, size, runs, benchmark=benchmark, ruleset=ruleset, **sizing)
+
+        for size in batch_sizes(points):
+            for runs in submissions(judge(size, [1.0] * sizing["runs"]), sizing["runs"]):
+                result = judge(size, runs)
+                for bypass, said in ((False, result), (True, rcp.bypassed(result))):
+                    *verdict, factor = self.verdict(checker, size, runs, bypass=bypass)
+                    assert verdict == [said.official_pass, said.message]
+                    assert factor == pytest.approx(said.normalization, rel=1e-12, nan_ok=True)
+
+
+def log_of(benchmark: str, batch_size: int | None, epochs: float, status: str) -> str:
+    events: list[tuple[str, Any, dict[str, Any]]] = [
+        ("submission_benchmark", benchmark, {}),
+        ("eval_accuracy", 0.5, {"epoch_num": epochs}),
+        ("run_stop", None, {"status": status}),
+    ]
+    if batch_size is not None:
+        events.insert(1, ("global_batch_size", batch_size, {}))
+    records = ({"key": key, "value": value, "metadata": meta} for key, value, meta in events)
+    return "".join(f":::MLLOG {json.dumps(record)}\n" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "epochs", "aborted"),
+    [
+        (1632, [38, 38, 38, 38, 38], 0),
+        (1632, [36, 35, 36, 37, 36], 0),
+        (1632, [36, 38, 36, 38, 36], 1),
+        (1632, [36, 38, 36, 38, 36], 2),
+        (3000, [37, 37, 37, 37, 37], 0),
+        (3000, [20, 20, 20, 20, 20], 0),
+        (64, [50, 50, 50, 50, 50], 0),
+        (64, [20, 20, 20, 20, 20], 0),
+        (10**6, [99, 99, 99, 99, 99], 0),
+        (None, [38, 38, 38, 38, 38], 0),
+    ],
+)
+def test_logs(tmp_path: Path, batch_size: int | None, epochs: list[float], aborted: int) -> None:
+    for run, epoch in enumerate(epochs):
+        status = "aborted" if run < aborted else "success"
+        text = log_of("resnet", batch_size, epoch, status)
+        (tmp_path / f"result_{run}.txt").write_text(text, encoding="utf-8")
+    passed, message, factor = official.check_directory(
+        str(tmp_path), "training", "4.0.0", False, False, rcp_pass="pruned_rcps", set_scaling=True
+    )
+    read = None if aborted > 1 else [1e9] * aborted + epochs[aborted:]
+    points = rcp.prune(ours("training", "4.0.0", "resnet"))
+    result = rcp.judge(
+        points,
+        -1 if batch_size is None else batch_size,
+        read,
+        benchmark="resnet",
+        ruleset="4.0.0",
+        runs=5,
+        drop=1,
+    )
+    assert (result.official_pass, result.message) == (bool(passed), message)
+    assert result.normalization == pytest.approx(factor, rel=1e-12)

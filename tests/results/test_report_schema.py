@@ -1,0 +1,155 @@
+"""The JSON report against its schema: every field is described, and every report obeys it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from msgspec.structs import replace
+
+from mlperf_pkg.checker import check as checker
+from mlperf_pkg.findings import Finding, Verdicts, Waiver
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.render import FORMATS, View
+from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, SeedsRow, SystemRow
+from mlperf_pkg.simulate import FAILURES, RunPlan, simulate_set
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.reports import NOT_CHECKED, finding, rcp, report, result_set, run, system
+from tests.helpers.trees import simulated, write_set, write_submission, write_system
+
+ROWS = {
+    "verdicts": Verdicts,
+    "system": SystemRow,
+    "rcp": RcpRow,
+    "seeds": SeedsRow,
+    "result_set": ResultSetRow,
+    "run": RunRow,
+    "finding": Finding,
+    "waiver": Waiver,
+}
+
+
+@cache
+def schema() -> Any:
+    return json.loads((data_folder("rules") / "report.schema.json").read_text("utf-8"))
+
+
+def closed(part: Any) -> Any:
+    """The schema with what it does not describe forbidden, to see that it describes all."""
+    if isinstance(part, list):
+        return [closed(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    more = {"additionalProperties": False} if part.get("type") == "object" else {}
+    return {**{name: closed(each) for name, each in part.items()}, **more}
+
+
+def complaints(given: Report) -> list[str]:
+    read = json.loads(FORMATS["json"](given, View()))
+    found = Draft202012Validator(closed(schema())).iter_errors(read)
+    return [f"{error.json_path}: {error.message}" for error in found]
+
+
+def complaints_on(path: Path) -> list[str]:
+    return complaints(checker.check([str(path)], checker.Options(jobs=1)).report)
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_it_describes_every_field(name: str) -> None:
+    names = list(ROWS[name].__struct_fields__)
+    assert list(schema()["$defs"][name]["properties"]) == names
+    assert schema()["$defs"][name]["required"] == names
+
+
+def test_it_describes_the_whole() -> None:
+    names = ["format", *Report.__struct_fields__]
+    assert list(schema()["properties"]) == schema()["required"] == names
+
+
+def undescribed(part: Any, place: str = "") -> Iterator[str]:
+    for name, each in part.get("properties", {}).items():
+        if "description" not in each:
+            yield f"{place}/{name}"
+        yield from undescribed(each, f"{place}/{name}")
+    for name, each in part.get("$defs", {}).items():
+        yield from undescribed(each, name)
+
+
+def test_every_field_is_explained() -> None:
+    assert list(undescribed(schema())) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        report(),
+        report(
+            systems=(system(), system(submitter=None, division=None, accelerators=None)),
+            result_sets=(
+                result_set(energy_joules=1.5, scaling="weak", number_of_models=2),
+                result_set(rcp=rcp(mean=float("nan"), minimum=None), score_minutes=None),
+                result_set(rcp=None, submitter=None, runs_required=None, verdict=NOT_CHECKED),
+            ),
+            runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="")),
+            findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
+        ),
+        report(round=None, usage="hpc and training", hidden=3),
+        hostile.hostile(),
+    ],
+    ids=["empty", "full", "rounds", "hostile"],
+)
+def test_made_reports(given: Report) -> None:
+    assert complaints(given) == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"usage": "other"}, {"hidden": -1}, {"verdict": {}}, {"findings": None}, {"new": 1}]
+)
+def test_what_is_wrong_is_found(change: dict[str, Any]) -> None:
+    read = {**json.loads(FORMATS["json"](report(), View())), **change}
+    assert list(Draft202012Validator(closed(schema())).iter_errors(read))
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    assert complaints_on(write_submission(tmp_path, "resnet", "bert")) == []
+
+
+def test_a_broken_submission(tmp_path: Path) -> None:
+    write_submission(tmp_path)
+    write_system(tmp_path / "systems", number_of_nodes="many", division=3)
+    (tmp_path / "results/bow-pod16/resnet/result_0.txt").write_text(":::MLLOG {}\n")
+    write_set(tmp_path / "results/other/chess", simulated()[:1])
+    assert complaints_on(tmp_path) == []
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_runs_that_fail(tmp_path: Path, failure: str) -> None:
+    plan = RunPlan(
+        round="2.0", benchmark="bert", division="closed", system="s", organization="o", minutes=9.0
+    )
+    failed = replace(plan, failure=failure)
+    write_set(tmp_path, (*simulate_set(plan, 1, 2), *simulate_set(failed, 1, 1)))
+    assert complaints_on(tmp_path) == []
+
+
+@needs_corpus
+@pytest.mark.parametrize("round_", ["v0.7", "v2.0", "v4.1", "hpc_v2.0"])
+def test_published_submissions(round_: str) -> None:
+    folder = corpus_folder()
+    assert folder
+    smallest = sorted(
+        (path for path in (folder / round_).iterdir() if path.is_dir()),
+        key=lambda path: sum(each.stat().st_size for each in path.rglob("*") if each.is_file()),
+    )
+    for path in smallest[:3]:
+        assert complaints_on(path) == []

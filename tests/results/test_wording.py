@@ -1,0 +1,69 @@
+"""How results are worded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.results import wording as words
+from tests.helpers.reports import finding, rcp, result_set, run
+
+
+@pytest.mark.parametrize(("number", "counted"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors")])
+def test_counted(number: int, counted: str) -> None:
+    assert words.counted(number, "error") == counted
+
+
+@pytest.mark.parametrize(
+    ("value", "minutes"), [(1.23456, "1.235"), (1000, "1000.000"), (None, "-"), (math.nan, "-")]
+)
+def test_minutes(value: float | None, minutes: str) -> None:
+    assert words.minutes(value) == minutes
+
+
+@pytest.mark.parametrize(("required", "runs"), [(10, "3/10"), (None, "3")])
+def test_runs(required: int | None, runs: str) -> None:
+    assert words.runs(result_set(runs_found=3, runs_required=required)) == runs
+
+
+@pytest.mark.parametrize(("line", "location"), [(7, "a.log:7"), (None, "a.log")])
+def test_location(line: int | None, location: str) -> None:
+    assert words.location(finding("a.log", line)) == location
+
+
+@pytest.mark.parametrize(
+    ("status", "dropped", "outcome"),
+    [
+        ("success", None, "success"),
+        ("success", "fastest", "success, fastest"),
+        ("success", "did not converge", "success, did not converge"),
+        ("aborted", "did not converge", "aborted, dropped"),
+        (None, "has no time", "no run_stop, dropped"),
+        (None, None, "no run_stop"),
+    ],
+)
+def test_outcome(status: str | None, dropped: str | None, outcome: str) -> None:
+    assert words.outcome(run(status=status, dropped=dropped)) == outcome
+
+
+NO_NUMBERS = {"official_pass": False, "mean": None, "minimum": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "short"),
+    [
+        ({}, "pass", "pass +10.0 %"),
+        ({"rcp": rcp(official_pass=False, mean=99.0)}, "fail", "FAIL -1.0 %"),
+        ({"rcp": rcp(**NO_NUMBERS)}, "fail", "FAIL"),
+        ({"rcp": rcp(official_pass=False, mean=math.nan)}, "fail", "too few runs"),
+        ({"rcp": rcp(official_pass=False, bypassed=True, minimum=0.0)}, "bypassed", "bypassed"),
+        ({"rcp": None}, "not_checked", "not checked"),
+        ({"division": "open"}, None, "-"),
+    ],
+)
+def test_rcp(changes: dict[str, Any], state: str | None, short: str) -> None:
+    row = result_set(**changes)
+    assert words.rcp_state(row) == state
+    assert words.rcp(row) == short

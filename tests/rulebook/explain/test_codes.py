@@ -1,0 +1,70 @@
+"""Every code that a finding can have is explained, and nothing else is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mlperf_pkg
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.explain.codes import known_code
+from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+
+PACKAGE = Path(mlperf_pkg.__file__).parent
+CODE = re.compile(r"[A-Z]{2,6}\d{3}")
+
+
+def literals(tree: ast.AST) -> Iterator[str]:
+    """The codes in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value)):
+            yield str(node.value)
+
+
+def emitted() -> set[str]:
+    modules = PACKAGE.rglob("*.py")
+    return {code for path in modules for code in literals(ast.parse(path.read_text("utf-8")))}
+
+
+def test_every_code_in_the_source_is_explained_and_every_explained_one_is_in_the_source() -> None:
+    assert emitted() == codes().keys()
+
+
+def test_no_code_is_both_a_rule_and_something_else() -> None:
+    assert codes().keys() & rulebook_codes() == set()
+
+
+@pytest.mark.parametrize("code", codes())
+def test_explanations_say_something(code: str) -> None:
+    entry = codes()[code]
+    assert entry.code == code
+    assert CODE.fullmatch(code)
+    assert entry.title[0].islower()
+    assert not entry.title.endswith(".")
+    assert entry.explanation.endswith((".", "?"))
+    assert len(entry.explanation) > len(entry.title)
+    assert entry.source
+
+
+@pytest.mark.parametrize("code", ["LOG101", "log101", "BERT111", "bert111", "SYS001"])
+def test_codes_are_known_in_any_case(code: str) -> None:
+    assert known_code(code) == code.upper()
+
+
+@pytest.mark.parametrize(
+    ("typo", "near"),
+    [
+        ("LOG11", "LOG110"),
+        ("BRT111", "BERT111"),
+        ("SEED11", "SEED101"),
+        ("xyz", "looks like SET101"),
+    ],
+)
+def test_a_typo_is_told_what_is_near(typo: str, near: str) -> None:
+    with pytest.raises(UserError, match=near):
+        known_code(typo)

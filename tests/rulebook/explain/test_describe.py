@@ -1,0 +1,175 @@
+"""The rulebook in prose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook.explain.describe import (
+    asked,
+    benchmark_layers,
+    common_layers,
+    effective,
+    histories,
+    loaded,
+    rulebook_codes,
+    with_basis,
+)
+from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.model import Rule
+
+RULE = Rule("X101", "lr", "somewhere")
+
+WORDS: list[tuple[dict[str, Any], str]] = [
+    ({"occurs": "once"}, "once"),
+    ({"occurs": "at_least_once"}, "at least once"),
+    ({"occurs": {"or": "epoch_start"}}, "at least once, or epoch_start"),
+    ({"occurs": {"at_least": 2}}, "at least 2 times"),
+    ({"constraints": {"equals": "adam"}}, 'where logged, "adam"'),
+    ({"occurs": "once", "constraints": {"one_of": ["a", 1]}}, 'once, one of "a", 1'),
+    (
+        {"occurs": "once", "constraints": {"type": "integer", "at_least": 0}},
+        "once, an integer and at least 0",
+    ),
+    (
+        {"constraints": {"metadata": ["a", "b"], "above": 0}},
+        "where logged, above 0, metadata with a and b",
+    ),
+    (
+        {"constraints": {"after": ["init_start"], "before": ["run_start"]}},
+        "where logged, after init_start, before run_start",
+    ),
+    ({"constraints": {"same_as": "lr"}}, "where logged, the value of lr, logged before it"),
+    ({"formula": "value >= 2.0 * other"}, "where logged, value >= 2.0 * other"),
+    ({"formula": "value > 1.0", "needed": "more than one"}, "where logged, more than one"),
+    ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a < b"),
+    ({"first": True, "constraints": {"equals": 1}}, "where logged, in the first record 1"),
+    ({"occurs": "once", "tensors": ("a", "b")}, "once, naming each of 2 tensors once"),
+    (
+        {"occurs": "at_least_once", "reaches": {"at_least": 0.7}},
+        "at least once, reaching at least 0.7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WORDS, ids=[words for _, words in WORDS])
+def test_what_is_asked(fields: dict[str, Any], words: str) -> None:
+    assert asked(replace(RULE, **fields)) == words
+
+
+@pytest.mark.parametrize("code", sorted(rulebook_codes()))
+def test_every_rule_is_told_in_words(code: str) -> None:
+    for history in histories(code):
+        for span in history.spans:
+            words = asked(span.rule)
+            assert words == words.strip()
+            assert words not in ("", "where logged")
+            assert ", ," not in words
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"),
+    [(Basis.BOTH, "once"), (Basis.OFFICIAL, "once [official]"), (Basis.RULES, "once [rules]")],
+)
+def test_the_basis_is_said_where_it_is_not_everybodys(basis: Basis, words: str) -> None:
+    assert with_basis(replace(RULE, occurs="once", basis=basis)) == words
+
+
+def test_every_basis_and_severity_has_words() -> None:
+    assert describe.BASIS.keys() == set(Basis)
+    assert describe.SEVERITY.keys() == set(Severity)
+
+
+def test_targets_and_runs_in_words() -> None:
+    unet3d = loaded(load_round("training", "2.0"), "unet3d")
+    assert describe.target(unet3d) == "at least 0.908"
+    assert describe.runs(unet3d.runs) == "40 runs, the fastest 4 and slowest 4 dropped"
+
+
+# ---- where and since when -----------------------------------------------------------------
+
+# code; usage, where, and the rounds of each span
+HISTORIES: list[tuple[str, list[tuple[str, tuple[str, ...], list[str]]]]] = [
+    ("BERT113", [("training", ("Closed bert",), ["from 2.1 to 5.0"])]),
+    ("BERT111", [("training", ("Closed bert",), ["in 0.7", "from 1.0 to 5.0"])]),
+    ("RN118", [("training", ("Closed resnet with opt_name lars",), ["from 0.7 to 4.0"])]),
+    (
+        "RUN101",
+        [
+            ("training", ("every run",), ["from 0.7 to 4.1", "in 5.0", "from 5.1 on"]),
+            ("hpc", ("every run",), ["from 1.0 on"]),
+        ],
+    ),
+    ("RUN139", [("training", ("every run",), ["from 6.1 on"])]),
+    ("RUN141", [("hpc", ("every run",), ["from 1.0 to 2.0"])]),
+    (
+        "GNN101",
+        [
+            ("training", ("Closed gnn",), ["from 4.0 to 4.1"]),
+            ("training", ("Closed rgat",), ["from 5.0 to 5.1"]),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), HISTORIES, ids=[code for code, _ in HISTORIES])
+def test_histories(code: str, expected: list[tuple[str, tuple[str, ...], list[str]]]) -> None:
+    found = [
+        (each.usage, each.where, [span.words for span in each.spans]) for each in histories(code)
+    ]
+    assert found == expected
+
+
+def test_a_code_of_no_rule_has_no_history() -> None:
+    assert histories("XYZ999") == []
+
+
+@pytest.mark.parametrize("usage", ["training", "hpc"])
+def test_every_rule_of_every_round_is_in_some_history(usage: str) -> None:
+    for name in rounds(usage):
+        round_ = load_round(usage, name)
+        several = [*common_layers(round_)]
+        several += [
+            layer for each in round_.benchmarks for layer in benchmark_layers(loaded(round_, each))
+        ]
+        codes = {r.code for layer in several for rules in layer.rules.values() for r in rules}
+        assert codes <= rulebook_codes()
+
+
+# ---- layers -------------------------------------------------------------------------------
+
+
+def test_the_layers_of_a_run() -> None:
+    round_ = load_round("training", "2.0")
+    resnet = loaded(round_, "resnet")
+    closed = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
+    assert [layer.name for layer in closed] == [
+        "every run",
+        "Closed",
+        "Closed resnet",
+        "Closed resnet with opt_name lars",
+        "Closed resnet with opt_name sgd",
+    ]
+    opened = [*common_layers(round_, "open"), *benchmark_layers(resnet, "open")]
+    assert [layer.name for layer in opened] == ["every run", "Open", "Open resnet"]
+
+
+def test_a_layer_hides_what_it_replaces_below() -> None:
+    round_ = load_round("training", "2.0")
+    resnet = loaded(round_, "resnet")
+    several = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
+    found = {layer.name: layer.rules for layer in effective(several)}
+    assert "eval_accuracy" not in found["every run"]
+    assert "eval_accuracy" in found["Closed resnet"]
+    assert "init_stop" not in found["every run"]
+    assert "run_start" in found["every run"]
+
+
+def test_a_benchmark_that_a_round_does_not_have() -> None:
+    with pytest.raises(UserError, match=r"round 2\.0 has no benchmark 'gpt3': it has bert"):
+        loaded(load_round("training", "2.0"), "gpt3")

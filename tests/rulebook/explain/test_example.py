@@ -1,0 +1,78 @@
+"""Example lines: each is read, and passes the rule it is an example of."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from itertools import chain
+
+import pytest
+
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.rulebook.explain.describe import histories, joined, rulebook_codes
+from mlperf_pkg.rulebook.explain.example import example
+from mlperf_pkg.rulebook.load import load_round
+
+SPANS = [
+    (code, history.usage, span)
+    for code in sorted(rulebook_codes())
+    for history in histories(code)
+    for span in history.spans
+]
+
+
+def test_only_rules_about_several_records_have_no_example() -> None:
+    rules = [
+        span.rule
+        for _, usage, span in SPANS
+        if example(span.rule, load_round(usage, span.until)) is None
+    ]
+    assert all(
+        r.formula or "formula" in (r.reaches or r.constraints) or "same_as" in r.constraints
+        for r in rules
+    )
+
+
+@pytest.mark.parametrize("code", sorted(rulebook_codes()))
+def test_examples_are_records(code: str) -> None:
+    found: list[Finding] = []
+    for _, usage, span in (each for each in SPANS if each[0] == code):
+        if line := example(span.rule, load_round(usage, span.until)):
+            reader = LogReader(BytesIO(line.encode()), "example", found.append)
+            (record,) = chain(reader)
+            assert record
+            assert record.key == span.rule.key
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ("RUN103", '"value": "closed"'),
+        ("RUN109", '"metadata": {"status": "success"}'),
+        ("MRCNN110", '"value": {"BBOX": 0.377, "SEGM": 0.339}'),
+        ("RNNT101", '"metadata": {"tensor": "dec_rnn"}'),
+        ("CAM107", '"value": [1, 1]'),
+        ("RUN124", '"value": "bert"'),
+        ("RUN106", '"event_type": "INTERVAL_START", "key": "init_start", "value": null'),
+    ],
+)
+def test_examples(code: str, part: str) -> None:
+    history = histories(code)[0]
+    line = example(history.spans[-1].rule, load_round(history.usage, history.spans[-1].until))
+    assert line
+    assert line.startswith(":::MLLOG {")
+    assert part in line
+
+
+@pytest.mark.parametrize("code", ["SD109", "SD202"])
+def test_an_example_of_what_is_joined_is_the_records_that_runs_log(code: str) -> None:
+    """Whether or not the rule names what they are joined by."""
+    (history,) = histories(code)
+    span = history.spans[-1]
+    lines = example(span.rule, load_round("training", span.until), joined(history, span))
+    assert lines
+    logged = [line.partition('"key": ')[2] for line in lines.splitlines()]
+    for record, metric in zip(logged, ("FID", "CLIP"), strict=True):
+        assert record.startswith('"eval_accuracy", "value": ')
+        assert record.endswith(f'"metadata": {{"metric": "{metric}", "samples_count": 1}}}}')

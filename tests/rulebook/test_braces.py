@@ -1,0 +1,60 @@
+"""Patterns and what they stand for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlperf_pkg.rulebook.braces import expand_braces
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("", [""]),
+        ("conv0_weight", ["conv0_weight"]),
+        ("{a,b,c}", ["a", "b", "c"]),
+        ("x{a}y", ["xay"]),
+        ("x{}y", ["xy"]),
+        ("{attention/,}output", ["attention/output", "output"]),
+        ("{,}", ["", ""]),
+        ("{,,a}", ["", "", "a"]),
+        ("layer_{0..2}", ["layer_0", "layer_1", "layer_2"]),
+        ("{9..11}", ["9", "10", "11"]),
+        ("{5..5}", ["5"]),
+        ("{a,b}{1..2}", ["a1", "a2", "b1", "b2"]),
+        ("{a{1..2},b}", ["a1", "a2", "b"]),
+        ("{a,b{c,d{e,}}}!", ["a!", "bc!", "bde!", "bd!"]),
+        ("{{a,b},c}", ["a", "b", "c"]),
+        ("{0..1,x}", ["0..1", "x"]),
+        ("{{0..1},x}", ["0", "1", "x"]),
+        ("0..2", ["0..2"]),
+        ("a,b{c,d}", ["a,bc", "a,bd"]),
+    ],
+)
+def test_expansion(pattern: str, expected: list[str]) -> None:
+    assert expand_braces(pattern) == expected
+
+
+@pytest.mark.parametrize("pattern", ["{", "}", "{a", "a}", "{a,{b}", "{a}}", "}{", "{0..3"])
+def test_unbalanced_braces_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="unbalanced"):
+        expand_braces(pattern)
+
+
+def test_descending_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"3\.\.1 in 'x\{3\.\.1\}' ends before it starts"):
+        expand_braces("x{3..1}")
+
+
+_words = st.text("abc/_", max_size=5)
+
+
+@given(st.lists(st.lists(_words, min_size=1, max_size=3), max_size=4))
+def test_product_of_the_alternatives(groups: list[list[str]]) -> None:
+    pattern = "".join("{" + ",".join(group) + "}" for group in groups)
+    expected = [""]
+    for group in groups:
+        expected = [before + word for before in expected for word in group]
+    assert expand_braces(pattern) == expected

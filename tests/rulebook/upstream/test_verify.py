@@ -1,0 +1,332 @@
+"""The rulebook against mlperf-logging: they agree today, and any change of either is named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.rulebook.upstream.verify import Difference, accepted, verify
+from tests.helpers.upstream import change, copied
+
+RULES = "compliance_checker"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return copied(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Difference]:
+    """What differs, by file and key, where every rule of CHANGES is changed."""
+    folder = copied(tmp_path_factory.mktemp("changed"))
+    for file, old, new, *_ in CHANGES.values():
+        change(folder, f"{RULES}/{file}", old, new)
+    return {(each.file, each.key): each for each in verify(folder)}
+
+
+def append(folder: Path, file: str, text: str) -> None:
+    path = folder / file
+    path.write_text(path.read_text("utf-8") + text, "utf-8")
+
+
+def short(difference: Difference) -> tuple[str, str, str, str]:
+    return difference.kind, difference.round, difference.key, difference.file
+
+
+# ---- today --------------------------------------------------------------------------------
+
+
+def test_the_installed_mlperf_logging_has_our_rules() -> None:
+    assert verify() == []
+
+
+def test_everything_that_people_accepted_is_still_to_be_accepted() -> None:
+    found = verify(ledger=[])
+    assert {(each.kind, each.key, each.rulebook) for each in found} == {
+        ("rule", each.key, each.rulebook) for each in accepted()
+    }
+
+
+def test_everything_accepted_has_a_reason() -> None:
+    assert [each for each in accepted() if len(each.why) < 20] == []
+
+
+@pytest.mark.parametrize("other", [{"rulebook": ("x",)}, {"upstream": ("x",)}, {"key": "x"}])
+def test_what_was_accepted_holds_for_both_sides_of_a_key(other: dict[str, Any]) -> None:
+    changed = [replace(each, **other) for each in accepted()]
+    assert verify(ledger=changed) == verify(ledger=[])
+
+
+# ---- a changed rule file ------------------------------------------------------------------
+
+# file, what is there, what stands there instead; round, key, what only upstream and only we ask
+CHANGES: dict[str, tuple[str, str, str, str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "a constant": (
+        "training_6.0.0/closed_llama31_8b.yaml",
+        "v['value'] == 0.95",
+        "v['value'] == 0.96",
+        "6.0",
+        "opt_adamw_beta_2",
+        ("value == 0.96",),
+        ("value == 0.95",),
+    ),
+    "a bound": (
+        "training_2.0.0/open_rnnt.yaml",
+        "v['value'] < 1.0",
+        "v['value'] <= 1.0",
+        "2.0",
+        "eval_accuracy",
+        ("one record: value <= 1.0",),
+        ("one record: value < 1.0",),
+    ),
+    "a target in the state": (
+        "training_6.1.0/closed_dlrmv4.yaml",
+        "'target_accuracy': 0.75",
+        "'target_accuracy': 0.76",
+        "6.1",
+        "eval_accuracy",
+        ("one record: value >= 0.76",),
+        ("one record: value >= 0.75",),
+    ),
+    "how often": (
+        "hpc_3.0.0/closed_openfold.yaml",
+        "NAME:  swa_enabled\n    REQ:   EXACTLY_ONE",
+        "NAME:  swa_enabled\n    REQ:   AT_LEAST_ONE",
+        "3.0",
+        "swa_enabled",
+        ("at least once",),
+        ("once",),
+    ),
+    "an unknown requirement": (
+        "hpc_3.0.0/closed_openfold.yaml",
+        "NAME:  swa_decay_rate\n    REQ:   EXACTLY_ONE",
+        "NAME:  swa_decay_rate\n    REQ:   AT_MOST_ONE",
+        "3.0",
+        "swa_decay_rate",
+        ("AT_MOST_ONE",),
+        ("once",),
+    ),
+    "an option of a list": (
+        "training_0.7.0/closed_transformer.yaml",
+        "['adam', 'lazy_adam']",
+        "['adam', 'lazy_adam', 'sgd']",
+        "0.7",
+        "opt_name",
+        ("value in ['adam', 'lazy_adam', 'sgd']",),
+        ("value in ['adam', 'lazy_adam']",),
+    ),
+    "a name in the metadata": (
+        "training_4.0.0/common.yaml",
+        "('first_epoch_num' in v['metadata']) |",
+        "('first_epoch' in v['metadata']) |",
+        "4.0",
+        "block_stop",
+        ("'first_epoch' in metadata or 'samples_count' in metadata",),
+        ("'first_epoch_num' in metadata or 'samples_count' in metadata",),
+    ),
+    "an order of records": (
+        "training_3.0.0/common.yaml",
+        "\"not s['init_stopped']\"",
+        "\"not s['run_stopped']\"",
+        "3.0",
+        "init_start",
+        ("not seen('run_stop')",),
+        ("not seen('init_stop')",),
+    ),
+    "a limit of time": (
+        "training_1.0.0/common.yaml",
+        "(30*60*1e3)",
+        "(25*60*1e3)",
+        "1.0",
+        "init_stop",
+        ("ll.timestamp - earliest('init_start') < 1500000.0",),
+        ("ll.timestamp - earliest('init_start') < 1800000.0",),
+    ),
+    "a formula": (
+        "training_6.1.0/closed_gpt_oss_20b.yaml",
+        "1_200_000 - s[",
+        "1_300_000 - s[",
+        "6.1",
+        "opt_learning_rate_decay_steps",
+        ("value == 1300000.0 - opt_learning_rate_warmup_steps",),
+        ("value == 1200000.0 - opt_learning_rate_warmup_steps",),
+    ),
+    "a tensor": (
+        "training_1.1.0/closed_rnnt.yaml",
+        "'pre_rnn', ",
+        "'pre_rnn', 'pre_pre_rnn', ",
+        "1.1",
+        "the whole log",
+        (
+            "sorted(collected(weights_initialization.metadata.tensor)) == sorted(['dec_rnn',"
+            " 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn', 'pre_pre_rnn', 'pre_rnn',"
+            " 'pred_embed'])",
+        ),
+        (
+            "sorted(collected(weights_initialization.metadata.tensor)) == sorted(['dec_rnn',"
+            " 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn', 'pre_rnn', 'pred_embed'])",
+        ),
+    ),
+    "an optimizer's hyperparameter": (
+        "training_2.1.0/closed_resnet_lars.yaml",
+        "v['value'] == 0.0001",
+        "v['value'] == 0.0002",
+        "2.1",
+        "lars_opt_end_learning_rate",
+        ("value == 0.0002",),
+        ("value == 0.0001",),
+    ),
+    "a key more": (
+        "training_5.0.0/closed_rgat.yaml",
+        "- KEY:\n    NAME:  opt_name",
+        "- KEY:\n    NAME: fan_out\n    REQ: EXACTLY_ONE\n- KEY:\n    NAME: opt_name",
+        "5.0",
+        "fan_out",
+        ("once",),
+        (),
+    ),
+    "a key less": (
+        "training_5.1.0/closed_flux1.yaml",
+        "opt_gradient_clip_norm",
+        "opt_gradient_clip_value",
+        "5.1",
+        "opt_gradient_clip_norm",
+        (),
+        ("once", "value == 1.0"),
+    ),
+    "code that cannot be followed": (
+        "training_6.1.0/closed_qwen35_397b_grpo.yaml",
+        "s['next_validation_samples'] += s['global_batch_size']",
+        "s['next_validation_samples'] += 2 * s['global_batch_size']",
+        "6.1",
+        "eval_accuracy",
+        (
+            "does if v['metadata']['samples_count'] == s['next_validation_samples']:\n"
+            "    s['next_validation_samples'] += 2 * s['global_batch_size']",
+            "metadata.samples_count == s['next_validation_samples']",
+        ),
+        (
+            "metadata.samples_count == global_batch_size *"
+            " (math.ceil(2.5 + 3840.0 / global_batch_size) + nth)",
+        ),
+    ),
+    "a state that does not begin": (
+        "training_2.1.0/closed_rnnt.yaml",
+        "'initialized_tensors': []",
+        "",
+        "2.1",
+        "weights_initialization",
+        ("does s['initialized_tensors'] += [v['metadata']['tensor']]",),
+        (),
+    ),
+    "what is no expression": (
+        "training_6.0.0/closed_llama31_8b.yaml",
+        "v['value'] == 0.9",
+        "v['value'] == = 0.9",
+        "6.0",
+        "opt_adamw_beta_1",
+        ("v['value'] == = 0.9",),
+        ("value == 0.9",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_rule_is_named(changed: dict[tuple[str, str], Difference], name: str) -> None:
+    file, _, _, round_, key, theirs, ours = CHANGES[name]
+    difference = changed[f"{RULES}/{file}", key]
+    assert (difference.kind, difference.round) == ("rule", round_)
+    assert (difference.upstream, difference.rulebook) == (theirs, ours)
+
+
+def test_nothing_but_the_changed_rules_is_named(
+    changed: dict[tuple[str, str], Difference],
+) -> None:
+    expected = {(f"{RULES}/{file}", key) for file, _, _, _, key, _, _ in CHANGES.values()}
+    renamed = f"{RULES}/training_5.1.0/closed_flux1.yaml", "opt_gradient_clip_value"
+    at_the_end = f"{RULES}/training_2.1.0/closed_rnnt.yaml", "the whole log"
+    assert set(changed) == expected | {renamed, at_the_end}
+
+
+def test_a_difference_names_the_file_and_all_runs_that_it_concerns(copy: Path) -> None:
+    change(copy, f"{RULES}/training_6.1.0/common.yaml", "config_filename", "config_file")
+    more, less = sorted(verify(copy), key=lambda each: each.key)
+    assert short(more) == ("rule", "6.1", "config_file", f"{RULES}/training_6.1.0/common.yaml")
+    assert short(less) == ("rule", "6.1", "config_filename", f"{RULES}/training_6.1.0")
+    assert len(more.where) == len(less.where) == 14
+    assert more.where[0] == "closed deepseekv3_671b"
+
+
+def test_spelling_is_no_difference(copy: Path) -> None:
+    file = f"{RULES}/training_6.0.0/closed_llama31_8b.yaml"
+    change(copy, file, "\" v['value'] == 0.95 \"", "\"(v['value']) == .950\"")
+    assert verify(copy) == []
+
+
+# ---- what is around the rules -------------------------------------------------------------
+
+
+def test_a_new_ruleset_is_named(copy: Path) -> None:
+    shutil.copytree(copy / RULES / "training_6.1.0", copy / RULES / "training_7.0.0")
+    (found,) = verify(copy)
+    assert short(found) == ("ruleset", "7.0", "7.0.0", f"{RULES}/training_7.0.0")
+    assert found.upstream
+
+
+def test_a_ruleset_that_is_gone_is_named(copy: Path) -> None:
+    shutil.rmtree(copy / RULES / "training_0.7.0")
+    (found,) = verify(copy)
+    assert short(found) == ("ruleset", "0.7", "0.7.0", f"{RULES}/training_0.7.0")
+    assert found.rulebook
+
+
+def test_another_list_of_benchmarks_is_named(copy: Path) -> None:
+    change(copy, "benchmark_meta.py", "'rnnt',\n        'unet3d',\n    ],\n    '1.1'", "],'1.1'")
+    assert [short(each) for each in verify(copy)] == [
+        ("benchmarks", "1.0", "rnnt", "benchmark_meta.py"),
+        ("benchmarks", "1.0", "unet3d", "benchmark_meta.py"),
+    ]
+
+
+def test_another_number_of_runs_is_named(copy: Path) -> None:
+    change(copy, "benchmark_meta.py", "'flux1': 10", "'flux1': 5")
+    assert [(*short(each), each.upstream, each.rulebook) for each in verify(copy)] == [
+        ("runs", round_, "flux1", "benchmark_meta.py", ("5 runs",), ("10 runs",))
+        for round_ in ("5.1", "6.0", "6.1")
+    ]
+
+
+def test_missing_reference_points_are_named(copy: Path) -> None:
+    file = "rcp_checker/training_4.0.0/rcps_gnn.json"
+    (copy / file).unlink()
+    assert [short(each) for each in verify(copy)] == [("reference", "4.0", "gnn", file)]
+
+
+# ---- what cannot be read ------------------------------------------------------------------
+
+
+def test_a_rule_file_that_is_no_yaml(copy: Path) -> None:
+    append(copy, f"{RULES}/training_6.1.0/common.yaml", "\n- KEY: [")
+    with pytest.raises(UserError, match=r"training_6.1.0/common.yaml"):
+        verify(copy)
+
+
+@pytest.mark.parametrize(
+    "text", ["\n- KEY: text\n", "\n- KEY:\n    REQ: EXACTLY_ONE\n", "\n- KEY\n"]
+)
+def test_a_rule_file_laid_out_otherwise(copy: Path, text: str) -> None:
+    append(copy, f"{RULES}/training_6.1.0/common.yaml", text)
+    with pytest.raises(UserError, match=r"training_6.1.0/common.yaml: a block"):
+        verify(copy)
+
+
+def test_tables_of_benchmarks_laid_out_otherwise(copy: Path) -> None:
+    change(copy, "benchmark_meta.py", "_ALL_RESULT_FILE_COUNTS", "_COUNTS")
+    with pytest.raises(UserError, match="no _ALL_RESULT_FILE_COUNTS"):
+        verify(copy)

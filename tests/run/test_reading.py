@@ -1,0 +1,301 @@
+"""One log, both verdicts: what breaks which rule, on which line."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Severity, Verdict
+from mlperf_pkg.run.reading import MAX_ALIKE, Run
+from tests.helpers.logs import (
+    doubled,
+    edited,
+    good_log,
+    joined,
+    line_of,
+    moved,
+    records,
+    run_of,
+    without,
+)
+
+PASS, FAIL = Verdict.PASS, Verdict.FAIL
+
+
+def told(run: Run, severity: Severity = Severity.ERROR) -> list[tuple[str, str, int | None]]:
+    return [(f.code, f.basis.value, f.line) for f in run.findings if f.severity is severity]
+
+
+RESNET, SGD, BERT, RNNT = (
+    good_log(),
+    good_log(optimizer="sgd"),
+    good_log("bert"),
+    good_log("rnnt"),
+)
+OPEN = good_log("resnet", "open")
+LATE = [{**r, "time_ms": r["time_ms"] - (31 * 60_000 if r["key"] == "init_start" else 0)} for r in records(RESNET)]  # fmt: skip
+LATE_OPEN = [{**r, "time_ms": r["time_ms"] - (31 * 60_000 if r["key"] == "init_start" else 0)} for r in records(OPEN)]  # fmt: skip
+
+
+@pytest.mark.parametrize("round_", ["1.0", "1.1", "2.0"])
+@pytest.mark.parametrize("division", ["closed", "open"])
+@pytest.mark.parametrize(
+    ("benchmark", "optimizer"),
+    [("resnet", "lars"), ("resnet", "sgd"), ("bert", None), ("rnnt", None)],
+)
+def test_good_logs_pass(round_: str, division: str, benchmark: str, optimizer: str | None) -> None:
+    run = run_of(good_log(benchmark, division, round_, optimizer), round_)
+    assert told(run) == []
+    assert (run.verdicts.official, run.verdicts.rules, run.converged) == (PASS, PASS, True)
+    assert (run.benchmark, run.division, run.text("platform")) == (benchmark, division, "ipu-pod16")
+
+
+# what was done to the log, the log, its errors: code, basis, key and nth record of it (or no line)
+BROKEN = [
+    ("nothing", RESNET, []),
+    ("no org", without(RESNET, "submission_org"), [("RUN101", "both", None, 0)]),
+    ("empty org", edited(RESNET, "submission_org", value=""), [("RUN101", "both", "submission_org", 0)]),
+    ("no platform", without(RESNET, "submission_platform"), [("RUN102", "both", None, 0)]),
+    ("unknown status", edited(RESNET, "submission_status", value="soon"), [("RUN104", "both", "submission_status", 0)]),
+    ("no cache_clear", without(RESNET, "cache_clear"), [("RUN105", "both", None, 0)]),
+    ("init twice at odds", doubled(RESNET, "init_stop", value=1), [("RUN107", "both", "init_stop", 1)]),
+    ("init after start", moved(RESNET, "init_start", "run_start"), [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)]),
+    ("start before init", moved(RESNET, "init_stop", "run_start"), [("RUN108", "both", "run_start", 0), ("RUN107", "both", "init_stop", 0)]),
+    ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
+    ("run_stop without status", edited(RESNET, "run_stop", metadata={}), [("RUN109", "both", "run_stop", 0)]),
+    ("31 minutes of init", joined(LATE), [("RUN121", "both", "init_stop", 0)]),
+    ("31 minutes of init, open", joined(LATE_OPEN), []),
+    ("division after init", moved(RESNET, "submission_division", "run_start"), [("RUN123", "official", "init_stop", 0)]),
+    ("no train_samples", without(RESNET, "train_samples"), [("RUN117", "both", None, 0)]),
+    ("no accumulation", edited(RESNET, "gradient_accumulation_steps", value=0), [("RUN120", "both", "gradient_accumulation_steps", 0)]),
+    ("batch size is text", edited(RESNET, "global_batch_size", value="8k"), [("RN101", "both", "global_batch_size", 0)]),
+    ("end rate", edited(RESNET, "lars_opt_end_learning_rate", value=0.001), [("RN112", "both", "lars_opt_end_learning_rate", 0)]),
+    ("power true", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value=2.0), []),
+    ("weight decay", edited(RESNET, "lars_opt_weight_decay", value=0.00015), [("RN119", "both", "lars_opt_weight_decay", 0)]),
+    ("weight decay zero", edited(RESNET, "lars_opt_weight_decay", value=0), [("RN119", "both", "lars_opt_weight_decay", 0)]),
+    ("momentum", edited(RESNET, "lars_opt_momentum", value=0.8), [("RN118", "rules", "lars_opt_momentum", 0)]),
+    ("momentum, large batch", edited(edited(RESNET, "lars_opt_momentum", value=0.8), "global_batch_size", value=65536), []),
+    ("sgd rate", edited(SGD, "sgd_opt_base_learning_rate", value=0.0015), [("RN121", "both", "sgd_opt_base_learning_rate", 0)]),
+    ("sgd momentum", edited(SGD, "sgd_opt_momentum", value=0.8), [("RN129", "rules", "sgd_opt_momentum", 0)]),
+    ("sgd steps", edited(SGD, "sgd_opt_learning_rate_decay_steps", value=1.5), [("RN126", "rules", "sgd_opt_learning_rate_decay_steps", 0)]),
+    ("a tensor too few", without(RNNT, "weights_initialization"), [("RNNT101", "both", None, 0)]),
+    ("epsilon as text", edited(RNNT, "opt_lamb_epsilon", value="1e-9"), [("RNNT106", "both", "opt_lamb_epsilon", 0)]),
+    ("clip norm inf", edited(RNNT, "opt_gradient_clip_norm", value=float("inf")), []),
+    ("flag as one", edited(RNNT, "opt_learning_rate_alt_decay_func", value=1), []),
+    ("buckets", edited(RNNT, "data_train_num_buckets", value=6.5), [("RNNT121", "official", "data_train_num_buckets", 0)]),
+    ("no warm-up", without(BERT, "num_warmup_steps"), [("BERT106", "both", None, 0)]),
+    ("accuracy of 1", edited(BERT, "eval_accuracy", value=1.0), [("BERT111", "both", "eval_accuracy", -1)]),
+    ("accuracy is text", edited(BERT, "eval_accuracy", value="0.8"), [("BERT111", "both", "eval_accuracy", 0)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])
+def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | None, int]]) -> None:
+    run = run_of(log)
+    places = [(c, b, line_of(log, key, nth) if key else None) for c, b, key, nth in errors]
+    assert sorted(told(run), key=str) == sorted(places, key=str)
+    assert run.verdicts.official is Verdict.of(
+        any(b in ("both", "official") for _, b, *_ in errors)
+    )
+    assert run.verdicts.rules is Verdict.of(any(b in ("both", "rules") for _, b, *_ in errors))
+
+
+def test_a_finding_says_found_and_needed() -> None:
+    run = run_of(edited(RESNET, "lars_opt_end_learning_rate", value=0.001))
+    (finding,) = (f for f in run.findings if f.severity is Severity.ERROR)
+    assert finding.message == "lars_opt_end_learning_rate is 0.001, needed 0.0001"
+    assert (finding.found, finding.expected) == (0.001, "0.0001")
+    assert finding.source == "training_rules, Hyperparameters: resnet"
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "died"),
+    [
+        (edited(RESNET, "submission_division", value="Closed"), "RUN103", True),
+        (edited(RESNET, "submission_division", value="../../x"), "RUN103", True),
+        (edited(RESNET, "submission_benchmark", value="resnet50"), "RUN119", True),
+        (edited(RESNET, "opt_name", value="adam"), "RN102", True),
+        (edited(RESNET, "eval_accuracy", value=None), "RN103", True),
+        (edited(RESNET, "global_batch_size", value=None), "RN101", False),
+    ],
+)
+def test_where_the_official_checker_dies(log: bytes, code: str, died: bool) -> None:
+    run = run_of(log)
+    assert code in {f.code for f in run.findings}
+    assert bool(run.died) is died
+    assert run.verdicts.official is FAIL
+
+
+@pytest.mark.parametrize(
+    ("failure", "errors", "status"),
+    [("diverged", [("RN103", "official")], "aborted"), ("aborted", [("RN103", "official"), ("RUN116", "both")], "aborted")],
+)  # fmt: skip
+def test_runs_that_do_not_converge(
+    failure: str, errors: list[tuple[str, str]], status: str
+) -> None:
+    log = good_log(failure=failure)
+    run = run_of(log)
+    assert set(told(run)[0][:1]) <= {code for code, _ in errors}
+    assert not run.converged
+    assert run.status == status
+    assert run.verdicts.official is FAIL
+    assert ("RUN130", "rules", line_of(log, "run_stop")) in told(run, Severity.WARNING)
+
+
+def test_success_without_the_target_breaks_the_rules_too() -> None:
+    run = run_of(edited(RESNET, "eval_accuracy", value=0.7))
+    assert [place[:2] for place in told(run)] == [("RN103", "both")]
+    assert not run.converged
+
+
+def test_equal_values_logged_twice_are_only_noted() -> None:
+    run = run_of(doubled(RESNET, "global_batch_size"))
+    assert told(run) == []
+    assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in told(run, Severity.NOTE)  # fmt: skip
+
+
+def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
+    log = RESNET.replace(
+        b'"key": "cache_clear", "value": true', b'"key": "cache_clear", "value": true'
+    )
+    at = log.index(b"\n", log.index(b'"cache_clear"'))
+    run = run_of(log[:at] + b" cleared" + log[at:])
+    assert {place[:2] for place in told(run)} == {("LOG103", "official"), ("RUN105", "official")}
+    assert run.verdicts.rules is PASS
+
+
+def test_minutes_by_the_rules_and_officially() -> None:
+    fields = records(RESNET)
+    start = next(r for r in fields if r["key"] == "run_start")
+    stop = next(r for r in fields if r["key"] == "run_stop")
+    again = {**start, "time_ms": stop["time_ms"] - 60_000}
+    whole = (stop["time_ms"] - start["time_ms"]) / 60_000
+    run = run_of(joined([*fields[:-1], again, fields[-1]]))
+    assert run.minutes == pytest.approx(whole, rel=1e-12)
+    assert run.official_minutes == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
+    log = edited(RESNET, "run_stop", time_ms=1000)
+    run = run_of(log)
+    assert told(run) == [("RUN155", "rules", line_of(log, "run_stop"))]
+    assert run.minutes is None
+    assert (run.official_minutes or 0) < 0
+
+
+@pytest.mark.parametrize(
+    ("log", "minutes"), [(without(RESNET, "run_stop"), None), (without(RESNET, "run_start"), None)]
+)
+def test_no_minutes_without_start_and_stop(log: bytes, minutes: None) -> None:
+    run = run_of(log)
+    assert (run.minutes, run.official_minutes) == (minutes, minutes)
+
+
+def test_findings_of_a_kind_are_counted_not_repeated() -> None:
+    noise = b":::MLLOG {\n" * 1000
+    run = run_of(RESNET + noise)
+    alike = [f for f in run.findings if f.code == "LOG101"]
+    assert len(alike) == MAX_ALIKE
+    assert alike[-1].message.endswith("(and 990 more like this)")
+
+
+@pytest.mark.parametrize("log", [b"", b"no log at all\n"])
+def test_no_log(log: bytes) -> None:
+    run = run_of(log)
+    assert "LOG110" in {code for code, *_ in told(run)}
+    assert run.verdicts.official is FAIL
+
+
+def test_an_unknown_round_is_an_error_of_usage() -> None:
+    with pytest.raises(UserError, match=r"no round '9.9'.*2\.0"):
+        run_of(RESNET, "9.9")
+
+
+@pytest.mark.parametrize(
+    ("round_", "reason"),
+    [("1.0", "2021-05"), ("1.1", "2021-10"), ("2.0", "2022-05")],
+)
+def test_the_round_follows_from_the_time(round_: str, reason: str) -> None:
+    run = run_of(good_log(round_=round_), None)
+    assert run.round == round_
+    assert reason in run.round_reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "seeds", "unreadable"),
+    [
+        ({}, 1, False),
+        ({"value": "12"}, 1, False),
+        ({"value": 1.5}, 1, False),
+        ({"value": None}, 0, True),
+        ({"value": "x"}, 0, True),
+        ({"metadata": {}}, 0, True),
+        ({"metadata": {"file": [], "lineno": 1}}, 0, True),
+    ],
+)
+def test_seeds(changes: dict[str, object], seeds: int, unreadable: bool) -> None:
+    run = run_of(edited(RESNET, "seed", **changes))
+    assert (len(run.seeds), run.seeds_unreadable is not None) == (seeds, unreadable)
+
+
+def test_advice_never_fails() -> None:
+    run = run_of(RESNET + b":::MLLOG{}\n")
+    assert {f.basis for f in run.findings if f.code == "LOG108"} == {Basis.ADVICE}
+    assert run.verdicts.official is PASS
+
+
+@pytest.mark.parametrize("train_samples", [False, True])
+def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
+    run = run_of(BERT, train_samples=train_samples)
+    counted = next(r["value"] for r in records(BERT) if r["key"] == "train_samples")
+    reached = [r for r in records(BERT) if r["key"] == "eval_accuracy"][-1]["metadata"]["epoch_num"]
+    assert run.convergence.to_converge == (counted if train_samples else reached)
+    assert (run.epochs and run.epochs.to_converge) == (reached if train_samples else None)
+
+
+def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlperf_pkg.run.reading.MAX_SEEDS", 2)
+    for count in (1, 2, 3):
+        seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
+        found = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
+        assert len(found.seeds) == min(count, 2)
+        assert (found.seeds_unreadable is None) is (count <= 2)
+
+
+@pytest.mark.parametrize("round_", ["3.1", "5.0"])
+def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round_: str) -> None:
+    log = good_log("stable_diffusion", round_=round_)
+    metrics = sum(r["key"] == "eval_accuracy" for r in records(log))
+    for least, died in ((metrics, False), (metrics - 1, True)):
+        monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", least)
+        monkeypatch.setattr("mlperf_pkg.run.joined_metrics.MAX_METRICS", least)
+        run = run_of(log, round_)
+        assert ("more than" in (run.died or ""), run.convergence.died is not None) == (died, died)
+        assert run.verdicts.official is (Verdict.FAIL if died else Verdict.PASS)
+
+
+def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlperf_pkg.run.reading.MAX_NAMED", 3)
+    size = next(r for r in records(RESNET) if r["key"] == "global_batch_size")
+    log = joined([*records(RESNET), *({**size, "value": value} for value in range(5))])
+    assert len(run_of(log, "2.0").batch_sizes) == 3
+
+
+def without_seed(log: bytes) -> list[dict[str, Any]]:
+    return [record for record in records(log) if record["key"] != "seed"]
+
+
+@pytest.mark.parametrize("log", [RESNET, BERT, without(RNNT, "run_stop")])
+def test_nothing_that_was_read_stays_in_a_circle(log: bytes) -> None:
+    """Else all of a log would wait in memory until Python looks for circles."""
+    run_of(log, "2.0")
+    gc.collect()
+    gc.disable()
+    try:
+        run_of(log, "2.0")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

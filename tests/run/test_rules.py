@@ -1,0 +1,88 @@
+"""Records that are asked many at once are judged as one by one."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.log import reader as mllog
+from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.run import rules as rulecheck
+from mlperf_pkg.run.reading import LogFile, Run, read_run
+from tests.helpers.rule_logs import cases
+
+BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]
+KEYS = [
+    *("init_start", "init_start", "init_stop", "run_start", "block_start", "block_stop"),
+    *("eval_stop", "eval_accuracy", "weights_initialization", "epoch_start", "unknown"),
+    *("actual_selfplay_games_per_generation", "global_batch_size"),
+]
+METADATA = [
+    {},
+    None,
+    "epoch_num",
+    {"epoch_num": 1, "samples_count": 1},
+    {"epoch_num": 4, "first_epoch_num": 1, "epoch_count": 4, "samples_count": 2},
+    {"first_epoch_num": 1, "epoch_count": 0},
+    {"tensor": "conv0_weight", "status": "success"},
+]
+VALUES = [None, 1, 0.5, 9000, "x", [1], True]
+MINUTES = [0, 0, 0, 1, 2, 40, -1]
+
+Line = tuple[str, Any, Any, int]
+LINES = st.tuples(
+    st.sampled_from(KEYS),
+    st.sampled_from(VALUES),
+    st.sampled_from(METADATA),
+    st.sampled_from(MINUTES),
+)
+STRETCHES = st.lists(st.tuples(LINES, st.integers(1, 15)), min_size=12, max_size=40)
+
+
+def log(round_: str, benchmark: str, lines: list[Line]) -> LogFile:
+    named = [("submission_benchmark", benchmark), ("submission_division", "closed")]
+    head: list[Line] = [(key, value, {}, 0) for key, value in named]
+    text = "".join(
+        ":::MLLOG " + json.dumps({"key": k, "value": v, "metadata": m, "time_ms": t * 60_000 + n})
+        + "\n"
+        for n, (k, v, m, t) in enumerate([*head, *lines])
+    )  # fmt: skip
+    return LogFile(lambda: io.BytesIO(text.encode()), "log.txt", round=round_)
+
+
+def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: int) -> Run:
+    monkeypatch.setattr(rulecheck, "_GROUP", group)
+    monkeypatch.setattr(mllog, "CHUNK_BYTES", block)
+    return read_run(file)
+
+
+@given(st.sampled_from(BENCHMARKS), STRETCHES, st.sampled_from([300, 3000, 1 << 20]))
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_records_asked_together_are_judged_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+    named: tuple[str, str],
+    stretches: list[tuple[Line, int]],
+    block: int,
+) -> None:
+    file = log(*named, [line for line, count in stretches for _ in range(count)])
+    one_by_one = judged(file, monkeypatch, group=1 << 30, block=1 << 20)
+    assert judged(file, monkeypatch, group=1, block=block) == one_by_one
+    assert judged(file, monkeypatch, group=4, block=block) == one_by_one
+
+
+def test_the_rules_of_a_code_are_of_one_key() -> None:
+    """The findings of a code are cut to the first ones, and only those of one key are in order."""
+    keys: dict[str, set[str]] = {}
+    for usage, round_, benchmark, division, chosen in cases():
+        table = rule_table(usage, round_, division, benchmark, chosen)
+        for key, several in table.keys.items():
+            for each in several.rules:
+                keys.setdefault(each.rule.code, set()).add(key)
+    assert [code for code, named in keys.items() if len(named) > 1] == []

@@ -1,0 +1,172 @@
+"""What is found in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.submission.find import find_input, labels
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+
+LOG = simulated()[0]
+
+
+def lay(root: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "logs"),
+    [
+        ({"a.log": LOG}, ["a.log"]),
+        ({"b.txt": LOG, "a.out": LOG, "noext": LOG}, ["a.out", "b.txt", "noext"]),
+        ({"deep/er/a.log": LOG, "deep/b.log": LOG}, ["deep/b.log", "deep/er/a.log"]),
+        ({"a.log": LOG, "notes.txt": b"hello", "code.py": LOG, "x.json": LOG}, ["a.log"]),
+        ({"a.log": LOG, ".hidden/b.log": LOG, ".c.log": LOG}, ["a.log"]),
+        ({"result_0.txt": b"", "a.log": LOG}, ["a.log", "result_0.txt"]),
+        ({"a [1].log": LOG, "b\n.log": LOG}, ["a [1].log", "b\n.log"]),
+        ({"results/a.log": LOG}, ["results/a.log"]),
+    ],
+)
+def test_loose_logs(tmp_path: Path, files: dict[str, bytes], logs: list[str]) -> None:
+    found = find_input(str(lay(tmp_path, files)))
+    assert [place.label for place in found.logs] == logs
+    assert found.submissions == ()
+
+
+def test_one_log(tmp_path: Path) -> None:
+    lay(tmp_path, {"run.log": LOG})
+    assert [place.label for place in find_input(str(tmp_path / "run.log")).logs] == ["run.log"]
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Graphcore", "resnet", "bert")
+    lay(root / "results" / SYSTEM, {"resnet/scaling.json": b"{}", "resnet/run.log": b"x"})
+    (submission,) = find_input(str(root)).submissions
+    assert submission.name == "Graphcore"
+    assert [place.label for place in submission.systems] == [f"systems/{SYSTEM}.json"]
+    bert, resnet = submission.result_sets
+    assert (bert.place.label, bert.system, bert.benchmark) == (
+        f"results/{SYSTEM}/bert",
+        SYSTEM,
+        "bert",
+    )
+    assert (len(bert.logs), len(resnet.logs)) == (10, 5)
+    assert resnet.others == ("run.log", "scaling.json")
+    assert (bert.scaling, resnet.scaling) == (None, "{}")
+
+
+def test_a_round_of_submissions(tmp_path: Path) -> None:
+    for name in ("B", "A"):
+        write_submission(tmp_path / name)
+    found = find_input(str(tmp_path), "v2.0")
+    assert [s.name for s in found.submissions] == ["A", "B"]
+    assert found.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
+
+
+def test_a_result_set_alone_is_loose_logs(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "A")
+    found = find_input(str(root / "results" / SYSTEM / "resnet"))
+    assert [place.label for place in found.logs] == [f"result_{i}.txt" for i in range(5)]
+
+
+def test_hpc_has_a_level_more(tmp_path: Path) -> None:
+    for scaling in ("strong", "weak"):
+        write_set(tmp_path / "A" / "results" / "s" / scaling / "deepcam", simulated()[:1])
+    (tmp_path / "A" / "systems").mkdir()
+    (submission,) = find_input(str(tmp_path / "A")).submissions
+    labelled = [each.place.label for each in submission.result_sets]
+    assert labelled == ["results/s/strong/deepcam", "results/s/weak/deepcam"]
+    assert {each.system for each in submission.result_sets} == {"s"}
+
+
+BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
+
+
+@pytest.mark.parametrize(
+    ("params", "at_top", "below", "ignored"),
+    [
+        (b"rcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
+        (b"rcp-bypass\n", {"rcp-bypass"}, set(), ("rcp-bypass",)),
+        (b"rcp_bypass\nseed_checker_bypass\n", BOTH, set(), tuple(sorted(BOTH))),
+        (b"rcp-bypass\r\nseed-checker-bypass", BOTH, {"seed-checker-bypass"}, ("rcp-bypass",)),
+        (b"rcp-bypass\nrcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
+        (b"--rcp-bypass", {"rcp-bypass"}, set(), ("rcp-bypass",)),
+        (
+            b"--rcp-bert-train-samples\r\n",
+            {"rcp-bert-train-samples"},
+            set(),
+            ("rcp-bert-train-samples",),
+        ),
+        (b" seed-checker-bypass", {"seed-checker-bypass"}, set(), ("seed-checker-bypass",)),
+        (b"", set(), set(), ()),
+    ],
+)
+@pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
+def test_flags(
+    tmp_path: Path,
+    level: str,
+    params: bytes,
+    at_top: set[str],
+    below: set[str],
+    ignored: tuple[str, ...],
+) -> None:
+    root = write_submission(tmp_path)
+    (root / level / "package_checker_params").write_bytes(params)
+    (submission,) = find_input(str(root)).submissions
+    assert submission.result_sets[0].flags == (below if level else at_top)
+    (read,) = submission.params.values()
+    assert read.ignored == (ignored if level else ())
+    assert read.died is None
+
+
+@pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
+def test_flags_that_cannot_be_read(tmp_path: Path, level: str) -> None:
+    root = write_submission(tmp_path)
+    (root / level / "package_checker_params").mkdir()
+    (submission,) = find_input(str(root)).submissions
+    (read,) = submission.params.values()
+    assert (read.flags, read.died) == (frozenset(), "it cannot be read: Is a directory")
+
+
+def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:
+    lay(tmp_path, {"secret/x.log": LOG, "in/a.log": LOG, "in/below/b.log": LOG})
+    inside = tmp_path / "in"
+    (inside / "out.log").symlink_to(tmp_path / "secret" / "x.log")
+    (inside / "folder").symlink_to(tmp_path / "secret")
+    (inside / "broken.log").symlink_to(tmp_path / "nowhere")
+    (inside / "below" / "again").symlink_to(inside)
+    (inside / "same.log").symlink_to("a.log")
+    found = find_input(str(inside))
+    assert [p.label for p in found.logs] == ["a.log", "below/b.log", "same.log"]
+    assert sorted(p.label for p in found.skipped) == [
+        "below/again",
+        "broken.log",
+        "folder",
+        "out.log",
+    ]
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with pytest.raises(UserError, match="no MLPerf log here"):
+        find_input(str(tmp_path / "logs"))
+    with pytest.raises(UserError, match=r"no such file or folder; did you mean .*logs\?"):
+        find_input(str(tmp_path / "lgos"))
+
+
+def test_labels() -> None:
+    assert labels(["a/"]) == [""]
+    assert labels(["a/", "b/c.log"]) == ["a", "b/c.log"]
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"age-encryption.org/v1\n"])
+def test_an_archive_is_no_log(tmp_path: Path, head: bytes) -> None:
+    archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
+    with pytest.raises(UserError, match="an archive, not a log: 'mlperf-pkg verify"):
+        find_input(str(archive))
