@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.stores import REQUEST_BYTES, Object, StoredPath
+from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
-from mlperf_pkg.run.reading import LogFile
 
 _File = TypeVar("_File", LogFile, PowerFile)
 _Result = TypeVar("_Result")

@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.opening import at_once, size_of
 from mlperf_pkg.infra.stores import Object
+from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.reading import read_run
 
 if TYPE_CHECKING:
     from mlperf_pkg.infra.processes import Mapper

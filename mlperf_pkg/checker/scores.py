@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.check import Checked
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
 
 

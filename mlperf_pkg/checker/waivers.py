@@ -14,7 +14,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 
 def today() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
-from mlperf_pkg.submission.find import Submission
+from mlperf_pkg.submission.model import Submission
 
 _SOURCE = "submission_rules, Structure"
 _FIRST_ROUND = (1, 0)  # in which the package checker looks at descriptions

@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.run.reading import Run
-from mlperf_pkg.submission.find import ResultSet
+from mlperf_pkg.submission.model import ResultSet
 
 RULES = "training_rules, Benchmark results"
 PACKAGE = "mlperf-logging, package_checker"

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
 from mlperf_pkg.checks.result_sets import SetResult, check_set, unread
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts
-from mlperf_pkg.run.reading import Run
-from mlperf_pkg.submission.find import ResultSet, Submission
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import ResultSet, Submission
 
 _SPECIAL = frozenset("[*?")
 _HINT = "the package checker reads other logs for this folder"

@@ -16,8 +16,8 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
 from mlperf_pkg.run import power
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.run.reading import Run
 
 CHECKER = "mlperf-logging, power_checker"
 SUMMARIZER = "mlperf-logging, result_summarizer"

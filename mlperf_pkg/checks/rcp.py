@@ -10,7 +10,7 @@ from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.report import RcpRow
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _RULES = "training_rules, Reference convergence points"
 

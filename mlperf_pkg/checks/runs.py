@@ -10,7 +10,7 @@ from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, without_official
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _EXPECTED_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"

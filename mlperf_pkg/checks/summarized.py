@@ -14,7 +14,7 @@ from mlperf_pkg.checks.rcp import rcp_test
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.scoring import weak_score
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _FAILED = ((rcp.FOUND, "Fail"), (rcp.INTERPOLATED, "Interp. Fail"), (rcp.NO_POINTS, "No RCP"))
 

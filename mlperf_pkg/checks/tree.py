@@ -12,7 +12,8 @@ from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.submission.find import SCALINGS, Submission
+from mlperf_pkg.submission.find import SCALINGS
+from mlperf_pkg.submission.model import Submission
 from mlperf_pkg.submission.tree import Entry
 
 _STRUCTURE = "submission_rules, Structure"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results.scoring import Score, weak_score
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _SUMMARIZER = "mlperf-logging, result_summarizer: weak scaling"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render import FORMATS
@@ -17,7 +18,7 @@ from mlperf_pkg.render import FORMATS
 def command(
     *,
     paths: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     target: Outputs,
@@ -42,6 +43,6 @@ def command(
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
-    report = checker.check(paths, how).report.only(select, ignore)
+    report = check(paths, how).report.only(select, ignore)
     target.write(FORMATS, report, paths)
     return int(any(finding.is_error for finding in report.findings))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
@@ -53,7 +53,7 @@ def command(
     divisions: tuple[str, ...],
     prices: Path | None,
     chart: Path | None,
-    how: checker.Options,
+    how: Options,
     format_: str,
     target: Output,
 ) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
@@ -20,7 +20,7 @@ def command(
     *,
     old: str,
     new: str,
-    how: checker.Options,
+    how: Options,
     format_: str,
     target: Output,
 ) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from mlperf_pkg.checker.check import Checked
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.cli.output import refuse_within
 from mlperf_pkg.commands.official_tables import Summary, summarize
 from mlperf_pkg.commands.official_tables.workbook import workbook

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations

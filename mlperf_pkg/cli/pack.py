@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.local import LocalPath
@@ -43,7 +43,7 @@ def command(
     *,
     tree: Path,
     output: Path | None,
-    how: checker.Options,
+    how: Options,
     encrypt: str | None,
     recipient: tuple[str, ...],
     passphrase_file: Path | None,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.local import LocalPath
@@ -45,7 +46,7 @@ _FORMATS = ("svg", "png")
 def command(
     *,
     paths: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     output: Path,
     format_: str,
     names: tuple[str, ...],
@@ -71,7 +72,7 @@ def command(
 
     refuse_within(output, paths)
     needed("vl_convert")
-    charts = drawing.files(checker.check(paths, how), names or _CHARTS, how.jobs)
+    charts = drawing.files(check(paths, how), names or _CHARTS, how.jobs)
     picture = pictures.PICTURES[format_]
     drawn = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
     if not drawn:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
@@ -29,7 +30,7 @@ DEFAULT_PAGE = "report.html"
 def command(
     *,
     paths: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     output: Path,
@@ -58,7 +59,7 @@ def command(
     target.refuse_early(paths)
     for library in ("jinja2", "vl_convert"):
         needed(library)
-    checked = checker.check(paths, how)
+    checked = check(paths, how)
     report = checked.report.only(select, ignore)
     shown = [each.first for each in content.shown_findings(report)[0]]
     lines = drawing.excerpts(checked, shown)

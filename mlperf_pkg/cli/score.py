@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.official_tables import OfficialTables
@@ -27,7 +28,7 @@ from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 def command(
     *,
     paths: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     target: Outputs,
     tables: Path | None,
 ) -> int:
@@ -54,7 +55,7 @@ def command(
     official = OfficialTables(tables, target.force) if tables else None
     if official:
         official.refuse_early(paths)
-    checked = checker.check(paths, how)
+    checked = check(paths, how)
     if official:
         official.write(checked)
     given = scores(checked)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.output import Output
@@ -17,7 +18,7 @@ from mlperf_pkg.commands.select.formats import SELECT_FORMATS, Selections, State
 def command(
     *,
     paths: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     format_: str,
     target: Output,
 ) -> int:
@@ -38,7 +39,7 @@ def command(
       mlperf-pkg select logs/bert --format json -o selection.json
     """
     target.refuse_early(paths)
-    given = selections(checker.check(paths, how))
+    given = selections(check(paths, how))
     target.write(SELECT_FORMATS[format_](given, target.view()))
     return _status(given)
 

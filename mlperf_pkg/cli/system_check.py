@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker.check import system_row, tool
+from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output

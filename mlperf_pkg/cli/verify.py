@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Outputs
@@ -38,7 +38,7 @@ from mlperf_pkg.results.report import Report
 def command(
     *,
     packed: Path,
-    how: checker.Options,
+    how: Options,
     extract: Path | None,
     passphrase_file: Path | None,
     identity: Path | None,
@@ -68,7 +68,7 @@ def command(
         return int(any(finding.is_error for finding in report.findings))
 
 
-def _verify(packed: Path, asked: checker.Options, secrets: Secrets, extract: Path | None) -> Report:
+def _verify(packed: Path, asked: Options, secrets: Secrets, extract: Path | None) -> Report:
     if not packed.is_dir():
         return verify_archive(packed, asked, secrets, extract)
     if extract:

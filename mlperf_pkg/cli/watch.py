@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.plan import round_for
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.choice import Choice
@@ -64,7 +65,7 @@ _SECONDS = 60.0
 def command(
     *,
     logs: tuple[str, ...],
-    how: checker.Options,
+    how: Options,
     fail_fast: bool,
     interval: float,
     idle: float,
@@ -109,13 +110,13 @@ def command(
     return 0 if all(each.session.done for each in watched) else FAILED
 
 
-def _sessions(logs: Sequence[str], how: checker.Options) -> Iterator[Session]:
+def _sessions(logs: Sequence[str], how: Options) -> Iterator[Session]:
     waivers = Waivers(how.config.waivers, how.origin)
     waivers.check_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; name the logs in it")
-        usage, round_, _ = checker.round_for(Path(log), how)
+        usage, round_, _ = round_for(Path(log), how)
         yield Session(Judge(log, usage, round_, waivers))
 
 

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from mlperf_pkg.results.scoring import RunTime, score
 from mlperf_pkg.rulebook.model import Runs
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 
 class Window(Struct, frozen=True):

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO
 
-import msgspec
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdicts, verdicts_of
-from mlperf_pkg.log.reader import Batch, LogReader, Record, first_values, records_with, shown
-from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.rulebook.rounds import round_of_run
-from mlperf_pkg.rulebook.table import RuleTable, rule_table
+from mlperf_pkg.log.reader import Batch, LogReader, Record, shown
 from mlperf_pkg.run import clock
 from mlperf_pkg.run import fingerprint as trace
 from mlperf_pkg.run.clock import Clock
-from mlperf_pkg.run.convergence import SAMPLES, WORDS, Convergence, ConvergenceReader
+from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
+from mlperf_pkg.run.identity import identify, table_of
+from mlperf_pkg.run.model import LogFile, Run, Seed
 from mlperf_pkg.run.rules import RuleChecker, Taker
 from mlperf_pkg.run.scale import KEYS as SCALE_KEYS
 from mlperf_pkg.run.scale import InstanceScale
@@ -28,98 +24,9 @@ MAX_ALIKE = 10
 MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
 MAX_NAMED = 100  # different values of a key that may have one
 _WORDS = (*WORDS, SAMPLES)
-_NAMING = ("submission_division", "submission_benchmark")
 _NAMED = ("global_batch_size", "config_filename")
 _DESCRIBED = ("benchmark", "division", "org", "platform", "status")
 _DESCRIBING = tuple(f"submission_{name}" for name in _DESCRIBED)
-
-
-class LogFile(msgspec.Struct, frozen=True):
-    """A log to be read: how to open it, its path in reports, and what is known beforehand.
-
-    ``round`` None asks for it to be inferred. ``train_samples`` as in ``ConvergenceReader``.
-    """
-
-    open: Callable[[], BinaryIO]
-    path: str
-    usage: str = "training"
-    round: str | None = None
-    train_samples: bool = False
-
-
-class Seed(msgspec.Struct, frozen=True):
-    """A logged seed and the source line that logged it, as the official seed checker sees them."""
-
-    value: int
-    file: Any
-    lineno: Any
-    line: int
-
-
-class Run(msgspec.Struct, frozen=True):
-    """Everything known about one run, from one pass over its log. Times are in minutes.
-
-    ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
-    ``run_stop`` after it; ``official_span_ms`` are the start and stop that the official summarizer
-    reads. ``status`` is that of ``run_stop``; ``converged`` says that it is
-    ``success`` and that the target was reached. ``died`` tells why the official compliance
-    checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
-    the first ``submission_*`` values, without that prefix. Copies of one run have the same
-    ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
-    are the different values of ``global_batch_size`` and ``config_filename``, as JSON, but no more
-    than ``MAX_NAMED``; of the latter with their first lines. ``identified`` says that it names all
-    that decides which rules apply.
-    ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
-    convergence in epochs where ``convergence`` counts ``train_samples``, else None.
-    """
-
-    path: str
-    usage: str
-    round: str
-    round_reason: str
-    records: int
-    described: dict[str, Any]
-    findings: tuple[Finding, ...]
-    verdicts: Verdicts
-    minutes: float | None
-    official_span_ms: tuple[float, float] | None
-    start_ms: float | None
-    stop_ms: float | None
-    status: str | None
-    converged: bool
-    convergence: Convergence
-    seeds: tuple[Seed, ...]
-    seeds_unreadable: str | None
-    died: str | None
-    trace: bytes | None
-    batch_sizes: tuple[str, ...]
-    config_files: Mapping[str, int]
-    epochs: Convergence | None
-    instance_scale: int | None = None
-    identified: bool = True
-
-    @property
-    def official_minutes(self) -> float | None:
-        """The minutes that the official summarizer reads from the log, whatever its verdict."""
-        if self.official_span_ms is None:
-            return None
-        start, stop = self.official_span_ms
-        return (stop - start) / 60 / 1000
-
-    def text(self, name: str) -> str:
-        """What the run says of itself under ``submission_<name>``; empty where that is no text."""
-        value = self.described.get(name)
-        return value if isinstance(value, str) else ""
-
-    @property
-    def benchmark(self) -> str:
-        """The benchmark it names."""
-        return self.text("benchmark")
-
-    @property
-    def division(self) -> str:
-        """The division it names."""
-        return self.text("division")
 
 
 def read_run(log: LogFile) -> Run:
@@ -131,75 +38,6 @@ def read_run(log: LogFile) -> Run:
     """
     with log.open() as stream:
         return _Reading(log, stream).run()
-
-
-def infer_round(log: LogFile) -> tuple[str, str]:
-    """The round that a log belongs to by its own time and benchmark, and why.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    identity = _identify(log)
-    return identity.round, identity.reason
-
-
-class _Identity(msgspec.Struct, frozen=True):
-    """What decides which rules apply; ``choosing`` are the keys that choose variants of them."""
-
-    values: dict[str, Any]
-    round: str
-    reason: str
-    choosing: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        return all(key in self.values for key in (*_NAMING, *self.choosing))
-
-    def text(self, key: str) -> str:
-        value = self.values.get(key)
-        return value if isinstance(value, str) else ""
-
-
-def _identify(log: LogFile, head: Batch | None = None) -> _Identity:
-    """Read no further than needed, which in most logs is its ``head``."""
-    values = _first_values(log, head, _NAMING)
-    named = values.get("submission_benchmark")
-    benchmark = named if isinstance(named, str) else ""
-    found = (log.round, "as given") if log.round else _round(log, head, benchmark)
-    rules = load_benchmark(log.usage, found[0], benchmark)
-    closed = values.get("submission_division") == "closed"
-    choosing = tuple(rules.variants) if rules and closed else ()
-    if choosing:
-        values |= _first_values(log, head, choosing)
-    return _Identity(values, *found, choosing)
-
-
-def _first_values(log: LogFile, head: Batch | None, keys: Sequence[str]) -> dict[str, Any]:
-    if head and all(key in head.places for key in keys):
-        return dict(zip(keys, head.values([head.places[key][0] for key in keys]), strict=True))
-    with log.open() as stream:
-        return first_values(stream, keys)
-
-
-def _round(log: LogFile, head: Batch | None, benchmark: str) -> tuple[str, str]:
-    """The round of a run by its first time other than 0."""
-    time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
-    if not time_ms:
-        with log.open() as stream:
-            times = (record.time_ms for record in records_with(stream))
-            time_ms = next(filter(None, times), 0.0)
-    return round_of_run(log.usage, time_ms, benchmark)
-
-
-def _table(log: LogFile, identity: _Identity) -> RuleTable:
-    division = identity.text("submission_division")
-    return rule_table(
-        log.usage,
-        identity.round,
-        division if division in DIVISIONS else "",
-        identity.text("submission_benchmark"),
-        frozenset([(key, identity.text(key)) for key in identity.choosing]),
-    )
 
 
 class _Findings:
@@ -249,8 +87,8 @@ class _Reading:
         self._reader = LogReader(stream, log.path, self._findings.add, _WORDS)
         batches = self._reader.batches()
         head = next(batches, None)
-        self._identity = _identify(log, head)
-        table = _table(log, self._identity)
+        self._identity = identify(log, head)
+        table = table_of(log, self._identity)
         self._rules = RuleChecker(table, log.path, self._findings.add, self._reader.line_of)
         steps = self._identity.round == "3.1"
         self._convergence = ConvergenceReader(log.train_samples, steps=steps)

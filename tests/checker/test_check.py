@@ -12,12 +12,14 @@ from mlperf_pkg.simulate import RunPlan, simulate_set
 
 _CHECK = """
 import sys
-from mlperf_pkg.checker import check as checker, reading
+from mlperf_pkg.checker import reading
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.render.tables import json_text
 reading.PARALLEL_FROM_BYTES = 0
-options = checker.Options(jobs=int(sys.argv[2]))
-sys.stdout.write(json_text(as_json(checker.check([sys.argv[1]], options).report)))
+options = Options(jobs=int(sys.argv[2]))
+sys.stdout.write(json_text(as_json(check([sys.argv[1]], options).report)))
 """
 
 

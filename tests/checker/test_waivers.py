@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError

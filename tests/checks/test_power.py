@@ -16,7 +16,8 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 from mlperf_logging.package_checker.power_checker import PowerChecker
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log

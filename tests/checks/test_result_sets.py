@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Severity
 from mlperf_pkg.results.report import Report, ResultSetRow
 from tests.helpers.logs import edited, good_log, records, without

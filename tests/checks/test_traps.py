@@ -15,7 +15,8 @@ import pytest
 from mlperf_logging import compliance_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report
 from tests.checks.test_power import node
 from tests.helpers.logs import edited, good_log, joined, line_of, records, without

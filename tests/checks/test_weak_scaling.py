@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.log.reader import Record
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.scoring import Score, weak_score

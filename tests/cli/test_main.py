@@ -12,7 +12,6 @@ import click
 import pytest
 
 from mlperf_pkg import __version__
-from mlperf_pkg.checker import check as checker
 from mlperf_pkg.cli import main
 from tests.helpers.program import call, start
 from tests.helpers.trees import simulated, write_set
@@ -117,7 +116,7 @@ def test_an_unreadable_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "some/result_0.txt")
 
-    monkeypatch.setattr(checker, "check", refuse)
+    monkeypatch.setattr("mlperf_pkg.cli.check.check", refuse)
     result = call("check", tmp_path)
     assert result.exit_code == 2
     assert result.stderr == "mlperf-pkg: error: some/result_0.txt: Permission denied\n"
@@ -128,7 +127,7 @@ def defect(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(checker, "check", fail)
+    monkeypatch.setattr("mlperf_pkg.cli.check.check", fail)
 
 
 @pytest.mark.usefixtures("defect")
@@ -147,7 +146,7 @@ def test_an_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checker, "check", interrupt)
+    monkeypatch.setattr("mlperf_pkg.cli.check.check", interrupt)
     result = call("check", tmp_path)
     assert (result.exit_code, result.output) == (130, "")
 

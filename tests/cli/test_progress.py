@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli.progress import Bar
 from tests.helpers.program import COMMAND, start
 from tests.helpers.trees import simulated, write_set

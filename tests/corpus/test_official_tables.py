@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.official_summarizer import Rows, official_files, rows, tables

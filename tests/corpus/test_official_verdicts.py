@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report, ResultSetRow
 from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 

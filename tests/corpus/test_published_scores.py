@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.corpus import corpus_folder, needs_corpus
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 

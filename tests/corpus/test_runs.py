@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 
 FLAGGED = {

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.package_checker import official_verdict
 from tests.parity.incumbent import rules_parsed_once

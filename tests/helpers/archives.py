@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from mlperf_pkg.checker.check import Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import Encryption
 from mlperf_pkg.commands.archive.packing import pack
 from mlperf_pkg.commands.archive.tree import read_tree

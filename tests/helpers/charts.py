@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import Chart, DrawnSet, drawing, set_charts
 from tests.helpers.trees import simulated, write_set
 
@@ -15,7 +16,7 @@ from tests.helpers.trees import simulated, write_set
 def drawn(benchmark: str = "bert", round_: str = "2.0", runs: int | None = None) -> DrawnSet:
     with TemporaryDirectory() as folder:
         logs = write_set(Path(folder), simulated(benchmark, round_=round_, runs=runs))
-        checked = checker.check([str(logs)], checker.Options(round=round_))
+        checked = check([str(logs)], Options(round=round_))
         return drawing.drawn_sets(checked)[0]
 
 

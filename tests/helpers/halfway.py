@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlperf_pkg.commands.watch.forecast import Forecast, forecast
 from mlperf_pkg.commands.watch.judge import Judge
 from mlperf_pkg.commands.watch.progress import Course, goal_of
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 
 def halfway(log: bytes, usage: str, round_: str | None, part: float = 0.5) -> tuple[Course, Run]:

@@ -8,7 +8,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import RunPlan, simulate_run
 
 _RECORD = re.compile(rb":::MLLOG (\{.*\})")

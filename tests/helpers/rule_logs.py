@@ -19,7 +19,8 @@ from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]

@@ -17,7 +17,8 @@ from mlperf_pkg.commands.builder.workspace import Folders, Workspace
 from mlperf_pkg.config import Config
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import RunPlan, simulate_set
 
 

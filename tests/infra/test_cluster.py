@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import cluster as executors
 from mlperf_pkg.render.tables import json_text

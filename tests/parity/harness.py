@@ -12,7 +12,8 @@ from random import Random
 
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.parity import incumbent
 from tests.parity.mutations import mutate
 from tests.parity.seeds import Seed, seeds

@@ -14,7 +14,8 @@ import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 
 from mlperf_pkg.findings import Basis, Verdict
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.rule_logs import Choice, Log, passing_log, read, to_bytes
 from tests.parity import incumbent
 

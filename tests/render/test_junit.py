@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, View
@@ -133,7 +134,7 @@ def test_a_hostile_report() -> None:
 
 def test_a_submission(tmp_path: Path) -> None:
     write_submission(tmp_path, "resnet", "bert")
-    checked = checker.check([str(tmp_path)], checker.Options()).report
+    checked = check([str(tmp_path)], Options()).report
     names = [suite.name for suite in suites(checked)]
     assert names[:2] == ["bow-pod16 (closed): bert", "bow-pod16 (closed): resnet"]
     sizes = [suite.tests for suite in suites(checked)]
@@ -142,5 +143,5 @@ def test_a_submission(tmp_path: Path) -> None:
 
 def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
     write_set(tmp_path, (*simulated()[:3], *simulated("bert")[:2]))
-    checked = checker.check([str(tmp_path)], checker.Options()).report
+    checked = check([str(tmp_path)], Options()).report
     assert sorted(suite.tests for suite in suites(checked)) == [3, 4]

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Severity, Waiver
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
@@ -149,7 +150,7 @@ def test_a_hostile_report() -> None:
 def test_a_submission(tmp_path: Path) -> None:
     write_submission(tmp_path, "resnet", "bert")
     (tmp_path / "results/bow-pod16/bert/result_9.txt").unlink()
-    checked = checker.check([str(tmp_path)], checker.Options()).report
+    checked = check([str(tmp_path)], Options()).report
     run = run_of(checked)
     assert len(run["results"]) == len(checked.findings) > 0
     assert all("help" in rule for rule in run["tool"]["driver"]["rules"])

@@ -12,7 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Finding, Verdicts, Waiver
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.render import FORMATS, View
@@ -57,7 +58,7 @@ def complaints(given: Report) -> list[str]:
 
 
 def complaints_on(path: Path) -> list[str]:
-    return complaints(checker.check([str(path)], checker.Options(jobs=1)).report)
+    return complaints(check([str(path)], Options(jobs=1)).report)
 
 
 def test_it_is_a_schema() -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
-from mlperf_pkg.run.reading import LogFile, infer_round
+from mlperf_pkg.run.identity import infer_round
+from mlperf_pkg.run.model import LogFile
 from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 
 

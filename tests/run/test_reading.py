@@ -9,7 +9,8 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
-from mlperf_pkg.run.reading import MAX_ALIKE, Run
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.reading import MAX_ALIKE
 from tests.helpers.logs import (
     doubled,
     edited,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.log import reader as mllog
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run import rules as rulecheck
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.rule_logs import cases
 
 BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]

@@ -14,7 +14,8 @@ from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.results.rcp import RcpResult, is_covered, judge, prune, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import FAILURES, IMPOSSIBLE, RunPlan, plans, simulate_run, simulate_set
 from tests.helpers.official_rcp import official_rcp, officially_valid
 from tests.helpers.simulated_logs import records, values

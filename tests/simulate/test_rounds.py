@@ -9,7 +9,8 @@ import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.prepare import Order, prepare
 from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders

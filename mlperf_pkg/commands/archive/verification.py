@@ -11,7 +11,9 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.fold import tool
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.compression import GZIP, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
 from mlperf_pkg.commands.archive.errors import BadArchive
@@ -34,7 +36,7 @@ class Secrets(Struct, frozen=True):
 
 
 def verify_tree(
-    place: Path, options: checker.Options, *, manifest_required: bool = True
+    place: Path, options: Options, *, manifest_required: bool = True
 ) -> tuple[Tree, Report]:
     """The files of a tree, and what integrity and the checks say of them.
 
@@ -47,7 +49,7 @@ def verify_tree(
 
 
 def verify_archive(
-    archive: Path, options: checker.Options, secrets: Secrets, extract: Path | None = None
+    archive: Path, options: Options, secrets: Secrets, extract: Path | None = None
 ) -> Report:
     """What checksum, manifest and the checks say of an archive.
 
@@ -83,7 +85,7 @@ def integrity_failed(findings: Iterable[Finding]) -> bool:
 
 
 def _verify_unpacked(
-    plain: Path, archive: Path, folder: Path, options: checker.Options, wrong: list[Finding]
+    plain: Path, archive: Path, folder: Path, options: Options, wrong: list[Finding]
 ) -> Report:
     try:
         unpacked = _unpack(plain, folder)
@@ -166,7 +168,7 @@ def _is_canonical(plain: Path, tree: Tree) -> bool:
         return not stream.read(1)
 
 
-def _rounded(options: checker.Options, archive: Path, tree: Path) -> checker.Options:
+def _rounded(options: Options, archive: Path, tree: Path) -> Options:
     """The round as given, else as the tree or the folders above the archive tell."""
     above = [each.name for each in archive.resolve().parents]
     if options.round or not (found := round_of_tree([tree.name, *above])):
@@ -174,9 +176,9 @@ def _rounded(options: checker.Options, archive: Path, tree: Path) -> checker.Opt
     return replace(options, usage=options.usage or found[0], round=found[1])
 
 
-def _report(place: Path, name: str, options: checker.Options, wrong: Sequence[Finding]) -> Report:
+def _report(place: Path, name: str, options: Options, wrong: Sequence[Finding]) -> Report:
     try:
-        report = checker.check([str(place)], options).report
+        report = check([str(place)], options).report
     except UserError as error:
         if integrity_failed(wrong):
             return _unchecked(wrong)
@@ -194,7 +196,7 @@ def _doubted(verdicts: Verdicts) -> Verdicts:
 
 def _unchecked(findings: Sequence[Finding]) -> Report:
     return Report(
-        tool=checker.tool(),
+        tool=tool(),
         usage="training",
         round=None,
         round_reason="the files were not checked",

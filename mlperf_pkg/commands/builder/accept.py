@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.judge import failures
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.errors import UserError

@@ -9,7 +9,7 @@ from typing import Any
 from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import Config
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 
 def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:

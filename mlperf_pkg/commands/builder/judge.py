@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import system_row, tool
+from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.result_sets import SetResult, check_set
@@ -21,7 +21,7 @@ from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
-from mlperf_pkg.submission.find import Place, ResultSet
+from mlperf_pkg.submission.model import Place, ResultSet
 
 # The codes of the findings that a flag of package_checker_params answers.
 BYPASSES = {"rcp-bypass": ("RCP101",), "seed-checker-bypass": ("SEED101", "SEED102", "SEED103")}

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.check import tool
+from mlperf_pkg.checker.fold import tool
 from mlperf_pkg.render.tables import json_text
 
 MANIFEST = "MANIFEST.json"

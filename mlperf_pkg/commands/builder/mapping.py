@@ -12,7 +12,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _NAMED_LOGS = 3
 _SOME_LOGS = 'logs: ["logs/..."]'

@@ -16,7 +16,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import SCALINGS
 
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")

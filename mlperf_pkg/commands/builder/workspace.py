@@ -9,15 +9,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import Checked, Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round
-from mlperf_pkg.run.reading import Run
-from mlperf_pkg.submission.find import Input, find_input
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.find import find_input
+from mlperf_pkg.submission.model import Input
 
 
 class Folders(Struct, frozen=True):

@@ -11,14 +11,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
-from mlperf_pkg.checker.check import Checked
 from mlperf_pkg.checker.scores import ScoredSet, scores
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.commands.charts.curve_reader import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.submission.find import Input
+from mlperf_pkg.submission.model import Input
 
 EXCERPT = 300  # characters of a line that are shown
 PARALLEL_FROM_RECORDS = 40_000

@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker import check as checker
-from mlperf_pkg.checker.check import Checked
+from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.scores import ScoredSet, scores
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published
 from mlperf_pkg.commands.compare.ratios import Entry, named
@@ -24,7 +24,8 @@ from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.submission.find import Input, Submission, find_input, labels
+from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.model import Input, Submission
 
 _DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -52,11 +53,11 @@ def _any(name: str | None, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatchcase(name or "", each) for each in patterns)
 
 
-def contenders(arguments: Sequence[str], wanted: Wanted, how: checker.Options) -> list[Entry]:
+def contenders(arguments: Sequence[str], wanted: Wanted, how: Options) -> list[Entry]:
     """The results of all arguments that are ``wanted``, none of them twice.
 
     Raises:
-        UserError: as ``checker.check`` and ``read_published``.
+        UserError: as ``check`` and ``read_published``.
     """
     found: dict[tuple[Path | StoredPath, str], Entry] = {}
     listed: dict[tuple[Path | StoredPath, str], Entry]
@@ -65,7 +66,7 @@ def contenders(arguments: Sequence[str], wanted: Wanted, how: checker.Options) -
         if path.suffix.lower() == SUFFIX and path.is_file():
             listed = {(path.resolve(), each.path): each for each in read_published(path, index)}
         else:
-            checked = checker.check_inputs((_find(argument, prefix, wanted),), how)
+            checked = check_inputs((_find(argument, prefix, wanted),), how)
             listed = dict(_Reader(checked, index).entries(wanted))
         found = {**listed, **found}
     ordered = sorted(found.values(), key=lambda each: each.argument)

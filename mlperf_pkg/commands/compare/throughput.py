@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from mlperf_pkg.log.reader import LogReader, Record
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark, Epochs
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 _EVALUATIONS = frozenset({"eval_accuracy", "eval_error"})
 _POSITIONS = ("samples_count", "step_num", "epoch_num")

@@ -6,25 +6,25 @@ import hashlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from mlperf_pkg.checker import check as checker
-from mlperf_pkg.checker.check import Checked
+from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.diff.changes import Comparison, Log, Set, Side, System, compare
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
 from mlperf_pkg.infra.stores import StoredPath
-from mlperf_pkg.submission.find import Input
+from mlperf_pkg.submission.model import Input
 
 _UNREADABLE = "cannot be read"
 
 
-def compare_paths(old: str, new: str, options: checker.Options) -> Comparison:
-    """What changed from one path to another, each as for ``checker.check``.
+def compare_paths(old: str, new: str, options: Options) -> Comparison:
+    """What changed from one path to another, each as for ``check``.
 
     Raises:
-        UserError: as ``checker.check``.
+        UserError: as ``check``.
     """
-    both = [checker.check([path], options) for path in (old, new)]
+    both = [check([path], options) for path in (old, new)]
     rounds = {(run.usage, run.round) for each in both for run in each.runs}
     names = frozenset[str]().union(*(settings_named(*each) for each in rounds))
     logs = _Logs(names)

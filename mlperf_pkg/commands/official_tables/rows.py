@@ -7,13 +7,14 @@ from collections.abc import Callable
 from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 from msgspec import Struct
 
-from mlperf_pkg.checker.check import Checked
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.official_tables import specs
 from mlperf_pkg.commands.official_tables.table import Cell, Table
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.submission.find import SCALINGS, Submission, SystemFolder
+from mlperf_pkg.submission.find import SCALINGS
+from mlperf_pkg.submission.model import Submission, SystemFolder
 
 STRONG, WEAK = SCALINGS
 STRONG_METRICS = (

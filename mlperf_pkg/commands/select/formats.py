@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.check import Checked
 from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.infra.text import markdown as escaped
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.markdown import section
@@ -20,7 +20,7 @@ from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 from mlperf_pkg.results.selection import Selection, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 FORMAT = "mlperf-pkg/selection/1"
 

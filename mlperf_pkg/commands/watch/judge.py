@@ -13,7 +13,8 @@ from mlperf_pkg.findings import Finding, Pending, Severity
 from mlperf_pkg.log.reader import SOURCE
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rules
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 
 
 class Judge(Struct, frozen=True):

@@ -14,7 +14,7 @@ from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 
 METRICS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
 _SAMPLES = "samples_count"

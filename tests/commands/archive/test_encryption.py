@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.checker.check import Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive import aes, encryption
 from mlperf_pkg.commands.archive.compression import HEADER
 from mlperf_pkg.commands.archive.encryption import (

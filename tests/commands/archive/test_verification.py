@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.checker.check import Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive import untar
 from mlperf_pkg.commands.archive.checksum import SUFFIX
 from mlperf_pkg.commands.archive.compression import HEADER

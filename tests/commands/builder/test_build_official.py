@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.contents import PARAMETERS
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.tree import write_tree

@@ -12,7 +12,8 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, report
 from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.run.reading import LogFile, Run, read_run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.workspaces import logs_of, system, with_failures, with_one_seed, workspace
 
 GOOD = logs_of("bow-pod16")

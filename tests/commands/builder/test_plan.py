@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
 from mlperf_pkg.config import Config, SystemConfig
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 from tests.helpers.workspaces import run, system, workspace
 
 BOX = system("box")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.findings import Finding
 from tests.helpers.logs import line_of
@@ -15,7 +16,7 @@ from tests.helpers.trees import simulated, write_set, write_submission
 
 def test_a_set_has_its_runs_with_their_curves(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "bert", "resnet")
-    sets = drawing.drawn_sets(checker.check([str(tree)], checker.Options()))
+    sets = drawing.drawn_sets(check([str(tree)], Options()))
     assert [(each.row.benchmark, len(each.runs), each.ruleset) for each in sets] == [
         ("bert", 10, "2.0.0"),
         ("resnet", 5, "2.0.0"),
@@ -24,7 +25,7 @@ def test_a_set_has_its_runs_with_their_curves(tmp_path: Path) -> None:
 
 
 def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = checker.check([str(write_set(tmp_path, simulated()))], checker.Options(round="2.0"))
+    checked = check([str(write_set(tmp_path, simulated()))], Options(round="2.0"))
     alone = drawing.drawn_sets(checked)
     monkeypatch.setattr(drawing, "PARALLEL_FROM_RECORDS", 0)
     assert drawing.drawn_sets(checked, jobs=2) == alone
@@ -32,7 +33,7 @@ def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
     logs = simulated()
-    checked = checker.check([str(write_set(tmp_path, logs))], checker.Options(round="2.0"))
+    checked = check([str(write_set(tmp_path, logs))], Options(round="2.0"))
     line = line_of(logs[0], "run_start")
     places = [("result_0.txt", line), ("result_0.txt", None), ("no such file", 1)]
     findings = [Finding(code="X101", message="", path=p, line=n) for p, n in places]
@@ -43,7 +44,7 @@ def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_gone_has_no_curve(tmp_path: Path) -> None:
-    checked = checker.check([str(write_set(tmp_path, simulated()))], checker.Options(round="2.0"))
+    checked = check([str(write_set(tmp_path, simulated()))], Options(round="2.0"))
     (tmp_path / "result_0.txt").unlink()
     (one,) = drawing.drawn_sets(checked)
     assert [bool(run.curve.evaluations) for run in one.runs] == [False, *[True] * 4]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
-from mlperf_pkg.run.reading import LogFile, read_run
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, joined, records
 
 

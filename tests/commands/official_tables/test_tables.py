@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mlperf_pkg.checker.check import Options, check
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
 from mlperf_pkg.commands.official_tables.specs import COLUMNS, NEEDED, specs
 from mlperf_pkg.errors import UserError

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker import check as checker
+from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import ScoredSet, Scores, scores
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.render import View
 from tests.helpers.reports import rcp, report, result_set, run
@@ -141,7 +142,7 @@ def test_markdown() -> None:
 
 def sorted_runs(path: Path) -> dict[str, list[str]]:
     """The runs of each set, by its system."""
-    found = scores(checker.check([str(path)], checker.Options()))
+    found = scores(check([str(path)], Options()))
     return {each.row.system or "": [r.path for r in each.runs] for each in found.sets}
 
 

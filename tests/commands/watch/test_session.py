@@ -23,7 +23,7 @@ from mlperf_pkg.commands.watch.session import Session
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
-from mlperf_pkg.run.reading import Run
+from mlperf_pkg.run.model import Run
 from tests.helpers.logs import edited, good_log, records, without
 
 GOOD = good_log("bert")

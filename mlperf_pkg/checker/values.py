@@ -1,0 +1,42 @@
+"""What a check is asked and what it returns."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from mlperf_pkg.checker.reading import Observer
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import Input
+
+
+class Options(Struct, frozen=True):
+    """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
+
+    ``scheduler`` is the address of that of a Dask cluster, whose workers read instead.
+    ``config`` is what ``mlperf-pkg.yaml`` (at ``origin``) says, for what is not set here.
+    """
+
+    usage: str | None = None
+    round: str | None = None
+    jobs: int | None = None
+    config: Config = field(default_factory=Config)
+    origin: str = CONFIG_NAME
+    observer: Observer | None = None
+    scheduler: str | None = None
+
+
+class Checked(Struct, frozen=True):
+    """A report and the values behind it, for the commands that build on a check.
+
+    ``systems`` and ``sets`` are in the order of the report's rows.
+    """
+
+    report: Report
+    inputs: tuple[Input, ...]
+    runs: tuple[Run, ...]
+    sets: tuple[SetResult, ...]
+    systems: tuple[SystemFile, ...]

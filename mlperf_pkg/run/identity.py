@@ -1,0 +1,89 @@
+"""Which rules apply to a run: its round, benchmark, division and variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mlperf_pkg.log.reader import Batch, first_values, records_with
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import round_of_run
+from mlperf_pkg.rulebook.table import RuleTable, rule_table
+from mlperf_pkg.run.model import LogFile
+
+_NAMING = ("submission_division", "submission_benchmark")
+
+
+def infer_round(log: LogFile) -> tuple[str, str]:
+    """The round that a log belongs to by its own time and benchmark, and why.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    identity = identify(log)
+    return identity.round, identity.reason
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What decides which rules apply; ``choosing`` are the keys that choose variants of them."""
+
+    values: dict[str, Any]
+    round: str
+    reason: str
+    choosing: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the log names everything that decides which rules apply."""
+        return all(key in self.values for key in (*_NAMING, *self.choosing))
+
+    def text(self, key: str) -> str:
+        """Return the value of a key, empty where it is not text."""
+        value = self.values.get(key)
+        return value if isinstance(value, str) else ""
+
+
+def identify(log: LogFile, head: Batch | None = None) -> Identity:
+    """Read no further than needed, which in most logs is its ``head``."""
+    values = _first_values(log, head, _NAMING)
+    named = values.get("submission_benchmark")
+    benchmark = named if isinstance(named, str) else ""
+    found = (log.round, "as given") if log.round else _round(log, head, benchmark)
+    rules = load_benchmark(log.usage, found[0], benchmark)
+    closed = values.get("submission_division") == "closed"
+    choosing = tuple(rules.variants) if rules and closed else ()
+    if choosing:
+        values |= _first_values(log, head, choosing)
+    return Identity(values, *found, choosing)
+
+
+def _first_values(log: LogFile, head: Batch | None, keys: Sequence[str]) -> dict[str, Any]:
+    if head and all(key in head.places for key in keys):
+        return dict(zip(keys, head.values([head.places[key][0] for key in keys]), strict=True))
+    with log.open() as stream:
+        return first_values(stream, keys)
+
+
+def _round(log: LogFile, head: Batch | None, benchmark: str) -> tuple[str, str]:
+    """The round of a run by its first time other than 0."""
+    time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
+    if not time_ms:
+        with log.open() as stream:
+            times = (record.time_ms for record in records_with(stream))
+            time_ms = next(filter(None, times), 0.0)
+    return round_of_run(log.usage, time_ms, benchmark)
+
+
+def table_of(log: LogFile, identity: Identity) -> RuleTable:
+    """Return the rules of a run."""
+    division = identity.text("submission_division")
+    return rule_table(
+        log.usage,
+        identity.round,
+        division if division in DIVISIONS else "",
+        identity.text("submission_benchmark"),
+        frozenset([(key, identity.text(key)) for key in identity.choosing]),
+    )
