@@ -32,13 +32,13 @@ parity: $(READY)
 	$(BIN)/python -m tests.parity --cases 5000
 
 lint: $(READY)
-	$(BIN)/ruff check --config .ci/ruff.toml .
-	$(BIN)/ruff format --config .ci/ruff.toml --check .
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 format: $(READY)
-	$(BIN)/ruff check --config .ci/ruff.toml --fix .
-	$(BIN)/ruff format --config .ci/ruff.toml .
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 rules: $(READY)
 	$(BIN)/python -m mlperf_pkg.rulebook.compile

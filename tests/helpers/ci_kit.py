@@ -14,7 +14,7 @@ from dockerfile_parse import DockerfileParser
 
 from tests.helpers.ci_runner import ROOT, TOOLS
 
-KIT = ROOT / "ci"
+KIT = ROOT / "ci-templates"
 DOCS = (ROOT / "docs" / "ci.md").read_text("utf-8")
 RECIPE: list[dict[str, Any]] = [
     each

@@ -23,9 +23,9 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
     ("schema", "file"),
     [
         ("vendor.github-actions", "action.yml"),
-        ("vendor.github-workflows", "ci/mlperf.yml"),
-        ("custom.github-workflows-require-timeout", "ci/mlperf.yml"),
-        ("vendor.gitlab-ci", "ci/gitlab-ci.yml"),
+        ("vendor.github-workflows", "ci-templates/mlperf.yml"),
+        ("custom.github-workflows-require-timeout", "ci-templates/mlperf.yml"),
+        ("vendor.gitlab-ci", "ci-templates/gitlab-ci.yml"),
     ],
 )
 def test_schemas(schema: str, file: str) -> None:
