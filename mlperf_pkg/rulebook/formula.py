@@ -7,12 +7,12 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
 
 # Not a function, a namespace (math.) or a member of one.
@@ -105,7 +105,7 @@ class Formula:
     def _answer(self, given: Sequence[Any]) -> bool | str:
         """True or false, or why there is no answer."""
         count = len(self.names)
-        numbers = zip(self.names, map(_double, given[:count]), strict=True)
+        numbers = zip(self.names, map(to_float, given[:count]), strict=True)
         data: dict[str, Any] = {name: number for name, number in numbers if number is not None}
         data |= {name: {} for name, _ in self._members}
         for (name, member), value in zip(self._members, map(_told, given[count:]), strict=True):
@@ -158,18 +158,8 @@ def _environment(names: frozenset[str]) -> tuple[Any, Any]:
     return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
 
 
-def _double(value: Any) -> float | None:
-    """A number as a double; None for what is none."""
-    if not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:  # an integer of more than 308 digits
-        return math.inf if value > 0 else -math.inf
-
-
 def _told(value: Any) -> float | str | None:
     """A number as a double, or a text, of a record's metadata; None for anything else."""
     if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _double(value)
+    return to_float(value)
