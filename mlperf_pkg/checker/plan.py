@@ -11,6 +11,7 @@ from mlperf_pkg.checker.opening import opener
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import round_of_tree
 from mlperf_pkg.run.identity import infer_round
 from mlperf_pkg.run.model import LogFile
@@ -47,7 +48,7 @@ def _plan_submission(submission: Submission, options: Options) -> Plan:
     if round_ is None and places:
         # Logs of earlier rounds may be submitted again: the youngest run tells.
         known = [infer_round(_log_file(place, usage, None)) for place in places]
-        round_, reason = max(known, key=lambda pair: [int(part) for part in pair[0].split(".")])
+        round_, reason = max(known, key=lambda pair: version_of(pair[0]))
     train_samples = bool(TRAIN_SAMPLES & submission.flags)
     logs = tuple(_log_file(place, usage, round_, train_samples) for place in places)
     return Plan(submission, usage, round_, reason, logs)

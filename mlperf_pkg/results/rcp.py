@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import official_folder
+from mlperf_pkg.rulebook.model import version_of
 
 ALPHA = 0.05
 TOLERANCE = 1e-4  # where the search for the smallest acceptable mean ends, in the points' unit
@@ -284,8 +285,7 @@ def _reaches(mean: float, reference: float, minimum: float) -> bool:
 
 
 def _allowance(benchmark: str, ruleset: str) -> int:
-    version = tuple(int(part) for part in ruleset.split("."))
-    return EARLY_EVALUATION if benchmark == "llama31_405b" and version >= (5,) else 0
+    return EARLY_EVALUATION if benchmark == "llama31_405b" and version_of(ruleset) >= (5,) else 0
 
 
 def _runs_of(record: dict[str, Any]) -> list[float]:

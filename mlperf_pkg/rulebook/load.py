@@ -32,6 +32,7 @@ from mlperf_pkg.rulebook.model import (
     Rule,
     Rules,
     Runs,
+    version_of,
 )
 
 SECTIONS = ("common", *DIVISIONS)
@@ -124,7 +125,7 @@ def rounds(usage: str) -> tuple[str, ...]:
     """The rounds that the rulebook has for a usage, oldest first."""
     folder = data_folder("rules") / usage
     names = [entry.name for entry in folder.iterdir() if (entry / "round.yaml").is_file()]
-    return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
+    return tuple(sorted(names, key=version_of))
 
 
 @lru_cache

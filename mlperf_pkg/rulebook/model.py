@@ -13,6 +13,15 @@ from mlperf_pkg.findings import Basis, Severity
 DIVISIONS = ("closed", "open")
 
 
+def version_of(name: str) -> tuple[int, ...]:
+    """Return the name of a round or ruleset ("2.0") as numbers that compare: 10.0 after 9.1.
+
+    Raises:
+        ValueError: a part of the name is not a number.
+    """
+    return tuple([int(part) for part in name.split(".")])
+
+
 class Rule(Struct, frozen=True):
     """One rule about the records of one key.
 
@@ -120,4 +129,4 @@ class Round(Struct, frozen=True):
     @property
     def version(self) -> tuple[int, ...]:
         """Its name as numbers, which can be compared."""
-        return tuple(int(part) for part in self.name.split("."))
+        return version_of(self.name)

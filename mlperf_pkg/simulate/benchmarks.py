@@ -11,6 +11,7 @@ from math import ceil, floor
 
 from msgspec.structs import replace
 
+from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.simulate import settings
 from mlperf_pkg.simulate.model import Laps, Recipe
 
@@ -27,12 +28,8 @@ def _rounded(samples: float, batch: int) -> int:
 def recipe_of(benchmark: str, round_name: str) -> Recipe | None:
     """The recipe of a benchmark in a round; None where there is none."""
     changes = CHANGED.get(benchmark, {})
-    since = [name for name in changes if _number(name) <= _number(round_name)]
-    return changes[max(since, key=_number)] if since else RECIPES.get(benchmark)
-
-
-def _number(round_name: str) -> list[int]:
-    return [int(part) for part in round_name.split(".")]
+    since = [name for name in changes if version_of(name) <= version_of(round_name)]
+    return changes[max(since, key=version_of)] if since else RECIPES.get(benchmark)
 
 
 def _lora_first(batch: int) -> int:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round, rounds, usages
-from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.model import DIVISIONS, version_of
 from mlperf_pkg.simulate.plan import (
     FAILURES,
     IMPOSSIBLE,
@@ -45,7 +45,7 @@ _MEASURED_NODES = 4
 _PAUSE_MS = 3_600_000
 _SCALINGS = ("strong", "weak")
 
-_OFFICIALLY_JUDGED_FROM = [1, 0]
+_OFFICIALLY_JUDGED_FROM = (1, 0)
 _DIES_OF_CLOSED = {"training": {"dlrm"}}
 """Benchmarks of which the official RCP checker does not know the number of runs, and dies."""
 
@@ -205,7 +205,7 @@ def _deck(plan: RoundPlan, division: str) -> list[str]:
 
 
 def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:
-    judged = [int(part) for part in plan.round.split(".")] >= _OFFICIALLY_JUDGED_FROM
+    judged = version_of(plan.round) >= _OFFICIALLY_JUDGED_FROM
     dies = judged and division == "closed" and benchmark in _DIES_OF_CLOSED.get(plan.usage, ())
     return not dies and (plan.usage, plan.round, benchmark, division) not in IMPOSSIBLE
 

@@ -16,7 +16,7 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Input
@@ -166,7 +166,7 @@ def _of_one_round(
     """The runs, all read under one round; that round, and why it is the one."""
     runs = [run for run in checked.runs if run.path in places]
     told = {run.round for run in runs if run.benchmark} or {run.round for run in runs}
-    name = max(told, key=lambda each: [int(part) for part in each.split(".")])
+    name = max(told, key=version_of)
     if all(run.round == name for run in runs):
         told_by = checked.report if checked.report.round else runs[0]
         return runs, name, told_by.round_reason

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mlperf_pkg.commands.compare.prices import Prices, plain, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.rulebook.model import version_of
 
 
 class Entry(Struct, frozen=True):
@@ -170,11 +171,11 @@ def _previous(entry: Entry, members: Sequence[Entry]) -> Entry | None:
     Of several it is one of the same name, else of the same framework, else the fastest.
     """
     known = [each for each in members if each.minutes and _same_system(entry, each)]
-    earlier = [each for each in known if _number(each.round) < _number(entry.round)]
+    earlier = [each for each in known if _version(each.round) < _version(entry.round)]
     if entry.minutes is None or not earlier:
         return None
-    latest = max(_number(each.round) for each in earlier)
-    of_round = [each for each in earlier if _number(each.round) == latest]
+    latest = max(_version(each.round) for each in earlier)
+    of_round = [each for each in earlier if _version(each.round) == latest]
     return min(of_round, key=lambda each: (*_differences(entry, each), each.minutes, each.path))
 
 
@@ -191,5 +192,5 @@ def _same_system(one: Entry, other: Entry) -> bool:
     return plain(one.system) == plain(other.system)
 
 
-def _number(round_: str | None) -> tuple[int, ...]:
-    return tuple(int(part) for part in (round_ or "").split(".") if part)
+def _version(round_: str | None) -> tuple[int, ...]:
+    return version_of(round_) if round_ else ()
