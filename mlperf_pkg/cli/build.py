@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.choice import Choice
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import accepts
 from mlperf_pkg.commands.builder.explain import explained

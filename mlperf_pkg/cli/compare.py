@@ -9,8 +9,8 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.prices import known_prices
 from mlperf_pkg.commands.compare.ratios import Entry, Row, compete, named

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion
-from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.destinations import destinations
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -8,10 +8,9 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.choice import Choice
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Output, refuse_within
 from mlperf_pkg.cli.signals import stop_cleanly
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
 from mlperf_pkg.commands.archive.encryption import command as decrypting
 from mlperf_pkg.commands.archive.packing import Packed, default_target, pack, written_names

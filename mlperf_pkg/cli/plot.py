@@ -9,9 +9,8 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.choice import Choice
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import refuse_within
+from mlperf_pkg.cli.types import Choice, LocalPath
 
 _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
 _FORMATS = ("svg", "png")

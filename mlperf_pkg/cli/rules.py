@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import Group
-from mlperf_pkg.cli.local import LocalPath
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render

@@ -10,9 +10,9 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.official_tables import OfficialTables
 from mlperf_pkg.cli.output import Outputs
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 
 

@@ -10,9 +10,8 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.choice import Choice
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.rulebook.load import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
 

@@ -9,8 +9,8 @@ import click
 
 from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.system import Wanted, describe, this_machine
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round, rounds

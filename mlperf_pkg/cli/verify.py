@@ -8,9 +8,9 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.local import LocalPath
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS

@@ -16,8 +16,8 @@ from mlperf_pkg.checker.plan import round_for
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.choice import Choice
 from mlperf_pkg.cli.group import FAILED
+from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.watch.display import display
 from mlperf_pkg.commands.watch.events import Event, Lost, State
 from mlperf_pkg.commands.watch.judge import Judge
