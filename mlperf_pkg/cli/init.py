@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mlperf_pkg.cli.types import LocalPath
 
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder.explain import explained
 from mlperf_pkg.commands.builder.prepare import Order, prepare
 from mlperf_pkg.commands.builder.template import config_text

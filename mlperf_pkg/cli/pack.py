@@ -18,7 +18,7 @@ from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tr
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 
@@ -119,7 +119,7 @@ def _refusal(report: Report, keep_invalid: bool) -> str | None:
 
 
 def _text(packed: Packed, target: Path, how: Encryption | None) -> str:
-    size = f"{words.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
+    size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
     lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
     if how:
         lines.append(f"decrypt with: {decrypting(how, target)}")

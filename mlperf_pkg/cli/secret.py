@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from mlperf_pkg.cli.types import LocalPath
 
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.errors import UserError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

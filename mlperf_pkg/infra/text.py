@@ -29,24 +29,24 @@ def _spelt(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """``text`` to be read literally within a line or a table cell of Markdown."""
     return _MARKUP.sub(r"\\\g<0>", visible(text))
 
 
-def html(text: str) -> str:
+def escape_html(text: str) -> str:
     """``text`` to be read literally within an element or an attribute of HTML."""
     from html import escape  # noqa: PLC0415 - slow to import
 
     return escape(visible(text), quote=True)
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """``text`` as a cell that no spreadsheet takes for a formula."""
-    return no_formula(visible(text))
+    return escape_formula(visible(text))
 
 
-def no_formula(text: str) -> str:
+def escape_formula(text: str) -> str:
     """``text`` as it is, but behind an apostrophe where a spreadsheet took it for a formula."""
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 

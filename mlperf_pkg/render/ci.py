@@ -12,7 +12,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
@@ -34,7 +34,7 @@ def said(folded: Folded) -> str:
 def verdicts_in_words(report: Report) -> str:
     """Both verdicts of a report, one a line."""
     return "\n".join(
-        f"{basis}: {words.VERDICTS[getattr(report.verdict, basis)]}"
+        f"{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}"
         f" - {visible(headings.verdict_in_words(report, basis))}"
         for basis in (Basis.OFFICIAL, Basis.RULES)
     )

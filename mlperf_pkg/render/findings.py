@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, folder, name
 
 _LISTED = 3  # places of a folded finding that are named one by one
@@ -86,7 +86,7 @@ def _extent(alike: Sequence[Finding], logs: Counter[str] | None) -> str:
     first_of_file = {finding.path: finding for finding in reversed(ordered)}
     if len(first_of_file) == 1:
         return _lines([finding.line for finding in ordered[1:] if finding.line])
-    places = [name(words.location(finding)) for finding in reversed(first_of_file.values())]
+    places = [name(wording.location(finding)) for finding in reversed(first_of_file.values())]
     number = f"{len(places)} {'files' if logs is None else 'logs'}"
     if logs and logs[folder(alike[0].path)] == len(places):
         number = f"all {number}"

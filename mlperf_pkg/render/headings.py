@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 _SAYS = {
@@ -43,7 +43,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     if not open_ or verdict is Verdict.NOT_CHECKED:
         return said
     noun = "result set" if report.result_sets else "log"
-    return f"{said}; {open_} of {words.counted(len(rows), noun)} not checked"
+    return f"{said}; {open_} of {wording.counted(len(rows), noun)} not checked"
 
 
 def _not_as_packed(finding: Finding) -> bool:
@@ -53,11 +53,11 @@ def _not_as_packed(finding: Finding) -> bool:
 def counts_in_words(report: Report) -> str:
     """``2 errors, 1 warning, 0 notes``, and what was waived or left out."""
     found = counts(report.findings)
-    told = [words.counted(found[severity], severity.value) for severity in Severity]
+    told = [wording.counted(found[severity], severity.value) for severity in Severity]
     if waived := sum(finding.waiver is not None for finding in report.findings):
         told.append(f"{waived} waived")
     if report.hidden:
-        told.append(f"{words.counted(report.hidden, 'finding')} left out by --select or --ignore")
+        told.append(f"{wording.counted(report.hidden, 'finding')} left out by --select or --ignore")
     return ", ".join(told)
 
 

@@ -15,7 +15,7 @@ from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings, headings
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
 
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
@@ -136,7 +136,7 @@ def _test(suite: ET.Element, group: str, case: _Case, view: View) -> None:
 def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
     """The most important error as the message, all of them as the text."""
     worst = min(errors, key=ci.importance)
-    others = f" (and {words.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
+    others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
     fails = [basis for basis in (Basis.OFFICIAL, Basis.RULES) if _fails(errors, basis)]
     message = visible(f"{worst.code}: {worst.message}") + others
     failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
@@ -148,8 +148,8 @@ def _fails(errors: Iterable[Finding], basis: Basis) -> bool:
 
 
 def _verdicts(verdict: Verdicts) -> Iterator[str]:
-    yield f"official: {words.VERDICTS[verdict.official]}"
-    yield f"rules: {words.VERDICTS[verdict.rules]}"
+    yield f"official: {wording.VERDICTS[verdict.official]}"
+    yield f"rules: {wording.VERDICTS[verdict.rules]}"
 
 
 def _lines(several: Iterable[Finding], view: View) -> Iterator[str]:
@@ -157,5 +157,5 @@ def _lines(several: Iterable[Finding], view: View) -> Iterator[str]:
         place = visible(view.checkout.place(finding))
         line = f":{finding.line}" if finding.line else ""
         first, *remarks = ci.said(findings.Folded(finding)).split("\n")
-        yield f"{place}{line}: {words.severity(finding)} {visible(finding.code)}: {first}"
+        yield f"{place}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings, headings, tables
 from mlperf_pkg.render.terminal import Group
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 
@@ -21,19 +21,19 @@ def section(titles: dict[str, bool], group: Group) -> str:
     """A heading, a table with columns as for ``tables.markdown_table``, and remarks as a list."""
     rows = [[cell for cell, _ in row] for row in group.rows]
     table = tables.markdown_table(titles, rows) if rows else ""
-    remarks = "".join(f"\n- {escaped(remark)}" for remark in group.remarks)
-    return f"### {escaped(group.title)}\n\n{table}{remarks}".rstrip()
+    remarks = "".join(f"\n- {escape_markdown(remark)}" for remark in group.remarks)
+    return f"### {escape_markdown(group.title)}\n\n{table}{remarks}".rstrip()
 
 
 def verdicts(report: Report) -> str:
     """Both verdicts, the counts and the round, as a list."""
     lines = [
-        f"**{basis}: {words.VERDICTS[getattr(report.verdict, basis)]}**"
-        f" - {escaped(headings.verdict_in_words(report, basis))}"
+        f"**{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}**"
+        f" - {escape_markdown(headings.verdict_in_words(report, basis))}"
         for basis in (Basis.OFFICIAL, Basis.RULES)
     ]
     lines.append(headings.counts_in_words(report))
-    lines.append(escaped(headings.round_in_words(report)))
+    lines.append(escape_markdown(headings.round_in_words(report)))
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -48,9 +48,9 @@ def _findings(report: Report, view: View) -> str:
 
 def _finding(folded: findings.Folded) -> str:
     finding = folded.first
-    remarks = "".join(f"\n  <br>{escaped(remark)}" for remark in folded.remarks)
+    remarks = "".join(f"\n  <br>{escape_markdown(remark)}" for remark in folded.remarks)
     return (
-        f"- {escaped(words.location(finding))}:"
-        f" **{words.severity(finding)} {escaped(finding.code)}**:"
-        f" {escaped(folded.message)}{remarks}"
+        f"- {escape_markdown(wording.location(finding))}:"
+        f" **{wording.severity(finding)} {escape_markdown(finding.code)}**:"
+        f" {escape_markdown(folded.message)}{remarks}"
     )

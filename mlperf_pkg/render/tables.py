@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra import text as escape
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
@@ -118,7 +118,7 @@ def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
     """The results as one Markdown table, remarks below; a line in words where there are none."""
     rows = [_row_texts(row, accelerators) for row, accelerators in _sorted_sets(report)]
     table = markdown_table(_TITLES, rows) if rows else "No result set.\n"
-    below = "".join(f"- {escape.markdown(remark)}\n" for remark in remarks)
+    below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
     return f"{table}\n{below}" if below else table
 
 
@@ -128,10 +128,10 @@ def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
         f"<tr>{_html_cells('td', _row_texts(row, accelerators))}</tr>\n"
         for row, accelerators in _sorted_sets(report)
     )
-    below = "".join(f"<li>{escape.html(remark)}</li>\n" for remark in remarks)
+    below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
-        title=escape.html(
+        title=escape_html(
             f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
         ),
         head=_html_cells('th scope="col"', list(_TITLES)),
@@ -143,7 +143,7 @@ def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
 def _html_cells(tag: str, texts: Sequence[str]) -> str:
     cells = zip(texts, _TITLES.values(), strict=True)
     return "".join(
-        f"<{tag}{_HTML_NUMBER * numbers}>{escape.html(text)}</{tag[:2]}>" for text, numbers in cells
+        f"<{tag}{_HTML_NUMBER * numbers}>{escape_html(text)}</{tag[:2]}>" for text, numbers in cells
     )
 
 
@@ -160,7 +160,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _csv_cell(value: Any) -> Any:
     plain = as_json(value)
-    return escape.cell(plain) if isinstance(plain, str) else plain
+    return escape_cell(plain) if isinstance(plain, str) else plain
 
 
 def json_text(value: Any) -> str:
@@ -182,7 +182,7 @@ def _indented(value: Any) -> str:
 def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; ``titles`` says of each column whether it holds numbers."""
     rules = ("---:" if numbers else "---" for numbers in titles.values())
-    shown = ([escape.markdown(text) for text in row] for row in rows)
+    shown = ([escape_markdown(text) for text in row] for row in rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *shown))
 
 
@@ -212,8 +212,8 @@ def _result(row: ResultSetRow, accelerators: int | None) -> Result:
         unscaled_minutes=row.unscaled_minutes,
         scaling_factor=row.scaling_factor,
         official_minutes=row.official_minutes,
-        rcp=words.rcp_state(row),
-        rcp_margin_percent=words.rcp_margin_percent(row.rcp),
+        rcp=wording.rcp_state(row),
+        rcp_margin_percent=wording.rcp_margin_percent(row.rcp),
         rcp_message=row.rcp.message if row.rcp else None,
         official=row.verdict.official,
         rules=row.verdict.rules,
@@ -224,15 +224,15 @@ def _result(row: ResultSetRow, accelerators: int | None) -> Result:
 
 def _row_texts(row: ResultSetRow, accelerators: int | None) -> list[str]:
     return [
-        row.submitter or words.NOTHING,
-        row.system or words.NOTHING,
+        row.submitter or wording.NOTHING,
+        row.system or wording.NOTHING,
         row.benchmark,
-        row.division or words.NOTHING,
+        row.division or wording.NOTHING,
         row.round,
-        words.NOTHING if accelerators is None else str(accelerators),
-        words.runs(row),
-        words.minutes(row.score_minutes),
-        words.rcp(row),
-        words.VERDICTS[row.verdict.official],
-        words.VERDICTS[row.verdict.rules],
+        wording.NOTHING if accelerators is None else str(accelerators),
+        wording.runs(row),
+        wording.minutes(row.score_minutes),
+        wording.rcp(row),
+        wording.VERDICTS[row.verdict.official],
+        wording.VERDICTS[row.verdict.rules],
     ]

@@ -1,7 +1,7 @@
-"""A page of text for a terminal or a pipe; everything on it is made safe to show.
+"""Text for a terminal or a pipe: lines, paragraphs and tables, made safe to show.
 
-Plain lines that fit are written as they are; colours, folding and wide characters are for rich,
-which takes longer to import than most checks to run.
+Plain lines that fit are written directly; colours, folding and wide characters are left to rich,
+which takes longer to import than most checks take to run.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ STYLES = {
 }
 
 _GAP = 2
-_LEAST = 8  # columns left to the first column of a table, however narrow the page
-_HEIGHT = 25  # told to rich so that it asks no terminal
+_LEAST = 8  # columns left to the first column of a table, however narrow the view
+_HEIGHT = 25  # passed to rich so that it does not query the terminal
 
 Span = tuple[str, str]
 """A piece of text and its style."""
 
 
 class Column(Struct, frozen=True):
-    """A column of a table: its title, its width at most and whether it holds numbers.
+    """A column of a table: its title, its maximum width and whether it holds numbers.
 
-    The first column of a table takes what the others leave, whatever its own width.
+    The first column of a table takes the width that the others leave.
     """
 
     title: str
@@ -52,24 +52,24 @@ class Column(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Rows of a table below a line of their own, and paragraphs below them; all is indented."""
+    """Rows of a table, indented below their title, and paragraphs (remarks) below them."""
 
     title: str
     rows: Sequence[Sequence[Span]]
     remarks: Sequence[str] = ()
 
 
-class Page:
-    """Collects lines and tables; ``text()`` is the page."""
+class Terminal:
+    """Collect lines and tables; ``text()`` returns them as laid out for a terminal or a pipe."""
 
     def __init__(self, view: View) -> None:
-        """An empty page, which knows nothing of the environment."""
+        """Start empty; ``view`` sets width and colours, the environment is not read."""
         self._view = view
         self._stream = io.StringIO()
-        self._made: Console | None = None
+        self._rich: Console | None = None
 
     def line(self, *spans: Span) -> None:
-        """One line of any length: it is neither cut nor wrapped."""
+        """Add one line of any length, neither cut nor wrapped."""
         plain = self._plain(spans)
         if plain is None:
             self._console().print(_text(*spans), soft_wrap=True)
@@ -77,7 +77,7 @@ class Page:
             self._stream.write(f"{plain}\n")
 
     def paragraph(self, *spans: Span) -> None:
-        """Text wrapped at the width of the page."""
+        """Add text wrapped at the width of the view."""
         plain = self._plain(spans)
         if plain is None or len(plain) > self._view.width:
             self._console().print(_text(*spans), overflow="fold")
@@ -87,14 +87,14 @@ class Page:
     def table(
         self, columns: Sequence[Column], groups: Iterable[Group], *, apart: bool = False
     ) -> None:
-        """A table that fits the page, with an empty line after it or, ``apart``, each group.
+        """Add a table that fits the width, and an empty line after it or, ``apart``, each group.
 
-        What is too wide for its column is folded.
+        Text too wide for its column is folded.
         """
-        listed = [Group(g.title, [_indented(row) for row in g.rows], g.remarks) for g in groups]
-        columns = self._fitted(columns, [row for group in listed for row in group.rows])
+        indented = [Group(g.title, [_indented(row) for row in g.rows], g.remarks) for g in groups]
+        columns = self._fitted(columns, [row for group in indented for row in group.rows])
         self._rows(columns, [[(column.title, HEADING) for column in columns]])
-        for group in listed:
+        for group in indented:
             self.paragraph((group.title, HEADING))
             self._rows(columns, group.rows)
             for remark in group.remarks:
@@ -105,20 +105,20 @@ class Page:
             self.line()
 
     def text(self) -> str:
-        """The page, without spaces at the ends of its lines."""
+        """Return all lines, without spaces at their ends."""
         lines = self._stream.getvalue().split("\n")
         return "\n".join(line.rstrip() for line in lines)
 
     def _plain(self, spans: Iterable[Span]) -> str | None:
-        """The text of spans, if each of its characters is as wide as the next, and of no colour."""
+        """Return the text of spans, or None if it needs rich: not ASCII, or coloured."""
         text = "".join(visible(part) for part, _ in spans)
         return text if text.isascii() and not self._view.color else None
 
     def _console(self) -> Console:
         from rich.console import Console  # noqa: PLC0415 - slow to import
 
-        if self._made is None:
-            self._made = Console(
+        if self._rich is None:
+            self._rich = Console(
                 file=self._stream,
                 width=self._view.width,
                 height=_HEIGHT,
@@ -128,7 +128,7 @@ class Page:
                 legacy_windows=False,
                 _environ={},
             )
-        return self._made
+        return self._rich
 
     def _remark(self, remark: str) -> None:
         from rich.padding import Padding  # noqa: PLC0415 - slow to import
@@ -136,19 +136,19 @@ class Page:
         self._console().print(Padding(_text((remark, PLAIN)), (0, 0, 0, _GAP)), overflow="fold")
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
-        """The columns no wider than their contents."""
+        """Return the columns narrowed to their contents."""
         cells = zip(*([(column.title, HEADING) for column in columns], *rows), strict=True)
-        wanted = [max(_width(visible(text)) for text, _ in column) for column in cells]
-        others = [min(n, column.width) for n, column in zip(wanted[1:], columns[1:], strict=True)]
+        needed = [max(_width(visible(text)) for text, _ in column) for column in cells]
+        others = [min(n, column.width) for n, column in zip(needed[1:], columns[1:], strict=True)]
         left = self._view.width - sum(others) - _GAP * len(others)
-        widths = [min(wanted[0], max(left, _LEAST)), *others]
+        widths = [min(needed[0], max(left, _LEAST)), *others]
         return [replace(column, width=n) for column, n in zip(columns, widths, strict=True)]
 
     def _rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:
-        listed = list(rows)
-        lines = [self._plain_row(columns, row) for row in listed]
+        spans = list(rows)
+        lines = [self._plain_row(columns, row) for row in spans]
         if None in lines:
-            self._rich_rows(columns, listed)
+            self._rich_rows(columns, spans)
         else:
             self._stream.writelines(f"{line}\n" for line in lines)
 

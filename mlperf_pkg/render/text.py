@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Page, Span
+from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
 
 _Row = TypeVar("_Row")
@@ -38,17 +38,17 @@ _SYSTEMS = (
 
 def text(report: Report, view: View) -> str:
     """The report as text of at most ``view.width`` columns, but for findings, never cut."""
-    page = Page(view)
+    terminal = Terminal(view)
     for table in (_sets, _systems, _runs, _findings):
-        table(page, report, view)
-    _summary(page, report, view)
-    return page.text()
+        table(terminal, report, view)
+    _summary(terminal, report, view)
+    return terminal.text()
 
 
 def verdict_spans(verdicts: Verdicts) -> list[Span]:
     """Both verdicts as cells."""
     both = (verdicts.official, verdicts.rules)
-    return [(words.VERDICTS[verdict], STYLES[verdict]) for verdict in both]
+    return [(wording.VERDICTS[verdict], STYLES[verdict]) for verdict in both]
 
 
 def _grouped(
@@ -61,22 +61,22 @@ def _grouped(
     return [Group(title, members) for title, members in groups.items()]
 
 
-def _sets(page: Page, report: Report, _: View) -> None:
+def _sets(terminal: Terminal, report: Report, _: View) -> None:
     if report.result_sets:
         groups = _grouped(report.result_sets, lambda row: headings.system_title(row, report), _set)
-        page.table(_SETS, groups)
+        terminal.table(_SETS, groups)
 
 
 def _set(row: ResultSetRow) -> list[Span]:
-    cells = (row.benchmark, words.runs(row), words.minutes(row.score_minutes))
-    rcp = (words.rcp(row), STYLES[Verdict.FAIL] if words.rcp_state(row) == "fail" else PLAIN)
+    cells = (row.benchmark, wording.runs(row), wording.minutes(row.score_minutes))
+    rcp = (wording.rcp(row), STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN)
     return [*((cell, PLAIN) for cell in cells), rcp, *verdict_spans(row.verdict)]
 
 
-def _systems(page: Page, report: Report, view: View) -> None:
+def _systems(terminal: Terminal, report: Report, view: View) -> None:
     """Only where nothing else tells how the descriptions fare."""
     if report.systems and (view.verbose or not report.result_sets):
-        page.table(_SYSTEMS, _grouped(report.systems, _owner, _system))
+        terminal.table(_SYSTEMS, _grouped(report.systems, _owner, _system))
 
 
 def _owner(row: SystemRow) -> str:
@@ -84,16 +84,16 @@ def _owner(row: SystemRow) -> str:
 
 
 def _system(row: SystemRow) -> list[Span]:
-    number = words.NOTHING if row.accelerators is None else str(row.accelerators)
-    cells = (row.id, row.division or words.NOTHING, number)
+    number = wording.NOTHING if row.accelerators is None else str(row.accelerators)
+    cells = (row.id, row.division or wording.NOTHING, number)
     return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
 
 
-def _runs(page: Page, report: Report, view: View) -> None:
+def _runs(terminal: Terminal, report: Report, view: View) -> None:
     """All with ``verbose``, else loose logs only: those of a submission are in its findings."""
     rows = report.runs if view.verbose else tuple(_loose(report))
     if rows:
-        page.table(_RUNS, _grouped(rows, _run_title, _run))
+        terminal.table(_RUNS, _grouped(rows, _run_title, _run))
 
 
 def _loose(report: Report) -> Iterator[RunRow]:
@@ -108,42 +108,42 @@ def _run_title(row: RunRow) -> str:
 
 
 def _run(row: RunRow) -> list[Span]:
-    cells = (name(row.path), words.minutes(row.minutes), words.outcome(row))
+    cells = (name(row.path), wording.minutes(row.minutes), wording.outcome(row))
     return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
 
 
-def _findings(page: Page, report: Report, view: View) -> None:
+def _findings(terminal: Terminal, report: Report, view: View) -> None:
     listed = findings.shown(report, view)
     for each in listed:
-        _finding(page, each, view)
+        _finding(terminal, each, view)
     if listed:
-        page.line()
+        terminal.line()
 
 
-def _finding(page: Page, folded: findings.Folded, view: View) -> None:
+def _finding(terminal: Terminal, folded: findings.Folded, view: View) -> None:
     finding = folded.first
-    page.line(
-        (f"{words.location(finding)}: ", PLAIN),
-        (words.severity(finding), STYLES[finding.severity] if not finding.waiver else PLAIN),
+    terminal.line(
+        (f"{wording.location(finding)}: ", PLAIN),
+        (wording.severity(finding), STYLES[finding.severity] if not finding.waiver else PLAIN),
         (f" {finding.code}: {folded.message}", PLAIN),
     )
     for remark in folded.remarks:
-        page.line((f"  {remark}", "dim"))
+        terminal.line((f"  {remark}", "dim"))
     if view.verbose and finding.source:
-        page.line((f"  source: {finding.source}", "dim"))
+        terminal.line((f"  source: {finding.source}", "dim"))
 
 
-def _summary(page: Page, report: Report, view: View) -> None:
+def _summary(terminal: Terminal, report: Report, view: View) -> None:
     for basis, verdict in _both(report.verdict):
-        page.paragraph(
+        terminal.paragraph(
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
-            (words.VERDICTS[verdict], STYLES[verdict]),
+            (wording.VERDICTS[verdict], STYLES[verdict]),
             (f" - {headings.verdict_in_words(report, basis)}", PLAIN),
         )
     notes = findings.counts(report.findings)[Severity.NOTE]
     hidden = " (--verbose shows the notes)" if notes and not view.verbose else ""
-    page.paragraph((f"{headings.counts_in_words(report)}{hidden}", PLAIN))
-    page.paragraph((headings.round_in_words(report), PLAIN))
+    terminal.paragraph((f"{headings.counts_in_words(report)}{hidden}", PLAIN))
+    terminal.paragraph((headings.round_in_words(report), PLAIN))
 
 
 def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.infra import text as escape
-from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean, escape_cell, escape_markdown, visible
 
 # ``st.text`` leaves out surrogates unless they are asked for.
 TEXT = st.text(st.characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize(
-    ("text", "visible"),
+    ("text", "expected"),
     [
         ("plain text", "plain text"),
         ("größer 日本 🚀", "größer 日本 🚀"),
@@ -31,17 +30,17 @@ TEXT = st.text(st.characters(exclude_categories=()))
         ("", ""),
     ],
 )
-def test_visible(text: str, visible: str) -> None:
-    assert escape.visible(text) == visible
+def test_visible(text: str, expected: str) -> None:
+    assert visible(text) == expected
 
 
 @given(TEXT)
 def test_visible_holds_nothing_that_acts(text: str) -> None:
-    shown = escape.visible(text)
+    shown = visible(text)
     assert shown.isprintable()
-    assert not [each for each in shown if unicodedata.category(each).startswith("C")]
+    assert not [char for char in shown if unicodedata.category(char).startswith("C")]
     assert shown.encode("utf-8").decode("utf-8") == shown
-    assert escape.visible(shown) == shown
+    assert visible(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_visible_holds_nothing_that_acts(text: str) -> None:
     ],
 )
 def test_markdown(text: str, markdown: str) -> None:
-    assert escape.markdown(text) == markdown
+    assert escape_markdown(text) == markdown
 
 
 @pytest.mark.parametrize(
@@ -72,12 +71,12 @@ def test_markdown(text: str, markdown: str) -> None:
     ],
 )
 def test_cell(text: str, cell: str) -> None:
-    assert escape.cell(text) == cell
+    assert escape_cell(text) == cell
 
 
 @given(TEXT)
 def test_cell_is_never_a_formula(text: str) -> None:
-    assert not escape.cell(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not escape_cell(text).startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 KNOWN = ("bert", "resnet", "unet3d", "2.0", "2.1")

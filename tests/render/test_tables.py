@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.infra import text as escape
+from mlperf_pkg.infra.text import escape_cell
 from mlperf_pkg.render import tables
 from mlperf_pkg.results.report import MAX_DEPTH, as_json
 from tests.helpers.reports import FAIL, NOT_CHECKED, nested, report, result_set, system
@@ -93,7 +93,7 @@ def test_csv() -> None:
 def test_csv_round_trips(texts: list[str]) -> None:
     written = tables.csv_text(["name"], [["x", *texts]])
     read = list(csv.reader(io.StringIO(written)))
-    assert read[1] == ["x", *map(escape.cell, texts)]
+    assert read[1] == ["x", *map(escape_cell, texts)]
 
 
 def test_csv_of_a_hostile_log_holds_no_formula() -> None:

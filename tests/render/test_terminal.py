@@ -1,4 +1,4 @@
-"""Pages: nothing is cut, tables fit, and nothing in the data acts."""
+"""Terminals: nothing is cut, tables fit, and nothing in the data acts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mlperf_pkg.render.terminal import Column, Group, Page
+from mlperf_pkg.render.terminal import Column, Group, Terminal
 from mlperf_pkg.render.view import View
 
 COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 10))
 
 
 def table(width: int, *names: str, **more: bool) -> list[str]:
-    page = Page(View(width))
+    terminal = Terminal(View(width))
     rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
-    page.table(COLUMNS, [Group("a set", rows, ["a remark"])], **more)
-    return page.text().split("\n")
+    terminal.table(COLUMNS, [Group("a set", rows, ["a remark"])], **more)
+    return terminal.text().split("\n")
 
 
 def test_a_table() -> None:
@@ -46,24 +46,24 @@ def test_a_table_fits(name: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5, 20])
-def test_a_narrow_page(width: int) -> None:
+def test_a_narrow_terminal(width: int) -> None:
     assert "".join("".join(table(width, "name")).split()).count("success") <= 1
 
 
 def test_a_line_is_neither_cut_nor_wrapped() -> None:
-    page = Page(View(20))
-    page.line(("word " * 100 + "end", ""))
-    assert page.text() == "word " * 100 + "end\n"
+    terminal = Terminal(View(20))
+    terminal.line(("word " * 100 + "end", ""))
+    assert terminal.text() == "word " * 100 + "end\n"
 
 
 def test_a_paragraph_is_wrapped() -> None:
-    page = Page(View(20))
-    page.paragraph(("some words that are wrapped", ""))
-    assert page.text() == "some words that are\nwrapped\n"
+    terminal = Terminal(View(20))
+    terminal.paragraph(("some words that are wrapped", ""))
+    assert terminal.text() == "some words that are\nwrapped\n"
 
 
-class RichPage(Page):
-    """A page that leaves nothing out that rich does."""
+class RichTerminal(Terminal):
+    """A terminal that leaves every line to rich."""
 
     def _plain(self, _: object) -> None:
         return None
@@ -79,12 +79,12 @@ def test_what_is_plain_is_as_rich_has_it(
 ) -> None:
     columns = (Column("Name"), Column("Minutes", column, numbers=True), Column("Status", column))
     cells = [[(cell, "") for cell in row] for row in rows]
-    pages = [kind(View(width)) for kind in (Page, RichPage)]
-    for page in pages:
-        page.table(columns, [Group(text, cells)])
-        page.paragraph((text, "bold"), (text, ""))
-        page.line((text, ""))
-    assert pages[0].text() == pages[1].text()
+    terminals = [kind(View(width)) for kind in (Terminal, RichTerminal)]
+    for terminal in terminals:
+        terminal.table(columns, [Group(text, cells)])
+        terminal.paragraph((text, "bold"), (text, ""))
+        terminal.line((text, ""))
+    assert terminals[0].text() == terminals[1].text()
 
 
 HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
@@ -92,15 +92,15 @@ HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
 
 @pytest.mark.parametrize("color", [False, True])
 def test_nothing_in_the_data_acts(color: bool) -> None:
-    page = Page(View(200, color=color))
-    page.line((HOSTILE, ""))
-    assert page.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"
+    terminal = Terminal(View(200, color=color))
+    terminal.line((HOSTILE, ""))
+    assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"
 
 
 def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    plain, colored = Page(View()), Page(View(color=True))
-    for page in (plain, colored):
-        page.line(("bad", "bold red"))
+    plain, colored = Terminal(View()), Terminal(View(color=True))
+    for terminal in (plain, colored):
+        terminal.line(("bad", "bold red"))
     assert plain.text() == "bad\n"
     assert colored.text() == "\x1b[1;31mbad\x1b[0m\n"

@@ -12,10 +12,10 @@ from msgspec.structs import fields
 
 from mlperf_pkg.commands.compare.ratios import Entry, Row
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Page, Span
+from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import as_json
@@ -79,7 +79,7 @@ _RATES = (
 
 def text(rows: Sequence[Row], view: View) -> str:
     """For a terminal or a pipe."""
-    page = Page(view)
+    terminal = Terminal(view)
     name = _naming(rows)
     for fields_, title in ((_SPEED, "Time to train"), (_RATES, "Throughput")):
         used = _used(fields_, rows)
@@ -94,9 +94,9 @@ def text(rows: Sequence[Row], view: View) -> str:
             for each in _groups(rows)
         ]
         if used:
-            page.table(columns, groups, apart=True)
-    page.paragraph((_LEGEND, PLAIN))
-    return page.text()
+            terminal.table(columns, groups, apart=True)
+    terminal.paragraph((_LEGEND, PLAIN))
+    return terminal.text()
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -214,7 +214,7 @@ def markdown(rows: Sequence[Row], _: View) -> str:
         )
         for each in _groups(rows)
     ]
-    return "\n\n".join(["## MLPerf results compared", *sections, escaped(_LEGEND)]) + "\n"
+    return "\n\n".join(["## MLPerf results compared", *sections, escape_markdown(_LEGEND)]) + "\n"
 
 
 def _full(entry: Entry) -> str:

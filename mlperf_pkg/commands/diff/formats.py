@@ -16,10 +16,10 @@ from mlperf_pkg.commands.diff.changes import (
     SettingChange,
     SystemChange,
 )
-from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Page
+from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 
@@ -36,13 +36,13 @@ _MINUTES = ("score_minutes", "official_minutes")
 
 def text(found: Comparison, view: View) -> str:
     """For a terminal or a pipe."""
-    page = Page(view)
+    terminal = Terminal(view)
     for line in _gone_and_new(found):
-        page.line((line, PLAIN))
+        terminal.line((line, PLAIN))
     if groups := list(_groups(found, view)):
-        page.table(_COLUMNS, groups, apart=True)
-    page.paragraph((_summary(found), PLAIN))
-    return page.text()
+        terminal.table(_COLUMNS, groups, apart=True)
+    terminal.paragraph((_summary(found), PLAIN))
+    return terminal.text()
 
 
 def _gone_and_new(found: Comparison) -> Iterator[str]:
@@ -258,9 +258,9 @@ def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
 
 def markdown(found: Comparison, view: View) -> str:
     """For a comment in a review: a section per system and result set that changed."""
-    gone = "\n".join(f"- {escaped(line)}" for line in _gone_and_new(found))
+    gone = "\n".join(f"- {escape_markdown(line)}" for line in _gone_and_new(found))
     sections = [section(_TITLES, group) for group in _groups(found, view)]
-    parts = ("## MLPerf changes", gone, *sections, escaped(_summary(found)))
+    parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(found)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

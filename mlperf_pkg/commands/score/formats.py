@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mlperf_pkg.checker.scores import ScoredSet, Scores
-from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Page, Span
+from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, as_json, name
 
 FORMAT = "mlperf-pkg/score/1"
@@ -31,13 +31,13 @@ _NAMED = ("submitter", "system", "benchmark", "division", "round")
 
 def text(given: Scores, view: View) -> str:
     """For a terminal or a pipe."""
-    page = Page(view)
+    terminal = Terminal(view)
     if given.sets:
-        page.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
+        terminal.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
     else:
-        page.line(("no result set: no log names its benchmark", PLAIN))
-    page.paragraph((headings.round_in_words(given.report), PLAIN))
-    return page.text()
+        terminal.line(("no result set: no log names its benchmark", PLAIN))
+    terminal.paragraph((headings.round_in_words(given.report), PLAIN))
+    return terminal.text()
 
 
 def _group(each: ScoredSet, report: Report) -> Group:
@@ -50,18 +50,18 @@ def _title(row: ResultSetRow, report: Report) -> str:
 
 
 def _run(run: RunRow) -> list[Span]:
-    cells = (name(run.path), words.minutes(run.minutes), words.outcome(run))
+    cells = (name(run.path), wording.minutes(run.minutes), wording.outcome(run))
     return [(cell, PLAIN) for cell in cells]
 
 
 def _sums(row: ResultSetRow) -> Iterator[list[Span]]:
     """The way from the mean to the score, and what the official summarizer makes of it."""
-    yield [("olympic mean", PLAIN), (words.minutes(row.unscaled_minutes), PLAIN), ("", PLAIN)]
+    yield [("olympic mean", PLAIN), (wording.minutes(row.unscaled_minutes), PLAIN), ("", PLAIN)]
     yield [("scaling factor", PLAIN), (f"{row.scaling_factor:.4f}", PLAIN), ("", PLAIN)]
-    yield [("score", HEADING), (words.minutes(row.score_minutes), HEADING), ("", PLAIN)]
+    yield [("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ("", PLAIN)]
     yield [
         ("official", PLAIN),
-        (words.minutes(row.official_minutes), PLAIN),
+        (wording.minutes(row.official_minutes), PLAIN),
         (_no_score(row), PLAIN),
     ]
 
@@ -84,8 +84,8 @@ def _remarks(row: ResultSetRow) -> Iterator[str]:
 def _with_and_without(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
     """What the normalisation makes of the score, also where it does not apply."""
     if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
-        normalised = words.minutes(row.unscaled_minutes * test.normalization)
-        yield f"normalised {normalised} minutes, without it {words.minutes(row.unscaled_minutes)}"
+        normalised = wording.minutes(row.unscaled_minutes * test.normalization)
+        yield f"normalised {normalised} minutes, without it {wording.minutes(row.unscaled_minutes)}"
 
 
 def json(given: Scores, _: View) -> str:
@@ -110,7 +110,7 @@ def _cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
 def markdown(given: Scores, _: View) -> str:
     """For the summary of a CI job: a section per result set."""
     sections = [section(_TITLES, _group(each, given.report)) for each in given.sets]
-    ending = escaped(headings.round_in_words(given.report))
+    ending = escape_markdown(headings.round_in_words(given.report))
     return "\n\n".join(["## MLPerf scores", *sections, ending]) + "\n"
 
 

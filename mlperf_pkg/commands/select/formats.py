@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.infra.text import markdown as escaped
+from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Page, Span
+from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 from mlperf_pkg.results.selection import Selection, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -120,19 +120,19 @@ def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
 
 def text(given: Selections, view: View) -> str:
     """For a terminal or a pipe."""
-    page = Page(view)
+    terminal = Terminal(view)
     if given.sets:
-        page.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
+        terminal.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
     else:
-        page.line(("no result set: no log names its benchmark", PLAIN))
+        terminal.line(("no result set: no log names its benchmark", PLAIN))
     for line in _ending(given):
-        page.paragraph((line, PLAIN))
-    return page.text()
+        terminal.paragraph((line, PLAIN))
+    return terminal.text()
 
 
 def _ending(given: Selections) -> Iterator[str]:
     if given.left_out:
-        number = words.counted(len(given.left_out), "log")
+        number = wording.counted(len(given.left_out), "log")
         yield f"{number} in no window, for want of a benchmark's name: {', '.join(given.left_out)}"
     yield headings.round_in_words(given.report)
 
@@ -145,7 +145,7 @@ def _group(each: SelectedSet, report: Report) -> Group:
 
 def _runs(each: SelectedSet) -> Iterator[list[Span]]:
     for number, run in enumerate(each.selection.runs if each.selection else each.runs, 1):
-        cells = (f"{number}  {name(run.path)}", words.minutes(run.minutes), _outcome(run))
+        cells = (f"{number}  {name(run.path)}", wording.minutes(run.minutes), _outcome(run))
         yield [(cell, PLAIN) for cell in cells]
 
 
@@ -172,7 +172,7 @@ def _numbers(window: Window) -> str:
 
 
 def _minutes(value: float) -> str:
-    return words.minutes(value) if math.isfinite(value) else _INFINITE
+    return wording.minutes(value) if math.isfinite(value) else _INFINITE
 
 
 def _remarks(each: SelectedSet) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _remarks(each: SelectedSet) -> Iterator[str]:
         yield f"submit {', '.join(name(run.path) for run in each.chosen)}"
     unknown = sum(run.start_ms is None for run in each.runs)
     if each.selection and unknown:
-        yield f"{words.counted(unknown, 'run')} without run_start, taken to be last"
+        yield f"{wording.counted(unknown, 'run')} without run_start, taken to be last"
 
 
 def json(given: Selections, _: View) -> str:
@@ -242,7 +242,7 @@ def _csv_rows(each: SelectedSet) -> Iterator[list[Any]]:
 def markdown(given: Selections, _: View) -> str:
     """For the summary of a CI job: a section per result set."""
     sections = [section(_TITLES, _group(each, given.report)) for each in given.sets]
-    ending = map(escaped, _ending(given))
+    ending = map(escape_markdown, _ending(given))
     return "\n\n".join(["## MLPerf selection of runs", *sections, *ending]) + "\n"
 
 
