@@ -8,7 +8,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log.reader import shown
+from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
 
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}

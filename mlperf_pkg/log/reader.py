@@ -18,32 +18,27 @@ from typing import Any, BinaryIO
 import msgspec
 
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log.batch import Batch, PlainBatch, lines_with
-from mlperf_pkg.log.block import ALMOST_TOKEN, LINE, TOKEN, end_of_line, plain, repeats_a_name
+from mlperf_pkg.log.block import (
+    ALMOST_TOKEN,
+    LINE,
+    Block,
+    ScannedBlock,
+    end_of_line,
+    lines_with,
+    plain,
+    repeats_a_name,
+)
 from mlperf_pkg.log.record import (
+    TOKEN,
     Misfit,
     Record,
     decode,
     decode_closely,
     decode_plain,
-    printable,
     recover,
     repeated_names,
     shown,
 )
-
-__all__ = [
-    "TOKEN",
-    "Batch",
-    "LogReader",
-    "Record",
-    "decode",
-    "first_values",
-    "lines_with",
-    "printable",
-    "records_with",
-    "shown",
-]
 
 CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # where most logs tell all that they are asked before they are read
@@ -110,11 +105,11 @@ class LogReader(msgspec.Struct, eq=False):
     """Iterate over the records of one log.
 
     Every line with a token yields once: its ``Record``, or None where the official parser reads
-    none; ``batches`` yields the same, many at a time. While the loop stands at a record, ``line``
+    none; ``blocks`` yields the same, many at a time. While the loop stands at a record, ``line``
     is its 1-based line (lines counted by LF, as editors do). Whatever is odd is passed to
     ``report``; records that only a careful reader sees (before another token on a line, or
     followed by text) go to ``unofficial``. ``died`` tells why the official parser raises, if it
-    does. Which lines mention some of ``words`` may be asked of its batches.
+    does. Which lines mention some of ``words`` may be asked of its blocks.
 
     Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
     which the line is reported as not checked.
@@ -132,8 +127,8 @@ class LogReader(msgspec.Struct, eq=False):
 
     def __iter__(self) -> Iterator[Record | None]:
         """Walk the log once."""
-        for batch in self.batches():
-            for self._at, record in enumerate(batch.records(), batch.first):
+        for block in self.blocks():
+            for self._at, record in enumerate(block.records(), block.first):
                 yield record
 
     @property
@@ -145,15 +140,15 @@ class LogReader(msgspec.Struct, eq=False):
         """The 1-based line of a record by its number among those read so far, from 0."""
         return self._lines.of(number)
 
-    def batches(self) -> Iterator[Batch]:
+    def blocks(self) -> Iterator[Block]:
         """Walk the log once, by blocks of whole lines."""
         first = 0
         for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
-            batch = self._batch(chunk, first)
-            yield batch
-            first += batch.size
+            block = self._block(chunk, first)
+            yield block
+            first += block.size
 
-    def _batch(self, chunk: bytes, first: int) -> Batch:
+    def _block(self, chunk: bytes, first: int) -> Block:
         text, found = chunk, plain(chunk, self.words)
         if not found and b"\r" in chunk:
             # CR ends a line too; putting LF in its place keeps every offset as it is.
@@ -162,13 +157,13 @@ class LogReader(msgspec.Struct, eq=False):
         if found:
             every = found.every and text is chunk
             self._lines.enter(chunk, text, found.size, every=every)
-            return PlainBatch(text, first, found)
+            return ScannedBlock(text, first, found)
         tails: list[bytes] = LINE.findall(text)
         self._lines.enter(chunk, text, len(tails), every=False)
         self._report_lookalikes(text)
         raws, records = self._closely(first, tails, cut=not text.endswith(b"\n"))
         self._report_repeated_names(first, raws, records)
-        return Batch(text, first, records)
+        return Block(text, first, records)
 
     def _closely(
         self, first: int, tails: Sequence[bytes], cut: bool

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+TOKEN = b":::MLLOG "
+
 # What is near no double needs a closer look.
 _Time = (
     Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)] | Annotated[float, Meta(gt=-1e300, lt=1e300)]

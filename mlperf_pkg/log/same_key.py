@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from mlperf_pkg.log.batch import Batch
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import decode_values
 
 # Runs of a set say the same again and again, so what was found of it is remembered.
@@ -22,17 +22,17 @@ class Group:
     ``first`` and ``last`` are the numbers of the first and the last of them in the log.
     """
 
-    def __init__(self, places: Sequence[int], batch: Batch) -> None:
-        """Take the records at some places of a batch, at least one."""
-        self._places = places
-        self._batch = batch
-        self.first = batch.first + places[0]
-        self.last = batch.first + places[-1]
+    def __init__(self, indexes: Sequence[int], block: Block) -> None:
+        """Take the records at some indexes of a block, at least one."""
+        self._indexes = indexes
+        self._block = block
+        self.first = block.first + indexes[0]
+        self.last = block.first + indexes[-1]
 
     @cached_property
     def values(self) -> list[Any]:
         """The value of each."""
-        return self._batch.values(self._places)
+        return self._block.values(self._indexes)
 
     def metadata_passes(self, tests: tuple[Test, ...]) -> bool:
         """Whether the metadata of each record passes some tests."""
@@ -48,11 +48,11 @@ class Group:
 
     @cached_property
     def _metadata(self) -> list[Any]:
-        return self._batch.metadata(self._places)
+        return self._block.metadata(self._indexes)
 
     @cached_property
     def _text(self) -> bytes | None:
-        text = self._batch.metadata_text(self._places)
+        text = self._block.metadata_text(self._indexes)
         return text if text and len(text) <= _LONGEST_REMEMBERED else None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.log.reader import Record, shown
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Formula
 
 Seen = Mapping[str, "Logged"]

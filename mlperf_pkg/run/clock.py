@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mlperf_pkg.log.reader import Record, shown
+from mlperf_pkg.log.record import Record, shown
 
 KEYS = ("run_start", "run_stop")
 

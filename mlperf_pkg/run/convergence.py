@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mlperf_pkg.log.block import Words
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 
 NOT_CONVERGED = 1e9
 _SAMPLES_BENCHMARKS = frozenset(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 
 if TYPE_CHECKING:
     from hashlib import blake2b

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.log.reader import Batch, first_values, records_with
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.reader import first_values, records_with
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import round_of_run
@@ -46,7 +47,7 @@ class Identity(msgspec.Struct, frozen=True):
         return value if isinstance(value, str) else ""
 
 
-def identify(log: LogFile, head: Batch | None = None) -> Identity:
+def identify(log: LogFile, head: Block | None = None) -> Identity:
     """Read no further than needed, which in most logs is its ``head``."""
     values = _first_values(log, head, _NAMING)
     named = values.get("submission_benchmark")
@@ -60,14 +61,14 @@ def identify(log: LogFile, head: Batch | None = None) -> Identity:
     return Identity(values, *found, choosing)
 
 
-def _first_values(log: LogFile, head: Batch | None, keys: Sequence[str]) -> dict[str, Any]:
-    if head and all(key in head.places for key in keys):
-        return dict(zip(keys, head.values([head.places[key][0] for key in keys]), strict=True))
+def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
+    if head and all(key in head.indexes for key in keys):
+        return dict(zip(keys, head.values([head.indexes[key][0] for key in keys]), strict=True))
     with log.open() as stream:
         return first_values(stream, keys)
 
 
-def _round(log: LogFile, head: Batch | None, benchmark: str) -> tuple[str, str]:
+def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
     """The round of a run by its first time other than 0."""
     time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
     if not time_ms:

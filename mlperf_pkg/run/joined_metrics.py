@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import Joined
 from mlperf_pkg.run.convergence import MAX_METRICS
 

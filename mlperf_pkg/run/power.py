@@ -12,7 +12,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 from msgspec import Struct
 
-from mlperf_pkg.log.reader import Batch, LogReader
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.reader import LogReader
 
 
 class PowerFile(Struct, frozen=True):
@@ -83,24 +84,24 @@ def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
     size = 0
     with file.open() as stream:
         reader = LogReader(stream, file.path, lambda _: None)
-        for batch in reader.batches():
-            size += len(batch.text)
+        for block in reader.blocks():
+            size += len(block.text)
             if size > MAX_BYTES:
                 return [], f"it has more than {MAX_BYTES >> 20} MiB, which are not kept"
-            samples += _samples(batch)
+            samples += _samples(block)
     return samples, reader.died
 
 
-def _samples(batch: Batch) -> list[_Sample]:
+def _samples(block: Block) -> list[_Sample]:
     """What counts, in order."""
     found: list[_Sample] = []
     for key in (_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE):
-        places = batch.places.get(key)
-        if not places:
+        indexes = block.indexes.get(key)
+        if not indexes:
             continue
-        numbers = [batch.first + place for place in places]
-        times = map(float, batch.times(places))
-        found += zip(numbers, times, repeat(key), batch.values(places), strict=False)
+        numbers = [block.first + index for index in indexes]
+        times = map(float, block.times(indexes))
+        found += zip(numbers, times, repeat(key), block.values(indexes), strict=False)
     return sorted(found, key=itemgetter(0))
 
 

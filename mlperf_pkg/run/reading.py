@@ -9,7 +9,9 @@ from typing import Any, BinaryIO
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdicts, verdicts_of
-from mlperf_pkg.log.reader import Batch, LogReader, Record, shown
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.run import clock
 from mlperf_pkg.run import fingerprint as trace
 from mlperf_pkg.run.clock import Clock
@@ -85,8 +87,8 @@ class _Reading:
         self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
         self._reader = LogReader(stream, log.path, self._findings.add, _WORDS)
-        batches = self._reader.batches()
-        head = next(batches, None)
+        blocks = self._reader.blocks()
+        head = next(blocks, None)
         self._identity = identify(log, head)
         table = table_of(log, self._identity)
         self._rules = RuleChecker(table, log.path, self._findings.add, self._reader.line_of)
@@ -94,10 +96,10 @@ class _Reading:
         self._convergence = ConvergenceReader(log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
         takers = self._takers()
-        for batch in chain([head] if head else [], batches):
-            self._records += batch.size - batch.unread
-            self._rules.take(batch, takers)
-            self._converge(batch)
+        for block in chain([head] if head else [], blocks):
+            self._records += block.size - block.unread
+            self._rules.take(block, takers)
+            self._converge(block)
         self._finish()
 
     def _takers(self) -> dict[str, Taker]:
@@ -111,8 +113,8 @@ class _Reading:
             **dict.fromkeys(SCALE_KEYS, self._scale.see),
         }
 
-    def _converge(self, batch: Batch) -> None:
-        for words, found in batch.mentions(self._convergence.words):
+    def _converge(self, block: Block) -> None:
+        for words, found in block.mentions(self._convergence.words):
             self._convergence.see(words, found)
             if self._epochs:
                 self._epochs.see(words, found)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity
-from mlperf_pkg.log.batch import Batch
-from mlperf_pkg.log.reader import Record, shown
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.log.same_key import Group
 from mlperf_pkg.rulebook.constraints import (
     Logged,
@@ -64,7 +64,7 @@ class RuleChecker:
         self._ended = False
         self.died: str | None = None
 
-    def take(self, batch: Batch, others: Mapping[str, Taker]) -> None:
+    def take(self, block: Block, others: Mapping[str, Taker]) -> None:
         """Take the next records, in order; ``others`` take some of them as well.
 
         Of keys that nobody needs in order all records are asked at once, which is faster and
@@ -73,24 +73,24 @@ class RuleChecker:
         table = self._table
         in_order: list[int] = []
         groups: dict[str, list[int]] = {}
-        for key, places in batch.places.items():
+        for key, indexes in block.indexes.items():
             if key in others or key in table.in_order:
-                in_order += places
+                in_order += indexes
             elif key in table.together:
-                count = self._before_group(key, places, batch)
-                in_order += places[:count]
-                if count < len(places):
-                    groups[key] = places[count:]
+                count = self._before_group(key, indexes, block)
+                in_order += indexes[:count]
+                if count < len(indexes):
+                    groups[key] = indexes[count:]
         in_order.sort()
-        first, followed = batch.first, table.followed
-        for place, record in zip(in_order, batch.some(in_order), strict=True):
+        first, followed = block.first, table.followed
+        for index, record in zip(in_order, block.select(in_order), strict=True):
             key = record.key
             if key in followed:
-                self._take(record, first + place)
+                self._take(record, first + index)
             if key in others:
-                others[key](record, first + place)
-        for key, places in groups.items():
-            self._take_group(key, places, batch)
+                others[key](record, first + index)
+        for key, indexes in groups.items():
+            self._take_group(key, indexes, block)
 
     def _take(self, record: Record, number: int) -> None:
         key = record.key
@@ -120,30 +120,30 @@ class RuleChecker:
 
     # ---- many records of one key ----------------------------------------------------------
 
-    def _before_group(self, key: str, places: Sequence[int], batch: Batch) -> int:
+    def _before_group(self, key: str, indexes: Sequence[int], block: Block) -> int:
         """How many records at the head of a group have to be taken in order."""
-        if len(places) < _GROUP:
-            return len(places)
+        if len(indexes) < _GROUP:
+            return len(indexes)
         logged = self._seen.get(key)
         if key in self._table.timed:
-            times = batch.times(places)
+            times = block.times(indexes)
             earliest = logged.earliest_ms if logged else times[0]
             if not all([time >= earliest for time in times]):  # noqa: C419 - twice as fast
-                return len(places)
+                return len(indexes)
         return 0 if logged else 1
 
-    def _take_group(self, key: str, places: Sequence[int], batch: Batch) -> None:
-        group = Group(places, batch)
+    def _take_group(self, key: str, indexes: Sequence[int], block: Block) -> None:
+        group = Group(indexes, block)
         asked = self._table.together[key]
         if broken := [compiled for compiled in asked if not self._all_hold(compiled, group)]:
-            for place, record in zip(places, batch.some(places), strict=True):
-                number = batch.first + place
+            for index, record in zip(indexes, block.select(indexes), strict=True):
+                number = block.first + index
                 before = self._seen_before(number)
                 for compiled in broken:
                     self._check(compiled, record, number, before)
         logged = self._seen[key]
-        logged.count += len(places)
-        logged.last_number = batch.first + places[-1]
+        logged.count += len(indexes)
+        logged.last_number = block.first + indexes[-1]
 
     def _all_hold(self, compiled: CompiledRule, group: Group) -> bool:
         """Whether no record of a group breaks a rule; False as well where that takes more."""

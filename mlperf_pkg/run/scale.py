@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 
 KEYS = ("number_of_nodes", "accelerators_per_node")
 

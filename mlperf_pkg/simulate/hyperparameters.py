@@ -12,7 +12,7 @@ from typing import Any
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.log.reader import Record, shown
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule

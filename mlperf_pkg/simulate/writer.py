@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from mlperf_logging.mllog import constants
 
-from mlperf_pkg.log.reader import TOKEN
+from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.simulate.trace import Event
 
 _CALLER = {"file": "simulate/writer.py", "lineno": 52}

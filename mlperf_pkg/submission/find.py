@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.stores import StoredPath, path_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.log.reader import TOKEN
+from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,
     Place,

@@ -11,7 +11,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.scale import InstanceScale

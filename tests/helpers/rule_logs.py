@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from itertools import product
 from typing import Any
 
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages

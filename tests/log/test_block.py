@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mlperf_pkg.log import block as plain
-from mlperf_pkg.log.batch import lines_with
-from mlperf_pkg.log.block import ITSELF, METADATA, TIME, VALUE, Plain, outlined, scanned
+from mlperf_pkg.log.block import ITSELF, METADATA, TIME, VALUE, Plain, lines_with, outlined, scanned
 from mlperf_pkg.log.record import decode
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
@@ -42,7 +41,7 @@ def told(found: Plain | None) -> Any:
     if not found:
         return None
     parts = [parts_of(found, part) for part in (TIME, VALUE, METADATA, ITSELF)]
-    return found.size, found.places, found.every, found.scattered, repr(parts)
+    return found.size, found.indexes, found.every, found.scattered, repr(parts)
 
 
 def parts_of(found: Plain, part: int) -> list[Any]:
@@ -114,7 +113,7 @@ def test_plain_is_what_the_lines_say(way: Any, text: bytes) -> None:
         assert parts_of(found, part) == [getattr(each, name) for each in records]
     keys = keys_of(found)
     assert keys == [each and each.key for each in records]
-    assert found.places == {
+    assert found.indexes == {
         each: [place for place, key in enumerate(keys) if key == each]
         for each in dict.fromkeys(keys)
     }

@@ -17,15 +17,9 @@ from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_gener
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.log import block as plain
 from mlperf_pkg.log import reader as mllog
-from mlperf_pkg.log.reader import (
-    LogReader,
-    Record,
-    decode,
-    first_values,
-    lines_with,
-    printable,
-    shown,
-)
+from mlperf_pkg.log.block import lines_with
+from mlperf_pkg.log.reader import LogReader, first_values
+from mlperf_pkg.log.record import Record, decode, printable, shown
 
 T = ":::MLLOG "
 HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
@@ -257,9 +251,9 @@ def test_a_key_spelt_with_escapes_is_found() -> None:
 def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
     """All records of a block at once, or each by itself: the same."""
     text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")
-    batches = LogReader(io.BytesIO(text), "log.txt", lambda _: None).batches()
+    blocks = LogReader(io.BytesIO(text), "log.txt", lambda _: None).blocks()
     raws = lines_with((T.encode(),), text.replace(b"\r", b"\n"))
-    assert repr([r for batch in batches for r in batch.records()]) == repr(list(map(decode, raws)))
+    assert repr([r for block in blocks for r in block.records()]) == repr(list(map(decode, raws)))
 
 
 _PEAK = """

@@ -24,9 +24,9 @@ def group(metadata: list[Any], *, plain: bool) -> Group:
     first = {"key": "before", "time_ms": 0, "value": None, "metadata": {}}
     lines = [first, *records, *([] if plain else [ESCAPED])]
     text = "".join(f":::MLLOG {json.dumps(each)}\n" for each in lines)
-    (batch,) = LogReader(io.BytesIO(text.encode()), "log.txt", lambda _: None).batches()
-    assert (batch.metadata_text([0]) is not None) is plain
-    return Group(batch.places["k"][: len(metadata)], batch)
+    (block,) = LogReader(io.BytesIO(text.encode()), "log.txt", lambda _: None).blocks()
+    assert (block.metadata_text([0]) is not None) is plain
+    return Group(block.indexes["k"][: len(metadata)], block)
 
 
 @pytest.mark.parametrize("plain", [True, False])

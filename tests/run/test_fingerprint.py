@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.log.reader import Record
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.fingerprint import Trace
 
 

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct, field
 
-from mlperf_pkg.log.reader import LogReader, Record
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import Benchmark
 
 MS_PER_MINUTE = 60_000

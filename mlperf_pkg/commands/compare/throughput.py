@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct, field
 
-from mlperf_pkg.log.reader import LogReader, Record
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark, Epochs
 from mlperf_pkg.run.model import Run

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from mlperf_pkg.log.reader import LogReader, printable, shown
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 
 MAX_VALUES = 10  # of one key in one log; more of them tell nothing more

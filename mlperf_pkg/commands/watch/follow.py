@@ -17,7 +17,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.log.reader import MAX_LINE_BYTES, TOKEN
+from mlperf_pkg.log.reader import MAX_LINE_BYTES
+from mlperf_pkg.log.record import TOKEN
 
 BLOCK_BYTES = 16 << 20
 _LIKE_TOKEN = TOKEN[:6]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from mlperf_pkg.log.reader import TOKEN, Record
+from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark, load_round

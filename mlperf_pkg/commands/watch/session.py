@@ -13,7 +13,8 @@ from mlperf_pkg.commands.watch.forecast import forecast
 from mlperf_pkg.commands.watch.judge import Judge, certain, missing
 from mlperf_pkg.commands.watch.progress import Course, Goal, goal_of
 from mlperf_pkg.findings import Finding, Severity
-from mlperf_pkg.log.reader import MAX_LINE_BYTES, TOKEN
+from mlperf_pkg.log.reader import MAX_LINE_BYTES
+from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.run.model import Run
 
 _MS_PER_MINUTE = 60_000

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time
 from itertools import product
 from typing import Any
 
-from mlperf_pkg.log.reader import TOKEN, Record
+from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, target_test
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
