@@ -194,7 +194,7 @@ def test_show_as_json() -> None:
     rule = document("show", "BERT113")["rules"][0]
     assert (rule["from"], rule["to"], rule["where"]) == ("2.1", "5.0", ["Closed bert"])
     assert rule["example"].startswith(":::MLLOG ")
-    assert document("show", "SET101")["title"] == "not the required number of runs"
+    assert document("show", "SET101")["title"] == "wrong number of runs"
 
 
 # ---- diff ---------------------------------------------------------------------------------
