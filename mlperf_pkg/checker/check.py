@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import fold, in_order
 from mlperf_pkg.checker.judge import judge, not_followed
-from mlperf_pkg.checker.opening import shared
 from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
@@ -43,8 +42,6 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     plans = [plan for given in inputs for plan in plans_of(given, options)]
     logs = [log for plan in plans for log in plan.logs]
     power = [file for plan in plans for file in power_files(plan)]
-    if options.scheduler is not None:
-        logs, power = list(map(shared, logs)), list(map(shared, power))
     workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
     read = read_all([*logs, *power], workers, options.observer)
     runs = [waivers.on_run(each) for each in read if isinstance(each, Run)]

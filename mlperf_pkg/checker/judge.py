@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.opening import opener
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.contents import check_contents, of_systems
@@ -42,7 +41,7 @@ def judge(
     plan: Plan, runs: dict[str, Run], measured: dict[str, PowerLog], waivers: Waivers
 ) -> Judged:
     """Judge one submission, or the loose logs of one argument."""
-    own = [runs[log.path] for log in plan.logs]
+    own = [runs[log.source.label] for log in plan.logs]
     if plan.submission is None:
         sets = tuple(waivers.on_set(check_set(case)) for case in _loose_sets(own))
         findings = [finding for each in sets for finding in each.findings]
@@ -100,7 +99,7 @@ def _around_sets(
 
 
 def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
-    with opener(place.path)() as stream:
+    with place.source.open() as stream:
         return check_system(place.label, stream.read(), usage, round_)
 
 

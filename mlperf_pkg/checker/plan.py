@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.opening import opener
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -68,7 +67,7 @@ def round_for(path: Path | StoredPath, options: Options) -> tuple[str, str | Non
 
 
 def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
-    return LogFile(opener(place.path), place.label, usage, round_, train_samples)
+    return LogFile(place.source, usage, round_, train_samples)
 
 
 def power_files(plan: Plan) -> Iterator[PowerFile]:
@@ -76,7 +75,7 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
     for each in plan.submission.result_sets if plan.submission else ():
         for log in each.logs if each.power else ():
             for place, switch in each.power.logs(log.name) if each.power else ():
-                yield PowerFile(opener(place.path), place.label, switch)
+                yield PowerFile(place.source, switch)
 
 
 def load_rules(plans: Sequence[Plan]) -> None:

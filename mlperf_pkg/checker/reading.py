@@ -1,4 +1,4 @@
-"""The reading of all files of a check: here, by processes or by the workers of a cluster."""
+"""Read all files of a check: in this process, in several, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.checker.opening import at_once, size_of
-from mlperf_pkg.infra.stores import Object
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log
 from mlperf_pkg.run.reading import read_run
@@ -18,27 +17,27 @@ from mlperf_pkg.run.reading import read_run
 if TYPE_CHECKING:
     from mlperf_pkg.infra.processes import Mapper
 
-_File: TypeAlias = LogFile | PowerFile
+File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
-_MOST_AT_ONCE, _BYTES_AT_ONCE = 16, 1 << 19  # files that a process takes together
+_BATCH_FILES, _BATCH_BYTES = 16, 1 << 19  # the most that one task reads, unless a file is larger
 
 
 class Observer(Protocol):
-    """Who wants to know how far the reading of logs has come."""
+    """A listener to the progress of reading."""
 
     def begin(self, files: int, size: int) -> None:
-        """So many files, of so many bytes, will be read."""
+        """Announce the number of files and their total size in bytes."""
 
     def advance(self, size: int) -> None:
-        """A file of so many bytes was read."""
+        """Report that a file of this size in bytes was read."""
 
 
 class Workers(Struct, frozen=True):
-    """Who reads: ``jobs`` processes, None for one a processor, or the workers of a Dask cluster.
+    """The processes that read: ``jobs`` of this machine, or the workers of a Dask cluster.
 
-    ``scheduler`` is the address of that of the cluster. ``prepare`` is called before processes
-    are made, which then need not do the same each.
+    ``jobs`` None is one per processor; ``scheduler`` is the address of the cluster's scheduler.
+    ``prepare`` is called once before processes are forked, to do what each would do otherwise.
     """
 
     jobs: int | None
@@ -47,82 +46,84 @@ class Workers(Struct, frozen=True):
 
 
 def read_all(
-    files: Sequence[_File], workers: Workers, observer: Observer | None
+    files: Sequence[File], workers: Workers, observer: Observer | None
 ) -> list[Run | PowerLog]:
-    """What each file says, in their order.
+    """Return what each file holds, in the order of ``files``.
 
     Raises:
-        OSError: one cannot be read.
-        UserError: the rulebook has no such round; the cluster does not answer.
+        OSError: a file cannot be read.
+        UserError: the rulebook lacks the round of a log; the cluster does not answer.
     """
-    sizes = list(map(size_of, files))
+    if workers.scheduler is not None:
+        files = [replace(file, source=file.source.shared()) for file in files]
+    sizes = [file.source.size for file in files]
     if observer:
         observer.begin(len(files), sum(sizes))
-    with _executor(workers, files, sum(sizes)) as executor:
-        return _shared_out(files, sizes, executor, observer)
+    with _mapper(workers, files, sum(sizes)) as mapper:
+        return _read_batches(files, sizes, mapper, observer)
 
 
-def _shared_out(
-    files: Sequence[_File],
+def _read_batches(
+    files: Sequence[File],
     sizes: Sequence[int],
-    executor: Mapper | None,
+    mapper: Mapper | None,
     observer: Observer | None,
 ) -> list[Run | PowerLog]:
-    """The largest are read first: none is waited for."""
+    """Read the largest files first, so that no process is left with one at the end."""
     order: Sequence[int] = range(len(files))
-    if executor is not None:
+    if mapper is not None:
         order = sorted(order, key=sizes.__getitem__, reverse=True)
-    parts = _parts(order, sizes)
-    listed = [[files[index] for index in part] for part in parts]
-    found = executor.map(_read_several, listed) if executor else map(_read_several, listed)
-    read: dict[int, Run | PowerLog] = {}
-    for part, results in zip(parts, found, strict=True):
-        read.update(zip(part, results, strict=True))
+    batches = _batches(order, sizes)
+    tasks = [[files[index] for index in batch] for batch in batches]
+    results = mapper.map(_read_batch, tasks) if mapper else map(_read_batch, tasks)
+    contents: dict[int, Run | PowerLog] = {}
+    for batch, batch_contents in zip(batches, results, strict=True):
+        contents.update(zip(batch, batch_contents, strict=True))
         if observer:
-            for index in part:
+            for index in batch:
                 observer.advance(sizes[index])
-    return [read[index] for index in range(len(files))]
+    return [contents[index] for index in range(len(files))]
 
 
-def _parts(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Files to be read together: small ones, as each part costs something to hand over."""
-    parts: list[list[int]] = []
+def _batches(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Group small files into one task, as each task has a cost of its own."""
+    batches: list[list[int]] = []
     room = 0
     for index in order:
-        if not parts or sizes[index] > room or len(parts[-1]) == _MOST_AT_ONCE:
-            parts.append([])
-            room = _BYTES_AT_ONCE
-        parts[-1].append(index)
+        if not batches or sizes[index] > room or len(batches[-1]) == _BATCH_FILES:
+            batches.append([])
+            room = _BATCH_BYTES
+        batches[-1].append(index)
         room -= sizes[index]
-    return parts
+    return batches
 
 
-def _read_several(files: Sequence[_File]) -> list[Run | PowerLog]:
+def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
     return list(map(_read, files))
 
 
-def _read(file: _File) -> Run | PowerLog:
-    if isinstance(file, LogFile):
-        return at_once(read_run, file)
-    return at_once(read_power_log, file)
+def _read(file: File) -> Run | PowerLog:
+    """Read one file, which may be opened several times but is fetched from a store once."""
+    file = replace(file, source=file.source.fetched())
+    return read_run(file) if isinstance(file, LogFile) else read_power_log(file)
 
 
 @contextmanager
-def _executor(workers: Workers, files: Sequence[_File], size: int) -> Iterator[Mapper | None]:
-    """Workers of a cluster, if asked for, or processes, where there is enough that they pay."""
+def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapper | None]:
+    """Start the workers; None where this process alone is as fast."""
     if workers.scheduler is not None:
         from mlperf_pkg.infra.cluster import cluster  # noqa: PLC0415 - slow to import
 
-        with cluster(workers.scheduler) as executor:
-            yield executor
+        with cluster(workers.scheduler) as mapper:
+            yield mapper
         return
-    number = min(workers.jobs or os.cpu_count() or 1, len(files))
-    if number < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
+    processes = min(workers.jobs or os.cpu_count() or 1, len(files))
+    if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
     from mlperf_pkg.infra.processes import pool  # noqa: PLC0415 - small checks need none
 
     workers.prepare()
-    # One that talks to a store does so in threads, which no fork survives.
-    with pool(number, forked=not any(isinstance(file.open, Object) for file in files)) as executor:
-        yield executor
+    # Clients of stores use threads, which do not survive a fork.
+    with pool(processes, forked=not any(file.source.stored for file in files)) as mapper:
+        yield mapper

@@ -64,7 +64,7 @@ def identify(log: LogFile, head: Block | None = None) -> Identity:
 def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
     if head and all(key in head.indexes for key in keys):
         return dict(zip(keys, head.values([head.indexes[key][0] for key in keys]), strict=True))
-    with log.open() as stream:
+    with log.source.open() as stream:
         return first_values(stream, keys)
 
 
@@ -72,7 +72,7 @@ def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
     """The round of a run by its first time other than 0."""
     time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
     if not time_ms:
-        with log.open() as stream:
+        with log.source.open() as stream:
             times = (record.time_ms for record in records_with(stream))
             time_ms = next(filter(None, times), 0.0)
     return round_of_run(log.usage, time_ms, benchmark)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.convergence import Convergence
 
 
 class LogFile(msgspec.Struct, frozen=True):
-    """A log to be read: how to open it, its path in reports, and what is known beforehand.
+    """A log to be read, with what is known of it beforehand.
 
-    ``round`` None asks for it to be inferred. ``train_samples`` as in ``ConvergenceReader``.
+    ``round`` None: it is inferred from the log. ``train_samples`` as in ``ConvergenceReader``.
     """
 
-    open: Callable[[], BinaryIO]
-    path: str
+    source: Source
     usage: str = "training"
     round: str | None = None
     train_samples: bool = False

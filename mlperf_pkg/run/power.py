@@ -5,22 +5,22 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import itemgetter, sub
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 
 
 class PowerFile(Struct, frozen=True):
-    """A log of one node or, if ``switch``, of the interconnect: how to open it, and its path."""
+    """The power log of one node or, if ``switch``, of the interconnect."""
 
-    open: Callable[[], BinaryIO]
-    path: str
+    source: Source
     switch: bool
 
 
@@ -66,7 +66,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
     starts = [time for _, time, key, _ in samples if key == _START]
     stops = [time for _, time, key, _ in samples if key == _STOP]
     return PowerLog(
-        path=file.path,
+        path=file.source.label,
         switch=file.switch,
         watts=watts,
         died=died,
@@ -82,8 +82,8 @@ def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
     """All that counts, and why the official parser dies, if it does."""
     samples: list[_Sample] = []
     size = 0
-    with file.open() as stream:
-        reader = LogReader(stream, file.path, lambda _: None)
+    with file.source.open() as stream:
+        reader = LogReader(stream, file.source.label, lambda _: None)
         for block in reader.blocks():
             size += len(block.text)
             if size > MAX_BYTES:

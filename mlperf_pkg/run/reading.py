@@ -38,7 +38,7 @@ def read_run(log: LogFile) -> Run:
         OSError: it cannot be read.
         UserError: the rulebook has no such round.
     """
-    with log.open() as stream:
+    with log.source.open() as stream:
         return _Reading(log, stream).run()
 
 
@@ -86,12 +86,12 @@ class _Reading:
         self._trace = trace.Trace()
         self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
         self._records = 0
-        self._reader = LogReader(stream, log.path, self._findings.add, _WORDS)
+        self._reader = LogReader(stream, log.source.label, self._findings.add, _WORDS)
         blocks = self._reader.blocks()
         head = next(blocks, None)
         self._identity = identify(log, head)
         table = table_of(log, self._identity)
-        self._rules = RuleChecker(table, log.path, self._findings.add, self._reader.line_of)
+        self._rules = RuleChecker(table, log.source.label, self._findings.add, self._reader.line_of)
         steps = self._identity.round == "3.1"
         self._convergence = ConvergenceReader(log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
@@ -180,7 +180,7 @@ class _Reading:
         """What the pass has found."""
         success = self._times.status == "success"
         return Run(
-            path=self._log.path,
+            path=self._log.source.label,
             usage=self._log.usage,
             round=self._identity.round,
             round_reason=self._identity.reason,
@@ -214,7 +214,7 @@ class _Reading:
             kind(
                 code=code,
                 message=message,
-                path=self._log.path,
+                path=self._log.source.label,
                 **{"source": "training_rules, Submission logs", **more},
             )
         )

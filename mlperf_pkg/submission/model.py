@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import Source, source_of
 from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.submission.params import Params
 from mlperf_pkg.submission.tree import Entry
@@ -27,6 +28,11 @@ class Place(Struct, frozen=True):
     def name(self) -> str:
         """The last part of its path."""
         return self.path.name
+
+    @property
+    def source(self) -> Source:
+        """The file to be read."""
+        return source_of(self.path, self.label)
 
     @property
     def local(self) -> Path:

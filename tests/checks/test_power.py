@@ -18,6 +18,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
@@ -49,7 +50,7 @@ def node(start: float = START, seconds: int = 100, watts: float = 500.0, step: i
 
 
 def measured(log: bytes, switch: bool = False) -> PowerLog:
-    return read_power_log(PowerFile(lambda: io.BytesIO(log), "node_0.txt", switch))
+    return read_power_log(PowerFile(Source("node_0.txt", log), switch))
 
 
 # ---- one measurement ----------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
@@ -24,9 +25,7 @@ def _read(tree: str, path: str) -> Run:
     assert folder is not None
     usage, _, round_name = tree.rpartition("v")
     file = folder / tree / path
-    return read_run(
-        LogFile(lambda: file.open("rb"), path, usage.strip("_") or "training", round_name)
-    )
+    return read_run(LogFile(Source(path, file), usage.strip("_") or "training", round_name))
 
 
 @pytest.mark.parametrize("tree", ROUNDS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from functools import lru_cache
 from typing import Any
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import RunPlan, simulate_run
@@ -81,4 +81,4 @@ def line_of(log: bytes, key: str, nth: int = 0) -> int:
 
 def run_of(log: bytes, round_: str | None = "2.0", **more: Any) -> Run:
     """What the one pass makes of a log."""
-    return read_run(LogFile(lambda: io.BytesIO(log), "log.txt", round=round_, **more))
+    return read_run(LogFile(Source("log.txt", log), round=round_, **more))

@@ -6,13 +6,13 @@ by trial: of a list of candidates, the first that meets every rule of its key.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import product
 from typing import Any
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
@@ -213,4 +213,4 @@ def to_bytes(log: Log) -> bytes:
 
 def read(data: bytes, usage: str, name: str) -> Run:
     """The run of a log in memory."""
-    return read_run(LogFile(lambda: io.BytesIO(data), "result_0.txt", usage, name))
+    return read_run(LogFile(Source("result_0.txt", data), usage, name))

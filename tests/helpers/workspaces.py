@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.commands.builder.workspace import Folders, Workspace
 from mlperf_pkg.config import Config
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -103,7 +103,7 @@ def built_results(root: Path) -> list[str]:
 @lru_cache
 def a_run() -> Run:
     """A valid closed resnet run on ``bow-pod16``."""
-    return read_run(LogFile(lambda: io.BytesIO(logs_of("bow-pod16")[0]), "logs/a.log", round="2.0"))
+    return read_run(LogFile(Source("logs/a.log", logs_of("bow-pod16")[0]), round="2.0"))
 
 
 def run(path: str = "logs/a.log", start_ms: float | None = 0.0, **said: Any) -> Run:

@@ -258,11 +258,11 @@ def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> Non
 
 _PEAK = """
 import resource, sys
-from functools import partial
 from pathlib import Path
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.reading import LogFile, read_run
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-small, large = (LogFile(partial(Path(path).open, "rb"), path) for path in sys.argv[1:])
+small, large = (LogFile(Source(path, Path(path))) for path in sys.argv[1:])
 read_run(small)
 before = peak()
 read_run(large)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -76,9 +76,7 @@ def _judge(origin: Seed, lines: Lines, file: Path) -> tuple[incumbent.Official, 
     ruleset = load_round(origin.usage, origin.round).ruleset
     official = incumbent.check(file, origin.usage, ruleset)
     try:
-        ours: Run | str = read_run(
-            LogFile(lambda: io.BytesIO(log), "result_0.txt", origin.usage, origin.round)
-        )
+        ours: Run | str = read_run(LogFile(Source("result_0.txt", log), origin.usage, origin.round))
     except Exception as error:  # noqa: BLE001 - ours must never raise
         ours = f"raises {type(error).__name__}: {error}"
     return official, ours

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from mlperf_logging.compliance_checker import mlp_compliance
 
 from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.rule_logs import Choice, Log, passing_log, read, to_bytes
@@ -210,7 +210,7 @@ def test_two_records_on_one_line(tmp_path: Path) -> None:
     lines = to_bytes(passing_log("training", "2.0", "bert", "closed", NONE)).splitlines(True)
     log = lines[0].rstrip() + b"".join(lines[1:])
     assert not _official(log, "training", "2.0", tmp_path).passes
-    run = read_run(LogFile(lambda: io.BytesIO(log), "result_0.txt", "training", "2.0"))
+    run = read_run(LogFile(Source("result_0.txt", log), "training", "2.0"))
     assert run.verdicts.official is Verdict.FAIL
     assert run.verdicts.rules is Verdict.PASS
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
 from mlperf_pkg.run.identity import infer_round
 from mlperf_pkg.run.model import LogFile
@@ -75,7 +76,7 @@ def test_dates_alone_find_the_round_of_nearly_all_published_logs() -> None:
         usage = "hpc" if tree.startswith("hpc") else "training"
         for path in expected(tree)["logs"]:
             file = folder / tree / path
-            log = LogFile(lambda file=file: file.open("rb"), path, usage)  # type: ignore[misc]
+            log = LogFile(Source(path, file), usage)
             found[usage].append(infer_round(log)[0] == tree.rpartition("v")[2])
     assert (sum(found["training"]), len(found["training"])) == (1910, 1910)
     assert (sum(found["hpc"]), len(found["hpc"])) == (110, 145)

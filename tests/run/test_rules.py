@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader as mllog
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run import rules as rulecheck
@@ -53,7 +53,7 @@ def log(round_: str, benchmark: str, lines: list[Line]) -> LogFile:
         + "\n"
         for n, (k, v, m, t) in enumerate([*head, *lines])
     )  # fmt: skip
-    return LogFile(lambda: io.BytesIO(text.encode()), "log.txt", round=round_)
+    return LogFile(Source("log.txt", text.encode()), round=round_)
 
 
 def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: int) -> Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.rcp import RcpResult, is_covered, judge, prune, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs
@@ -48,7 +48,7 @@ def ruleset(plan: RunPlan) -> str:
 
 
 def read(log: bytes, plan: RunPlan) -> Run:
-    return read_run(LogFile(lambda: BytesIO(log), "result_0.txt", plan.usage, plan.round))
+    return read_run(LogFile(Source("result_0.txt", log), plan.usage, plan.round))
 
 
 def runs_of(plan: RunPlan) -> Runs:
@@ -119,7 +119,7 @@ def test_success_is_valid_by_both_checkers_and_both_verdicts(plan: RunPlan, tmp_
     assert found["submission_division"] == plan.division
     assert (found["submission_org"], found["submission_platform"]) == ("Example Org", "box16")
     assert (found.get("opt_name"), found["seed"]) == (plan.optimizer, 1)
-    assert read_run(LogFile(lambda: BytesIO(log), "", plan.usage)).round == plan.round
+    assert read_run(LogFile(Source("", log), plan.usage)).round == plan.round
 
 
 @pytest.mark.parametrize("plan", FAILING, ids=named)

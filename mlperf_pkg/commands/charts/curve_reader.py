@@ -6,12 +6,13 @@ Nothing is judged here: a record that cannot be drawn is left out, as the check 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, BinaryIO
+from typing import Any
 
 from msgspec import Struct, field
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import Benchmark
@@ -64,15 +65,10 @@ class Curve(Struct, frozen=True):
 
 
 class CurveFile(Struct, frozen=True):
-    """A log to be drawn: how to open it, its path in reports, the rules of its benchmark.
+    """A log to be drawn, with the rules of its benchmark."""
 
-    ``lines`` are those whose raw text is asked for.
-    """
-
-    open: Callable[[], BinaryIO]
-    path: str
+    source: Source
     rules: Benchmark | None = None
-    lines: frozenset[int] = frozenset()
 
 
 def read_curve(file: CurveFile) -> Curve:
@@ -82,24 +78,24 @@ def read_curve(file: CurveFile) -> Curve:
         OSError: the log cannot be read.
     """
     reading = _Reading(file.rules)
-    with file.open() as stream:
-        for record in LogReader(stream, file.path, lambda _: None):
+    with file.source.open() as stream:
+        for record in LogReader(stream, file.source.label, lambda _: None):
             if record is not None and isinstance(record.key, str):
                 reading.take(record)
-    return reading.curve(file.path)
+    return reading.curve(file.source.label)
 
 
-def raw_lines(file: CurveFile, limit: int) -> dict[int, str]:
-    """The text of the lines that are asked for, each up to ``limit`` characters.
+def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int, str]:
+    """Return the text of the lines of these ``numbers``, each up to ``limit`` characters.
 
     Raises:
         OSError: the file cannot be read.
     """
     found: dict[int, str] = {}
-    last, line, start = max(file.lines, default=0), 1, True
-    with file.open() as stream:
+    last, line, start = max(numbers, default=0), 1, True
+    with source.open() as stream:
         while line <= last and (piece := stream.readline(_READ_BYTES)):
-            if start and line in file.lines:
+            if start and line in numbers:
                 text = piece.decode("utf-8", "replace").strip()
                 found[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."
             start = piece.endswith(b"\n")

@@ -6,10 +6,8 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO
 
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
@@ -17,6 +15,7 @@ from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, se
 from mlperf_pkg.commands.charts.curve_reader import Curve, CurveFile, raw_lines, read_curve
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.submission.model import Input
 
@@ -32,8 +31,7 @@ def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...
     usages = {run.path: run.usage for run in checked.runs}
     files = [
         CurveFile(
-            partial(_open, paths[run.path]),
-            run.path,
+            Source(run.path, paths[run.path]),
             load_benchmark(usages[run.path], run.round, run.benchmark),
         )
         for run in checked.runs
@@ -52,9 +50,8 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
             asked.setdefault(finding.path, set()).add(finding.line)
     found: dict[tuple[str, int], str] = {}
     for path, lines in asked.items():
-        file = CurveFile(partial(_open, paths[path]), path, lines=frozenset(lines))
         with suppress(OSError):
-            texts = raw_lines(file, EXCERPT)
+            texts = raw_lines(Source(path, paths[path]), lines, EXCERPT)
             found |= {(path, line): text for line, text in texts.items()}
     return found
 
@@ -108,12 +105,8 @@ def _read_all(files: list[CurveFile], large: bool, jobs: int | None) -> list[Cur
         return list(executor.map(_read, files, chunksize=4))
 
 
-def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
-
-
 def _read(file: CurveFile) -> Curve:
     try:
         return read_curve(file)
     except OSError:
-        return Curve(file.path)  # the check has told of it
+        return Curve(file.source.label)  # the check has told of it

@@ -163,7 +163,7 @@ class _Reader:
         return [self._training(path) for path in counted]
 
     def _training(self, path: str) -> Training:
-        return read_training(lambda: self._places[path].path.open("rb"), self._runs[path])
+        return read_training(self._places[path].source, self._runs[path])
 
 
 def _count(value: Any) -> int | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from statistics import median
-from typing import Any, BinaryIO
+from typing import Any
 
 from msgspec import Struct, field
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -39,15 +40,15 @@ class Training(Struct, frozen=True):
     precision: tuple[str, ...] = ()
 
 
-def read_training(open_: Callable[[], BinaryIO], run: Run) -> Training:
+def read_training(source: Source, run: Run) -> Training:
     """What the log of a run, read once more, says of its speed.
 
     Raises:
         OSError: it cannot be read.
     """
     seen = _Seen(run)
-    with open_() as stream:
-        for record in LogReader(stream, "", lambda _: None):
+    with source.open() as stream:
+        for record in LogReader(stream, source.label, lambda _: None):
             if record is not None and isinstance(record.key, str):
                 seen.see(record)
     return Training(_rate(seen, run), _median(seen.throughputs), tuple(seen.precisions))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -83,7 +84,7 @@ def _keys_named(usage: str, round_: str) -> Iterator[str]:
                 yield from rules
 
 
-def read_settings(open_: Callable[[], BinaryIO], names: frozenset[str]) -> dict[str, str]:
+def read_settings(source: Source, names: frozenset[str]) -> dict[str, str]:
     """The values of the keys ``names`` in a log, as JSON; different values of one key in a row.
 
     Numbers of equal value read equal: ``1.0`` is ``1``.
@@ -92,8 +93,8 @@ def read_settings(open_: Callable[[], BinaryIO], names: frozenset[str]) -> dict[
         OSError: it cannot be read.
     """
     found: dict[str, dict[str, None]] = {}
-    with open_() as stream:
-        for record in LogReader(stream, "", lambda _: None):
+    with source.open() as stream:
+        for record in LogReader(stream, source.label, lambda _: None):
             if record is not None and isinstance(record.key, str) and record.key in names:
                 values = found.setdefault(record.key, {})
                 if len(values) < MAX_VALUES:

@@ -12,6 +12,7 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.diff.changes import Comparison, Log, Set, Side, System, compare
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
+from mlperf_pkg.infra.source import source_of
 from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.submission.model import Input
 
@@ -45,7 +46,7 @@ class _Logs:
         if digest == _UNREADABLE:
             return Log(path.name, digest, {})
         if digest not in self._settings:
-            self._settings[digest] = read_settings(lambda: path.open("rb"), self._names)
+            self._settings[digest] = read_settings(source_of(path, path.name), self._names)
         return Log(path.name, digest, self._settings[digest])
 
 

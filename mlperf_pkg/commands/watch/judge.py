@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BytesIO
 
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch.progress import METRICS
 from mlperf_pkg.findings import Finding, Pending, Severity
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import SOURCE
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rules
@@ -31,7 +31,7 @@ class Judge(Struct, frozen=True):
         Raises:
             UserError: the rulebook has no such round.
         """
-        log = LogFile(lambda: BytesIO(text), self.path, self.usage, self.round)
+        log = LogFile(Source(self.path, text), self.usage, self.round)
         return self.waivers.on_run(read_run(log))
 
 

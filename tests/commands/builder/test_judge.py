@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, report
 from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.workspaces import logs_of, system, with_failures, with_one_seed, workspace
@@ -25,8 +25,7 @@ BOX = system("box")
 
 def read(logs: Sequence[bytes]) -> list[Run]:
     return [
-        read_run(LogFile(lambda log=log: io.BytesIO(log), f"logs/{n}.log", round="2.0"))  # type: ignore[misc]
-        for n, log in enumerate(logs)
+        read_run(LogFile(Source(f"logs/{n}.log", log), round="2.0")) for n, log in enumerate(logs)
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -18,6 +17,7 @@ from mlperf_pkg.commands.charts.curve_reader import (
     raw_lines,
     read_curve,
 )
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark
 from tests.helpers.logs import good_log, records, run_of
 
@@ -29,7 +29,7 @@ def line(key: str, minutes: float, value: Any = None, **metadata: Any) -> bytes:
 
 def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: str = "") -> Curve:
     rules = load_benchmark(usage, round_, name)
-    return read_curve(CurveFile(lambda: io.BytesIO(b"".join(lines)), "log", rules))
+    return read_curve(CurveFile(Source("log", b"".join(lines)), rules))
 
 
 def points(curve: Curve) -> list[tuple[Any, ...]]:
@@ -130,7 +130,7 @@ def test_goals(usage: str, round_: str, name: str, found: dict[str, float]) -> N
 
 
 def lines_of(data: bytes, *asked: int) -> dict[int, str]:
-    return raw_lines(CurveFile(lambda: io.BytesIO(data), "log", lines=frozenset(asked)), 10)
+    return raw_lines(Source("log", data), asked, 10)
 
 
 def test_raw_lines() -> None:

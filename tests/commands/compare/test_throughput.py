@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
 
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, joined, records
 
 
 def training(log: bytes, round_: str = "2.0") -> Training:
-    run = read_run(LogFile(lambda: io.BytesIO(log), "log", "training", round_))
-    return read_training(lambda: io.BytesIO(log), run)
+    run = read_run(LogFile(Source("log", log), "training", round_))
+    return read_training(Source("log", log), run)
 
 
 def small(benchmark: str, position: Any, batch: int = 32, samples: int = 1000) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -14,6 +13,7 @@ from mlperf_pkg.commands.diff.settings import (
     read_settings,
     settings_named,
 )
+from mlperf_pkg.infra.source import Source
 from tests.helpers.logs import joined
 
 
@@ -50,7 +50,7 @@ def record(value: Any, key: str = "a") -> dict[str, Any]:
 
 
 def settings(log: bytes) -> dict[str, str]:
-    return read_settings(lambda: io.BytesIO(log), frozenset({"a", "b"}))
+    return read_settings(Source("log", log), frozenset({"a", "b"}))
 
 
 @pytest.mark.parametrize(

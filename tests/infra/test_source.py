@@ -1,0 +1,97 @@
+"""Files to be read, wherever they are."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import SharedFile, Source, source_of
+from mlperf_pkg.infra.stores import Object
+
+NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "result_0.txt"
+    path.write_bytes(b"12345")
+    return path
+
+
+def bytes_of(source: Source) -> bytes:
+    with source.open() as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda path: source_of(path, "log"),
+        lambda path: source_of(path, "log").shared(),
+        lambda path: Source("log", path.read_bytes()),
+        lambda path: Source("log", path.read_bytes()).shared(),
+        lambda path: source_of(path, "log").fetched(),
+    ],
+)
+def test_every_kind_has_the_same_bytes(log: Path, made: Callable[[Path], Source]) -> None:
+    source = pickle.loads(pickle.dumps(made(log)))
+    assert (source.label, source.size, bytes_of(source), source.stored) == (
+        "log",
+        5,
+        b"12345",
+        False,
+    )
+
+
+@NOT_ROOT
+def test_an_unreadable_file_opens_as_empty(log: Path) -> None:
+    log.chmod(0)
+    assert bytes_of(source_of(log, "log")) == b""
+    assert source_of(log, "log").shared() == Source("log", b"")
+
+
+def test_a_missing_file_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        source_of(tmp_path / "none", "log").open()
+
+
+def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(log.parent)
+    assert source_of(Path(log.name), "log").shared().origin == SharedFile(log, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda path: path.write_bytes(b"1"), "its size there is not 5 bytes"),
+        (Path.unlink, "No such file or directory"),
+    ],
+)
+def test_a_shared_file_that_differs_is_refused(
+    log: Path, change: Callable[[Path], object], reason: str
+) -> None:
+    source = source_of(log, "log").shared()
+    change(log)
+    with pytest.raises(UserError, match=rf"0\.txt: a worker does not see this file: {reason}"):
+        source.open()
+
+
+def test_a_small_object_is_fetched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[tuple[int, int]] = []
+
+    def fetch(_: Object, start: int, end: int) -> bytes:
+        requests.append((start, end))
+        return bytes(range(start, end))
+
+    monkeypatch.setattr(Object, "fetch", fetch)
+    monkeypatch.setattr("mlperf_pkg.infra.source.REQUEST_BYTES", 5)
+    small, large = (Source("log", Object("s3://b", "/b/log", size)) for size in (5, 6))
+    assert (small.stored, small.size) == (True, 5)
+    assert small.fetched() == Source("log", bytes(range(5)))
+    assert requests == [(0, 5)]
+    assert large.fetched() is large
