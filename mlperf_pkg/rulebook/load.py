@@ -45,6 +45,7 @@ _ROUND_FIELDS = {
     "normalised",
     "source",
     "defaults",
+    "simulation",
 }
 _BENCHMARK_FIELDS = {
     "like",
@@ -55,6 +56,7 @@ _BENCHMARK_FIELDS = {
     "variants",
     "joined",
     "defaults",
+    "simulation",
 }
 _PLAIN_FIELDS = {
     "code",
@@ -70,6 +72,8 @@ _PLAIN_FIELDS = {
     "fatal",
 }
 _RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
+
+_KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
 
 COMPILED = "compiled.msgpack"  # made of all files of the rulebook by rulebook.compile
 Document = dict[str, Any]
@@ -112,11 +116,13 @@ def _parsed(path: Path, data: bytes) -> Any:
 
 
 def _formulas(document: Any) -> Iterator[str]:
-    """Every formula in a document, whose other texts are none."""
+    """Yield every formula of a rule in a document; those of ``simulation`` are no conditions."""
     if isinstance(document, dict) and isinstance(document.get("formula"), str):
         yield document["formula"]
-    if isinstance(document, dict | list):
-        for part in document.values() if isinstance(document, dict) else document:
+    if isinstance(document, dict):
+        document = [part for name, part in document.items() if name != "simulation"]
+    if isinstance(document, list):
+        for part in document:
             yield from _formulas(part)
 
 
@@ -205,6 +211,16 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     )
 
 
+def simulation_of(usage: str, round_name: str, stem: str) -> Document:
+    """Return the section ``simulation`` of a benchmark or, with ``round``, of a round.
+
+    A field given again replaces the inherited one; in ``values`` and ``always`` only the keys
+    given again replace inherited ones. ``null`` removes a field or key.
+    """
+    section: Document = _inherited(usage, round_name, stem).get("simulation", {})
+    return section
+
+
 @lru_cache
 def _inherited(usage: str, round_name: str, stem: str) -> Document:
     """One file of a round, laid over that of the round it extends."""
@@ -229,8 +245,25 @@ def _lay_over(below: Document, above: Document) -> None:
         if name in SECTIONS:
             section = {**below.get(name, {}), **content}
             below[name] = {key: rules for key, rules in section.items() if rules is not None}
+        elif name == "simulation":
+            below[name] = _merged(below.get(name, {}), content)
         else:
             below[name] = content
+
+
+def _merged(below: Document, above: Document) -> Document:
+    """Return a section ``simulation`` laid over an inherited one."""
+    keyed = {
+        name: {
+            key: value
+            for key, value in {**below.get(name, {}), **above[name]}.items()
+            if value is not None
+        }
+        for name in _KEYED_FIELDS
+        if above.get(name) is not None
+    }
+    merged = {**below, **above, **keyed}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def _refuse_unknown(document: Mapping[str, Any], known: set[str], where: str) -> None:
