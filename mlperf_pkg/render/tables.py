@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import fields
 
-from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import (
@@ -70,53 +69,57 @@ th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left
 
 
 class Result(Struct, frozen=True):
-    """The result of one benchmark on one system, as ``ResultSetRow`` means its fields.
+    """A result set, and the accelerators of its system over all nodes."""
 
-    ``accelerators`` is the total over all nodes. ``rcp`` is ``pass``, ``fail``, ``bypassed``,
-    ``not_checked`` or None where no test is required; ``rcp_margin_percent`` tells by how much the
-    mean to converge exceeds the smallest acceptable one. ``note`` is the score's.
-    """
-
-    submitter: str | None
-    system: str | None
-    benchmark: str
-    division: str | None
-    round: str
+    row: ResultSetRow
     accelerators: int | None
-    runs_found: int
-    runs_required: int | None
-    score_minutes: float | None
-    unscaled_minutes: float | None
-    scaling_factor: float
-    official_minutes: float | None
-    rcp: str | None
-    rcp_margin_percent: float | None
-    rcp_message: str | None
-    official: Verdict
-    rules: Verdict
-    note: str
-    path: str
+
+
+def _of_row(*names: str) -> dict[str, Callable[[Result], Any]]:
+    return {name: attrgetter(f"row.{name}") for name in names}
+
+
+# ``rcp`` is that of ``wording.rcp_state``.
+_FIELDS: Mapping[str, Callable[[Result], Any]] = {
+    **_of_row("submitter", "system", "benchmark", "division", "round"),
+    "accelerators": attrgetter("accelerators"),
+    **_of_row("runs_found", "runs_required", "score_minutes", "unscaled_minutes"),
+    **_of_row("scaling_factor", "official_minutes"),
+    "rcp": lambda result: wording.rcp_state(result.row),
+    "rcp_margin_percent": lambda result: wording.rcp_margin_percent(result.row.rcp),
+    "rcp_message": lambda result: result.row.rcp.message if result.row.rcp else None,
+    "official": attrgetter("row.verdict.official"),
+    "rules": attrgetter("row.verdict.rules"),
+    "note": attrgetter("row.score_note"),
+    "path": attrgetter("row.path"),
+}
 
 
 def results(report: Report) -> tuple[Result, ...]:
-    """The results of a report, by submitter, system, benchmark, division and round."""
-    return tuple(_result(row, accelerators) for row, accelerators in _sorted_sets(report))
+    """Return the results of a report, by submitter, system, benchmark, division and round."""
+    counts = {system.path: system.accelerators for system in report.systems}
+    rows = sorted(report.result_sets, key=_sort_key)
+    return tuple(Result(row, counts.get(description_path(row))) for row in rows)
 
 
 def results_csv(report: Report) -> str:
     """The results as CSV with a header; no text of it is a formula to a spreadsheet."""
-    names = [field.name for field in fields(Result)]
-    return csv_text(names, ([getattr(each, n) for n in names] for each in results(report)))
+    return csv_text(tuple(_FIELDS), (tuple(_fields(r).values()) for r in results(report)))
 
 
 def results_json(report: Report) -> str:
     """The results as JSON: ``{"format": ..., "results": [...]}``."""
-    return json_text({"format": FORMAT, "results": results(report)})
+    return json_text({"format": FORMAT, "results": [_fields(r) for r in results(report)]})
+
+
+def _fields(result: Result) -> dict[str, Any]:
+    """Return a result as programs and spreadsheets read it."""
+    return {name: field(result) for name, field in _FIELDS.items()}
 
 
 def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
     """The results as one Markdown table, remarks below; a line in words where there are none."""
-    rows = [_row_texts(row, accelerators) for row, accelerators in _sorted_sets(report)]
+    rows = [_row_texts(result) for result in results(report)]
     table = markdown_table(_TITLES, rows) if rows else "No result set.\n"
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
     return f"{table}\n{below}" if below else table
@@ -125,8 +128,7 @@ def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
     """The results as a page with one table; nothing on it is loaded or executed."""
     rows = "".join(
-        f"<tr>{_html_cells('td', _row_texts(row, accelerators))}</tr>\n"
-        for row, accelerators in _sorted_sets(report)
+        f"<tr>{_html_cells('td', _row_texts(result))}</tr>\n" for result in results(report)
     )
     below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
     return _PAGE.format(
@@ -186,43 +188,13 @@ def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> st
     return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *shown))
 
 
-def _sorted_sets(report: Report) -> list[tuple[ResultSetRow, int | None]]:
-    """Every result set with its accelerators."""
-    counts = {system.path: system.accelerators for system in report.systems}
-    rows = ((row, counts.get(description_path(row))) for row in report.result_sets)
-    return sorted(rows, key=lambda pair: _sort_key(pair[0]))
-
-
 def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
-    named = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path)
-    return tuple(each or "" for each in named)
+    names = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path)
+    return tuple(name or "" for name in names)
 
 
-def _result(row: ResultSetRow, accelerators: int | None) -> Result:
-    return Result(
-        submitter=row.submitter,
-        system=row.system,
-        benchmark=row.benchmark,
-        division=row.division,
-        round=row.round,
-        accelerators=accelerators,
-        runs_found=row.runs_found,
-        runs_required=row.runs_required,
-        score_minutes=row.score_minutes,
-        unscaled_minutes=row.unscaled_minutes,
-        scaling_factor=row.scaling_factor,
-        official_minutes=row.official_minutes,
-        rcp=wording.rcp_state(row),
-        rcp_margin_percent=wording.rcp_margin_percent(row.rcp),
-        rcp_message=row.rcp.message if row.rcp else None,
-        official=row.verdict.official,
-        rules=row.verdict.rules,
-        note=row.score_note,
-        path=row.path,
-    )
-
-
-def _row_texts(row: ResultSetRow, accelerators: int | None) -> list[str]:
+def _row_texts(result: Result) -> list[str]:
+    row, accelerators = result.row, result.accelerators
     return [
         row.submitter or wording.NOTHING,
         row.system or wording.NOTHING,

@@ -48,7 +48,7 @@ def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
 
 
 def test_results_are_sorted() -> None:
-    found = [(row.system, row.benchmark, row.accelerators) for row in tables.results(REPORT)]
+    found = [(r.row.system, r.row.benchmark, r.accelerators) for r in tables.results(REPORT)]
     assert found == [("dgx", "bert", 8), ("open", "resnet", None)]
 
 
@@ -69,7 +69,7 @@ def test_accelerators_are_those_of_the_same_submission(path: str, accelerators: 
     )
     changes: dict[str, Any] = {"submitter": None, "system": "other"} if path == "logs" else {}
     given_ = report(result_sets=(result_set(path=path, **changes),), systems=systems)
-    assert [row.accelerators for row in tables.results(given_)] == [accelerators]
+    assert [result.accelerators for result in tables.results(given_)] == [accelerators]
 
 
 def test_csv() -> None:
