@@ -24,22 +24,53 @@ _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-class Logged(msgspec.Struct, eq=False):
-    """What one key has logged so far: how often, its first and last value, as which records.
+_LATEST_MS = 9e99  # in place of a time that is infinite or NaN
 
-    ``same`` tells whether all values equal the first; ``earliest_ms`` is the least time;
-    ``metadata`` is that of the last record. Of a key whose records are asked many at once, only
-    ``count`` and ``last_number`` are kept up.
+
+class Logged(msgspec.Struct, eq=False, kw_only=True):
+    """The records of one key so far: how many, the first and the last value and number.
+
+    ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
+    ``metadata`` is that of the last record. Of a key whose records are checked together, only
+    ``count`` and ``last_number`` are kept up to date.
     """
 
-    count: int
+    count: int = 1
     first: Any
     last: Any
-    same: bool
+    same: bool = True
     first_number: int
     last_number: int
     earliest_ms: float
-    metadata: Any = None
+    metadata: Any
+
+    @classmethod
+    def of(cls, record: Record, number: int = 0) -> Logged:
+        """Return what the first record of a key says, by its ``number`` in the log."""
+        return cls(
+            first=record.value,
+            last=record.value,
+            first_number=number,
+            last_number=number,
+            earliest_ms=min(_LATEST_MS, record.time_ms),
+            metadata=record.metadata,
+        )
+
+    def add(self, record: Record, number: int) -> None:
+        """Take the next record of the key, by its ``number`` in the log."""
+        value = record.value
+        self.count += 1
+        self.last, self.last_number, self.metadata = value, number, record.metadata
+        # As list.count does, identity makes NaN equal to itself.
+        if self.same and value is not self.first and value != self.first:
+            self.same = False
+        if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
+            self.earliest_ms = record.time_ms
+
+    def add_together(self, count: int, last_number: int) -> None:
+        """Take the next records of the key at once, all of which were checked together."""
+        self.count += count
+        self.last_number = last_number
 
 
 class Part(Enum):
@@ -50,21 +81,29 @@ class Part(Enum):
     ALL = "all"
 
 
+class Misplaced(msgspec.Struct, frozen=True):
+    """What a message says of a record in a wrong place: where it is, and where it is expected."""
+
+    found: str
+    expected: str
+
+
 class Constraint(msgspec.Struct, frozen=True):
     """One word of the vocabulary.
 
-    ``compile`` makes the test from the argument, true where it holds. It is asked of ``part``,
-    or, where that is ``ALL``, of a record and what was logged before it. ``needed`` says in words
-    what is asked for; ``of_order`` that it is nothing about what a record says.
+    ``compile`` makes the test from the argument; the test is true where the constraint holds. It
+    takes the ``part`` of a record, or, where that is ``ALL``, a record and what was logged before
+    it. ``needed`` says in words what is expected. Constraints on where a record is, not on what
+    it says, have ``misplaced``, which takes their argument and what was logged before.
     """
 
     part: Part
     compile: Callable[[Any], Callable[..., Any]]
     needed: Callable[[Any], str]
-    of_order: bool = False
+    misplaced: Callable[[Any, Seen], Misplaced] | None = None
 
     def test(self, argument: Any) -> Test:
-        """The test of a record and what was logged before it."""
+        """Return the test of a record and what was logged before it."""
         holds = self.compile(argument)
         if self.part is Part.VALUE:
             return lambda record, seen: holds(record.value)
@@ -73,8 +112,8 @@ class Constraint(msgspec.Struct, frozen=True):
         return holds
 
     def found(self, record: Record) -> Any:
-        """What to show of a record that fails."""
-        if self.of_order:
+        """Return what to show of a record that fails."""
+        if self.misplaced:
             return None
         return record.metadata if self.part is Part.METADATA else record.value
 
@@ -198,9 +237,29 @@ def _logged(keys: Sequence[str], asked: bool) -> Test:
     return test
 
 
-def _formula(text: str) -> Test:
-    formula = Formula(text)
-    return lambda record, seen: formula.holds(formula.given(record, seen))
+def _out_of_order(found: str, expected: str, logged: bool) -> Callable[[Any, Seen], Misplaced]:
+    """Name the keys that were ``logged`` before a record, or were not, against a constraint."""
+
+    def words(keys: Sequence[str], seen: Seen) -> Misplaced:
+        wrong = [key for key in keys if (key in seen) is logged] or keys
+        pronoun = "it" if len(wrong) == 1 else "them"
+        return Misplaced(f"{found} {' and '.join(wrong)}", f"{expected} {pronoun}")
+
+    return words
+
+
+def _too_late(argument: Mapping[str, Any], _: Seen) -> Misplaced:
+    found = f"before {argument['until']}" if "until" in argument else "too late"
+    return Misplaced(found, _minutes_of(argument))
+
+
+def _minutes_of(argument: Mapping[str, Any]) -> str:
+    return f"within {argument['minutes']} minutes of {argument['of']}"
+
+
+def _formula(text: str, declared: frozenset[str] = frozenset()) -> Test:
+    formula = Formula(text, declared)
+    return lambda record, seen: formula.holds(formula.operands(record, seen))
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {
@@ -227,11 +286,19 @@ CONSTRAINTS: Mapping[str, Constraint] = {
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
     ),
     "same_as": Constraint(Part.ALL, _same_as, lambda key: f"the value of {key}, logged before it"),
-    "after": Constraint(Part.ALL, lambda keys: _logged(keys, True), _list("it after"), True),
-    "before": Constraint(Part.ALL, lambda keys: _logged(keys, False), _list("it before"), True),
-    "within_minutes": Constraint(
-        Part.ALL, _within_minutes, lambda a: f"within {a['minutes']} minutes of {a['of']}", True
+    "after": Constraint(
+        Part.ALL,
+        lambda keys: _logged(keys, True),
+        _list("it after"),
+        _out_of_order("before", "after", logged=False),
     ),
+    "before": Constraint(
+        Part.ALL,
+        lambda keys: _logged(keys, False),
+        _list("it before"),
+        _out_of_order("after", "before", logged=True),
+    ),
+    "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
 }
 
 OF_ONE = {name for name, each in CONSTRAINTS.items() if each.part is not Part.ALL}
@@ -241,17 +308,23 @@ TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(Part.A
 """What a quality target may ask: it may be a formula, too."""
 
 
-def target_test(constraints: Mapping[str, Any]) -> Test:
-    """All of several constraints at once; what the record raises is let through."""
-    tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
+def target_test(constraints: Mapping[str, Any], declared: frozenset[str] = frozenset()) -> Test:
+    """Return the test of all constraints of a target; what a record makes it raise is let through.
 
-    def test(record: Record, seen: Seen) -> bool:
-        for each in tests:  # noqa: SIM110 - all() of a generator takes twice as long
-            if not each(record, seen):
+    ``declared`` are names to declare for a formula, as in ``Formula``.
+    """
+    tests = [
+        _formula(argument, declared) if name == "formula" else CONSTRAINTS[name].test(argument)
+        for name, argument in constraints.items()
+    ]
+
+    def meets_all(record: Record, seen: Seen) -> bool:
+        for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
+            if not test(record, seen):
                 return False
         return True
 
-    return tests[0] if len(tests) == 1 else test
+    return tests[0] if len(tests) == 1 else meets_all
 
 
 def needed_in_words(constraints: Mapping[str, Any]) -> str:

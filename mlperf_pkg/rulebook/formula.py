@@ -8,9 +8,11 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
+
+import msgspec
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
@@ -19,136 +21,189 @@ from mlperf_pkg.log.record import Record
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _RECORDS = ("metadata", "previous")
 _MEMBER = re.compile(rf"\b({'|'.join(_RECORDS)})\.(\w+)")
-_REMEMBERED = 1 << 12  # answers for each formula: runs of a set ask the same again
-_named: set[str] = set()  # in any formula: to declare them together is ten times as fast
+_MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class NoAnswerError(ValueError):
-    """A formula needs a value that is missing or no number."""
+    """A formula needs a value that is missing or not a number."""
 
 
 @lru_cache
 def names_in(formula: str) -> frozenset[str]:
-    """The identifiers of a formula: ``value`` and the keys it relates."""
+    """Return the identifiers of a formula: ``value`` and the keys it relates."""
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
 
 
+def names_in_all(formulas: Iterable[str]) -> frozenset[str]:
+    """Return the identifiers of several formulas, to be declared for each of them."""
+    return _NO_NAMES.union(*map(names_in, formulas))
+
+
 def of_a_record(formula: str) -> bool:
-    """Whether a formula is about single records, not about the run's final values."""
+    """Return whether a formula is about single records, not about the run's final values."""
     return bool(_MEMBER.search(formula))
+
+
+class Operands(msgspec.Struct, eq=False):
+    """The values that a formula is evaluated with, by name; None where there is none.
+
+    ``values`` are those of the formula's ``names``, ``metadata`` the members that it uses of the
+    record's metadata, and ``previous`` those of the metadata of the same key's record before it.
+    """
+
+    values: dict[str, Any]
+    metadata: dict[str, Any]
+    previous: dict[str, Any]
+
+    def with_values(self, values: Mapping[str, Any]) -> Operands:
+        """Return a copy in which some ``values`` are others."""
+        return Operands({**self.values, **values}, self.metadata, self.previous)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All values in the order of their names, which is the same for all of one formula."""
+        if not self.metadata and not self.previous:
+            return tuple(self.values.values())
+        return (*self.values.values(), *self.metadata.values(), *self.previous.values())
 
 
 class Formula:
     """A formula as a function of the values of its ``names``.
 
-    ``metadata.<name>`` stands for a number or text of the record's metadata, ``previous.<name>``
-    for that of the same key's record before it. It is compiled when it is asked first. What it is
-    ``given`` are the values of the names, and behind them those of its members, in order.
+    ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
+    the metadata of the same key's record before it. The formula is compiled when it is first
+    evaluated. Formulas that declare the same names are compiled in one environment, which is ten
+    times as fast as one for each.
     """
 
-    def __init__(self, text: str) -> None:
-        """Take a formula, which may be wrong."""
+    def __init__(self, text: str, declared: frozenset[str] = _NO_NAMES) -> None:
+        """Take a formula, which may be wrong; ``declared`` are further names to declare."""
         self.names = tuple(sorted(names_in(text)))
-        _named.update(self.names)
         self._text = text
-        self._value, self._nth = map(self._place, ("value", "nth"))
-        self._members = _members_in(text)
-        self._of_metadata, self._of_previous = (
-            [name for whose, name in self._members if whose == each] for each in _RECORDS
-        )
-        self._remembered: dict[tuple[Any, ...], bool | str] = {}
+        self._declared = declared.union(self.names)
+        self._metadata, self._previous = (_members(text, record) for record in _RECORDS)
+        self._answers: dict[tuple[Any, ...], bool | str] = {}
 
-    def _place(self, name: str) -> int | None:
-        return self.names.index(name) if name in self.names else None
-
-    def given(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> tuple[Any, ...]:
-        """Its values at a record: of other keys, the last that were logged before it."""
-        given: list[Any] = []
-        for name in self.names:  # a comprehension takes longer
-            given.append(seen[name].last if name in seen else None)
-        if self._value is not None:
-            given[self._value] = record.value
-        if self._nth is not None:
-            given[self._nth] = nth
-        if self._of_metadata:
-            known = isinstance(record.metadata, dict)
-            for name in self._of_metadata:
-                given.append(record.metadata.get(name) if known else None)
-        if self._of_previous:
-            before: Any = seen[record.key].metadata if record.key in seen else None
-            known = isinstance(before, dict)
-            for name in self._of_previous:
-                given.append(before.get(name) if known else None)
-        return tuple(given)
-
-    def holds(self, given: tuple[Any, ...]) -> bool:
-        """Whether it holds of what it is ``given``.
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The formula as CEL's own.
 
         Raises:
-            NoAnswerError: it needs a value that is missing or no number. A part that the rest
-                decides without needing it (``a || b``) is not needed.
-            ValueError: it is no CEL, or not of type bool.
+            ValueError: it is not CEL, or not of type bool.
         """
+        return _compiled(self._text, self._declared)
+
+    def operands(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> Operands:
+        """Return its values at a record: of other keys, the last that were logged before it."""
+        values: dict[str, Any] = {}
+        for name in self.names:  # a comprehension takes longer
+            if name == "value":
+                values[name] = record.value
+            elif name == "nth":
+                values[name] = nth
+            else:
+                values[name] = seen[name].last if name in seen else None
+        before = seen[record.key].metadata if self._previous and record.key in seen else None
+        return Operands(
+            values, _chosen(record.metadata, self._metadata), _chosen(before, self._previous)
+        )
+
+    def holds(self, operands: Operands) -> bool:
+        """Return whether it holds.
+
+        Raises:
+            NoAnswerError: it needs a value that is missing or not a number. A part that the rest
+                decides without needing it (``a || b``) is not needed.
+            ValueError: it is not CEL, or not of type bool.
+        """
+        key = operands.key
         try:
-            found = self._remembered.get(given)
-        except TypeError:  # a list or an object, which is no number
-            found = self._answer(given)
-        if found is None:
-            found = self._answer(given)
-            # Zeros have a sign, which equality does not tell.
-            if 0 not in given and len(self._remembered) < _REMEMBERED:
-                self._remembered[given] = found
-        if isinstance(found, str):
-            raise NoAnswerError(found)
-        return found
+            answer = self._answers.get(key)
+        except TypeError:  # a list or an object, which is not a number
+            answer = self._answer(operands)
+        if answer is None:
+            answer = self._answer(operands)
+            # Zeros have a sign, which equality does not see.
+            if 0 not in key and len(self._answers) < _MOST_ANSWERS:
+                self._answers[key] = answer
+        if isinstance(answer, str):
+            raise NoAnswerError(answer)
+        return answer
 
-    def _answer(self, given: Sequence[Any]) -> bool | str:
-        """True or false, or why there is no answer."""
-        count = len(self.names)
-        numbers = zip(self.names, map(to_float, given[:count]), strict=True)
-        data: dict[str, Any] = {name: number for name, number in numbers if number is not None}
-        data |= {name: {} for name, _ in self._members}
-        for (name, member), value in zip(self._members, map(_told, given[count:]), strict=True):
-            if value is not None:
-                data[name][member] = value
-        cel, expression = _compiled(self._text)
-        result = expression.eval(data=data)
-        return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
+    def _answer(self, operands: Operands) -> bool | str:
+        """Return true or false, or why there is no answer."""
+        data: dict[str, Any] = _present({n: to_float(v) for n, v in operands.values.items()})
+        for record, members in zip(_RECORDS, (operands.metadata, operands.previous), strict=True):
+            if members:
+                data[record] = _present({n: _operand(v) for n, v in members.items()})
+        return self.compiled.answer(data)
 
 
-@lru_cache
-def compile_formula(text: str) -> Formula:
-    """A formula that is known to be right.
+def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
+    """Return a formula that is compiled, and so known to be right.
 
     Raises:
-        ValueError: it is no CEL, or not of type bool.
+        ValueError: it is not CEL, or not of type bool.
     """
-    formula = Formula(text)
-    _compiled(text)
+    formula = Formula(text, declared)
+    _ = formula.compiled
     return formula
 
 
-def _members_in(text: str) -> tuple[tuple[str, str], ...]:
-    """What a formula asks of ``metadata`` and of ``previous``: whose, and which member."""
-    return tuple(sorted(set(_MEMBER.findall(text))))
+def _members(text: str, record: str) -> tuple[str, ...]:
+    """Return the members that a formula uses of ``metadata`` or of ``previous``, sorted."""
+    return tuple(sorted({name for owner, name in _MEMBER.findall(text) if owner == record}))
 
 
-@lru_cache
-def _compiled(text: str) -> tuple[Any, Any]:
-    """The CEL library and its expression."""
-    cel, environment = _environment(frozenset(_named))
+def _chosen(metadata: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    if not names:
+        return {}
+    members = metadata if isinstance(metadata, dict) else {}
+    return {name: members.get(name) for name in names}
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _operand(value: Any) -> float | str | None:
+    """Return a number as a double, or a text, of a record's metadata; None for anything else."""
+    if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return to_float(value)
+
+
+# ---- CEL ----------------------------------------------------------------------------------
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """An expression of the CEL library, and the library's type of truth values."""
+
+    expression: Any
+    truth: Any
+
+    def answer(self, data: dict[str, Any]) -> bool | str:
+        """Return true or false, or why there is no answer."""
+        result = self.expression.eval(data=data)
+        return result.value() is True if result.type() == self.truth else str(result.value())
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, names: frozenset[str]) -> Compiled:
+    cel, environment = _environment(names)
     try:
         expression = environment.compile(text)
     except RuntimeError as error:
         raise ValueError(f"formula {text!r}: {error}") from error
     if expression.return_type() != cel.Type.BOOL:
-        raise ValueError(f"formula {text!r} is no condition")
-    return cel, expression
+        raise ValueError(f"formula {text!r} is not a condition")
+    return Compiled(expression, cel.Type.BOOL)
 
 
 @lru_cache
 def _environment(names: frozenset[str]) -> tuple[Any, Any]:
-    """The CEL library and what it compiles formulas in."""
+    """Return the CEL library and what it compiles formulas in that use these names."""
     # The library takes a few milliseconds to import; most logs need none of it.
     from cel_expr_python import cel  # noqa: PLC0415
     from cel_expr_python.ext import ext_math  # noqa: PLC0415
@@ -156,10 +211,3 @@ def _environment(names: frozenset[str]) -> tuple[Any, Any]:
     types = dict.fromkeys(names, cel.Type.DOUBLE)
     types |= dict.fromkeys(_RECORDS, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
     return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
-
-
-def _told(value: Any) -> float | str | None:
-    """A number as a double, or a text, of a record's metadata; None for anything else."""
-    if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return to_float(value)

@@ -22,7 +22,7 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.braces import expand_braces
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
-from mlperf_pkg.rulebook.formula import compile_formula
+from mlperf_pkg.rulebook.formula import compile_formula, names_in_all
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     Benchmark,
@@ -107,9 +107,11 @@ def _parsed(path: Path, data: bytes) -> Any:
     from mlperf_pkg.rulebook.strictyaml import parse  # noqa: PLC0415 - slow to import
 
     document = parse(path, data)
-    for formula in _formulas(document):
+    formulas = list(_formulas(document))
+    names = names_in_all(formulas)
+    for formula in formulas:
         try:
-            compile_formula(formula)
+            compile_formula(formula, names)
         except ValueError as error:
             raise RulebookError(f"{path}: {error}") from error
     return document

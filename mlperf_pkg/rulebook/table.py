@@ -1,4 +1,4 @@
-"""The rules of one run, compiled: for each key what to ask of its records and of their number.
+"""The rules of one run, compiled: what to check of the records of each key, and of their number.
 
 Layers lie over one another as in the official checker: common rules, those of the division, of
 the benchmark, of the optimizer. The topmost layer that names a key decides it alone.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, names_in_all, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
@@ -47,11 +48,11 @@ class CompiledRule(msgspec.Struct, frozen=True):
     ``passes`` is all of ``checks`` at once, None without any; ``of_metadata`` are the tests of a
     record's metadata among them.
 
-    ``in_passing`` says that its formula is asked of every record and sees only what was logged
+    ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
-    whether a formula holds that lacks a value. ``asks_more`` says that a record that passes the
-    checks is asked for more. ``tensors`` are those that must be listed.
+    whether a formula holds that lacks a value. ``asks_more`` says that there is more to check of
+    a record that passes the checks. ``tensors`` are those that must be listed.
     """
 
     rule: Rule
@@ -65,11 +66,18 @@ class CompiledRule(msgspec.Struct, frozen=True):
     asks_more: bool
     tensors: frozenset[str]
 
+    @property
+    def concludes(self) -> bool:
+        """Whether there is something to check of the whole run, besides the number of records."""
+        at_the_end = self.formula is not None and not self.in_passing
+        return self.reaches is not None or self.rule.tensors is not None or at_the_end
+
 
 class Asked(msgspec.Struct, frozen=True):
-    """The rules that ask something of a record.
+    """The rules to check of a record.
 
-    ``passes`` is all of their checks at once, None without any; ``more`` are those that ask more.
+    ``passes`` is all of their checks at once, None without any; ``more`` are those with more to
+    check than that.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -78,9 +86,9 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class KeyRules(msgspec.Struct, frozen=True):
-    """All rules of one key, and what its first record is asked.
+    """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    ``later`` is what the others are asked: of ``submission_*`` keys nothing.
+    Of later ``submission_*`` records there is nothing to check.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -88,30 +96,51 @@ class KeyRules(msgspec.Struct, frozen=True):
     later: Asked
 
 
-class RuleTable(msgspec.Struct, frozen=True):
-    """The rules of a run, by key.
+class Order(msgspec.Struct, frozen=True):
+    """The keys whose records are read, and in which order.
 
-    ``followed`` are the keys whose records are needed: by their own rules, by others', or to be
-    ``joined``; ``in_order`` those of them whose records have to be taken one by one.
-    ``together`` are the keys whose records may be asked many at once, but for the first: nothing
-    needs each of their values in its time. It holds the rules that these are asked; ``timed`` are
-    keys whose earliest time is needed.
-    ``counted`` are the rules that ask how often their key was logged, ``concluded`` those that ask
-    something else of the whole run. Where all ``needed`` keys were logged, and those of ``once``
-    no more than once, most of ``counted`` need not be asked: only ``intricate`` ones.
+    The records of ``one_by_one`` are taken in the order of the log: rules of their own, or of
+    other keys, need each of their values in its time. Those of ``together`` may be checked many
+    at once, but for the first of all, by the rules given here. ``timed`` are keys whose earliest
+    time is needed.
+    """
+
+    one_by_one: frozenset[str]
+    together: Mapping[str, tuple[CompiledRule, ...]]
+    timed: frozenset[str]
+
+
+class Counting(msgspec.Struct, frozen=True):
+    """The ``rules`` about how often their key is logged.
+
+    Where all ``required`` keys are logged, and those of ``once`` once, only the ``special`` rules
+    can be broken: those with limits, or with another key that will do.
+    """
+
+    rules: tuple[CompiledRule, ...]
+    required: frozenset[str]
+    once: frozenset[str]
+    special: tuple[CompiledRule, ...]
+
+    def to_check(self, seen: Seen) -> tuple[CompiledRule, ...]:
+        """Return the rules that the records of a whole log may break."""
+        usual = self.required <= seen.keys() and all(
+            [seen[key].count == 1 for key in self.once]  # noqa: C419 - twice as fast
+        )
+        return self.special if usual else self.rules
+
+
+class RuleTable(msgspec.Struct, frozen=True):
+    """The rules of a run: by key those of records, then those of the whole log.
+
+    ``concluded`` are the rules about the whole log that are not about a number of records;
+    ``joined`` are the metrics to join before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
-    followed: frozenset[str]
-    in_order: frozenset[str]
-    counted: tuple[CompiledRule, ...]
-    intricate: tuple[CompiledRule, ...]
-    needed: frozenset[str]
-    once: frozenset[str]
+    order: Order
+    counting: Counting
     concluded: tuple[CompiledRule, ...]
-    together: Mapping[str, tuple[CompiledRule, ...]]
-    timed: frozenset[str]
-    benchmark: Benchmark | None
     joined: Joined | None
 
 
@@ -119,7 +148,7 @@ class RuleTable(msgspec.Struct, frozen=True):
 def rule_table(
     usage: str, round_name: str, division: str, benchmark: str, chosen: frozenset[tuple[str, str]]
 ) -> RuleTable:
-    """The rules of a run as it describes itself; layers it names wrongly are left out.
+    """Return the rules of a run as it describes itself; layers it names wrongly are left out.
 
     ``chosen`` holds the keys that choose variants (``opt_name``), each with the run's value.
 
@@ -127,94 +156,116 @@ def rule_table(
         UserError: the rulebook has no such round.
         RulebookError: a file of the rulebook is wrong.
     """
-    found = load_benchmark(usage, round_name, benchmark)
     layers = [load_round(usage, round_name).sections[part] for part in ("common", division) if part]
-    if found and division:
-        layers.append(found.sections[division])
-        if division == "closed":
-            layers += [found.variants.get(key, {}).get(value, {}) for key, value in sorted(chosen)]
-    merged = {key: rules for layer in layers for key, rules in layer.items()}
-    if benchmark and not found:
-        # Its own layer might replace any of these rules, so none but its identity is asked.
-        merged = {key: rules for key, rules in merged.items() if key.startswith("submission_")}
-    joined = found.joined if found and division else None
+    rules = load_benchmark(usage, round_name, benchmark)
+    if rules and division:
+        layers += _layers(rules, division, chosen)
+    merged = {key: key_rules for layer in layers for key, key_rules in layer.items()}
+    if benchmark and not rules:
+        # Its own layer might replace any of these rules, so only those of its identity hold.
+        merged = {key: merged[key] for key in merged if key.startswith("submission_")}
+    joined = rules.joined if rules and division else None
     keys = _compile(merged)
-    rules = [each for several in keys.values() for each in several.rules]
-    values = frozenset(_watched_values(merged, joined))
-    followed = values.union(keys, *map(_watched_presence, rules))
-    together = {
-        k: each.later.rules for k, each in keys.items() if k not in values and _at_once(each)
-    }
-    counted = tuple(each for each in rules if each.rule.occurs)
+    compiled = [rule for key_rules in keys.values() for rule in key_rules.rules]
     return RuleTable(
         keys=keys,
-        followed=followed,
-        in_order=followed - together.keys(),
-        counted=counted,
-        intricate=tuple(each for each in counted if isinstance(each.rule.occurs, Mapping)),
-        needed=frozenset(each.rule.key for each in counted if isinstance(each.rule.occurs, str)),
-        once=frozenset(each.rule.key for each in counted if each.rule.occurs == "once"),
-        concluded=tuple(each for each in rules if _concludes(each)),
-        together=together,
-        timed=frozenset(_timed(rules)),
-        benchmark=found,
+        order=_order(keys, compiled, joined),
+        counting=_counting([rule for rule in compiled if rule.rule.occurs]),
+        concluded=tuple([rule for rule in compiled if rule.concludes]),
         joined=joined,
     )
 
 
-def _concludes(each: CompiledRule) -> bool:
-    at_last = each.formula is not None and not each.in_passing
-    return each.reaches is not None or each.rule.tensors is not None or at_last
+def _layers(rules: Benchmark, division: str, chosen: frozenset[tuple[str, str]]) -> Iterator[Rules]:
+    yield rules.sections[division]
+    if division == "closed":
+        for key, value in sorted(chosen):
+            yield rules.variants.get(key, {}).get(value, {})
 
 
-def _watched_values(rules: Rules, joined: Joined | None) -> Iterator[str]:
-    """The keys whose values other keys' rules need."""
+# ---- in which order -----------------------------------------------------------------------
+
+
+def _order(
+    keys: Mapping[str, KeyRules], rules: Iterable[CompiledRule], joined: Joined | None
+) -> Order:
+    values = frozenset(chain.from_iterable(_watched_values(rule.rule) for rule in rules))
     if joined:
-        yield joined.of
-    for rule in (rule for several in rules.values() for rule in several):
-        for formula in (rule.formula, (rule.reaches or {}).get("formula")):
-            yield from names_in(formula) if formula else ()
-        if "same_as" in rule.constraints:
-            yield rule.constraints["same_as"]
-        if rule.nth_since:
-            yield rule.nth_since
-
-
-def _watched_presence(each: CompiledRule) -> set[str]:
-    """The keys of which a rule needs to know whether they were logged before."""
-    return {key for name in ("after", "before") for key in each.rule.constraints.get(name, ())}
-
-
-def _timed(rules: Iterable[CompiledRule]) -> Iterator[str]:
-    asked = (each.rule.constraints.get("within_minutes") for each in rules)
-    return (limit["of"] for limit in asked if limit)
-
-
-def _at_once(several: KeyRules) -> bool:
-    """Whether the rules of a key ask of a record no more than what it says and its place."""
-    return all(
-        not each.reaches
-        and not each.formula
-        and each.rule.constraints.keys() <= OF_ONE | {"after", "before"}
-        and not (each.rule.fatal or each.rule.reached or each.rule.occurs == "once")
-        for each in several.rules
+        values |= {joined.of}
+    together = {
+        key: key_rules.later.rules
+        for key, key_rules in keys.items()
+        if key not in values and all(map(_at_once, key_rules.rules))
+    }
+    followed = values.union(keys, *(_watched_presence(rule.rule) for rule in rules))
+    limits = [rule.rule.constraints.get("within_minutes") for rule in rules]
+    return Order(
+        one_by_one=followed - together.keys(),
+        together=together,
+        timed=frozenset([limit["of"] for limit in limits if limit]),
     )
 
 
+def _watched_values(rule: Rule) -> Iterator[str]:
+    """The keys whose values a rule needs, of whichever key it is."""
+    yield from names_in_all(_formulas(rule))
+    if "same_as" in rule.constraints:
+        yield rule.constraints["same_as"]
+    if rule.nth_since:
+        yield rule.nth_since
+
+
+def _watched_presence(rule: Rule) -> set[str]:
+    """The keys of which a rule needs to know whether they were logged before."""
+    return {key for name in ("after", "before") for key in rule.constraints.get(name, ())}
+
+
+def _at_once(compiled: CompiledRule) -> bool:
+    """Whether a rule needs no more of a record than what it says, and what was logged before."""
+    rule = compiled.rule
+    return (
+        not compiled.reaches
+        and not compiled.formula
+        and rule.constraints.keys() <= OF_ONE | {"after", "before"}
+        and not (rule.fatal or rule.reached or rule.occurs == "once")
+    )
+
+
+def _counting(rules: Sequence[CompiledRule]) -> Counting:
+    return Counting(
+        rules=tuple(rules),
+        required=frozenset([r.rule.key for r in rules if isinstance(r.rule.occurs, str)]),
+        once=frozenset([r.rule.key for r in rules if r.rule.occurs == "once"]),
+        special=tuple([r for r in rules if isinstance(r.rule.occurs, Mapping)]),
+    )
+
+
+# ---- what of a record ---------------------------------------------------------------------
+
+
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(key, several) for key, several in rules.items()}
+    every = chain.from_iterable(rules.values())
+    declared = names_in_all(chain.from_iterable(map(_formulas, every)))
+    return {
+        key: _key_rules(key, [_compiled(rule, declared) for rule in key_rules])
+        for key, key_rules in rules.items()
+    }
 
 
-def _key_rules(key: str, several: Iterable[Rule]) -> KeyRules:
-    rules = tuple(_compiled(rule) for rule in several)
-    asked = [each for each in rules if each.checks or each.asks_more or each.reaches]
-    later = [] if "submission_" in key else [each for each in asked if not each.rule.first]
-    return KeyRules(rules, _asked(asked), _asked(later))
+def _formulas(rule: Rule) -> list[str]:
+    formulas = (rule.formula, (rule.reaches or {}).get("formula"))
+    return [formula for formula in formulas if formula]
+
+
+def _key_rules(key: str, rules: Sequence[CompiledRule]) -> KeyRules:
+    of_records = [rule for rule in rules if rule.checks or rule.asks_more or rule.reaches]
+    later = [] if "submission_" in key else [rule for rule in of_records if not rule.rule.first]
+    return KeyRules(tuple(rules), _asked(of_records), _asked(later))
 
 
 def _asked(rules: Sequence[CompiledRule]) -> Asked:
-    checks = [check for each in rules for check in each.checks]
-    more = tuple(each for each in rules if each.asks_more or each.reaches)
+    checks = [check for rule in rules for check in rule.checks]
+    more = tuple([rule for rule in rules if rule.asks_more or rule.reaches])
     return Asked(tuple(rules), _all_of(checks), more)
 
 
@@ -222,12 +273,11 @@ def _all_of(checks: Sequence[Check]) -> Test | None:
     """All checks in one call, None without any."""
     if not checks:
         return None
-    of_value, of_metadata, others = (
-        [each for each in checks if each.constraint.part is part]
-        for part in (Part.VALUE, Part.METADATA, Part.ALL)
+    values, metadata = (
+        [check.holds for check in checks if check.constraint.part is part]
+        for part in (Part.VALUE, Part.METADATA)
     )
-    values, metadata = ([check.holds for check in each] for each in (of_value, of_metadata))
-    tests = [check.test for check in others]
+    tests = [check.test for check in checks if check.constraint.part is Part.ALL]
 
     def passes(record: Record, seen: Seen) -> bool:
         for holds in values:
@@ -244,12 +294,8 @@ def _all_of(checks: Sequence[Check]) -> Test | None:
     return passes
 
 
-def _compiled(rule: Rule) -> CompiledRule:
-    checks = tuple(
-        Check(name, word.compile(argument), word.test(argument), word, argument)
-        for name, argument in rule.constraints.items()
-        for word in (CONSTRAINTS[name],)
-    )
+def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
+    checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
     in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
     return CompiledRule(
@@ -257,10 +303,17 @@ def _compiled(rule: Rule) -> CompiledRule:
         checks=checks,
         passes=_all_of(checks),
         of_metadata=tuple([c.holds for c in checks if c.constraint.part is Part.METADATA]),
-        reaches=target_test(rule.reaches) if rule.reaches else None,
-        formula=Formula(rule.formula) if rule.formula else None,
+        reaches=target_test(rule.reaches, declared) if rule.reaches else None,
+        formula=Formula(rule.formula, declared) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
         asks_more=in_passing or rule.tensors is not None or rule.reached,
         tensors=frozenset(rule.tensors or ()),
+    )
+
+
+def _check(name: str, argument: Any) -> Check:
+    constraint = CONSTRAINTS[name]
+    return Check(
+        name, constraint.compile(argument), constraint.test(argument), constraint, argument
     )

@@ -64,7 +64,7 @@ def broken(
 
     With ``official``, of the rules that the official checker has.
     """
-    seen = {name: Logged(1, one, one, True, 1, 1, 0.0) for name, one in known.items()}
+    seen = {name: Logged.of(Record(name, 0.0, setting, None)) for name, setting in known.items()}
     for compiled in asked.rules if asked else ():
         record = Record(key, 0.0, value, metadata_of(asked))
         if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
@@ -129,7 +129,8 @@ def _allowed(
 def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
-            compiled.formula is None or compiled.formula.holds(compiled.formula.given(record, seen))
+            compiled.formula is None
+            or compiled.formula.holds(compiled.formula.operands(record, seen))
         )
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False

@@ -161,7 +161,7 @@ class _Builder:
     def _append(self, key: str, value: Any, metadata: dict[str, Any]) -> None:
         time_ms = START_MS + STEP_MS * len(self.log)
         self.log.append({"time_ms": time_ms, "key": key, "value": value, "metadata": metadata})
-        self._seen[key] = Logged(1, value, value, True, 1, 1, time_ms)
+        self._seen[key] = Logged.of(Record(key, time_ms, value, None))
 
     def _solve(self, key: str, rules: tuple[CompiledRule, ...]) -> tuple[Any, dict[str, Any]]:
         values = [self._known[key]] if key in self._known else [*_hinted(rules), *_VALUES]
@@ -181,8 +181,8 @@ class _Builder:
             if compiled.reaches and not compiled.reaches(record, self._seen):
                 return False
             if compiled.formula:
-                given = compiled.formula.given(record, self._seen, nth=0)
-                return compiled.formula.holds(given)
+                operands = compiled.formula.operands(record, self._seen, nth=0)
+                return compiled.formula.holds(operands)
         except NoAnswerError:
             return compiled.rule.basis == "rules"
         except (TypeError, ValueError, LookupError, ArithmeticError):

@@ -15,11 +15,11 @@ from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula, names_in
 def answer(text: str, values: dict[str, Any]) -> bool:
     """What a formula says of a record, those of its key before it, and those of other keys."""
     record = Record("key", 0, values.get("value"), values.get("metadata"))
-    seen = {name: Logged(1, None, value, True, 1, 1, 0) for name, value in values.items()}
+    seen = {name: Logged.of(Record(name, 0, value, None)) for name, value in values.items()}
     if "previous" in values:
-        seen["key"] = Logged(1, None, None, True, 1, 1, 0, values["previous"])
+        seen["key"] = Logged.of(Record("key", 0, None, values["previous"]))
     formula = compile_formula(text)
-    return formula.holds(formula.given(record, seen))
+    return formula.holds(formula.operands(record, seen))
 
 
 WHOLE = "math.abs(math.round(value) - value) < 0.00001"

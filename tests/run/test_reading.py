@@ -107,7 +107,7 @@ def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | N
 def test_a_finding_says_found_and_needed() -> None:
     run = run_of(edited(RESNET, "lars_opt_end_learning_rate", value=0.001))
     (finding,) = (f for f in run.findings if f.severity is Severity.ERROR)
-    assert finding.message == "lars_opt_end_learning_rate is 0.001, needed 0.0001"
+    assert finding.message == "lars_opt_end_learning_rate is 0.001; expected 0.0001"
     assert (finding.found, finding.expected) == (0.001, "0.0001")
     assert finding.source == "training_rules, Hyperparameters: resnet"
 

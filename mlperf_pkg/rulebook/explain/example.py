@@ -62,7 +62,7 @@ def _event_type(key: str) -> str:
 
 def _meets(rule: Rule, record: Record) -> bool:
     seen = {
-        key: Logged(1, None, None, True, 1, 1, record.time_ms - 1)
+        key: Logged.of(Record(key, record.time_ms - 1, None, None))
         for key in (*rule.constraints.get("after", ()), "submission_division")
     }
     try:
@@ -70,7 +70,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
         formula = compile_formula(rule.formula) if rule.formula else None
-        return met and (not formula or formula.holds(formula.given(record, seen)))
+        return met and (not formula or formula.holds(formula.operands(record, seen)))
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
 

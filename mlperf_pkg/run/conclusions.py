@@ -1,0 +1,167 @@
+"""The rules of a run that only its whole log can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.constraints import Logged, needed_in_words
+from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.rulebook.formula import Formula, names_in
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
+from mlperf_pkg.run.record_rules import Evidence, Refusal, holds
+from mlperf_pkg.run.rule_findings import RuleFindings
+
+# What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
+_AT_THE_END = frozenset(
+    {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
+)
+
+
+class Conclusions:
+    """Checks a whole log, by the evidence that its records gave."""
+
+    def __init__(self, evidence: Evidence, findings: RuleFindings, hidden: Set[str]) -> None:
+        """Start at the end of a log.
+
+        ``hidden`` are the keys of records that the log holds but that the official parser does
+        not read.
+        """
+        self._evidence = evidence
+        self._seen = evidence.seen
+        self._findings = findings
+        self._hidden = hidden
+
+    def refuse(self, refusal: Refusal, *, settled: bool) -> None:
+        """Report a formula that did not hold of a record.
+
+        Where it holds of the final values of the run, only the order of its records is at fault.
+        """
+        formula, rule = refusal.rule.formula, refusal.rule.rule
+        assert formula  # noqa: S101
+        final = {key: self._seen[key].last for key in self._seen.keys() & set(formula.names)}
+        if rule.basis is Basis.BOTH and holds(formula, refusal.operands.with_values(final)):
+            keys = " and ".join(sorted(final))
+            hint = f"log {keys} before it: the official checker reads in order"
+            rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
+        expected = str(rule.formula)
+        self._findings.add(
+            rule, refusal.number, found=refusal.value, expected=expected, settled=settled
+        )
+
+    def count(self, table: RuleTable) -> None:
+        """Check how often keys are logged."""
+        for compiled in table.counting.to_check(self._seen):
+            rule, occurs = compiled.rule, compiled.rule.occurs
+            logged = self._seen.get(rule.key)
+            if isinstance(occurs, Mapping) and "or" in occurs:
+                self._either(rule, frozenset({rule.key, occurs["or"]}))
+            elif isinstance(occurs, Mapping):
+                self._count_within(rule, logged, occurs)
+            elif logged is None:
+                self._missing(rule, rule.key, hidden=rule.key in self._hidden)
+            elif occurs == "once" and logged.count > 1:
+                self._repeated(rule, logged)
+
+    def conclude(self, table: RuleTable, *, success: bool) -> None:
+        """Check the other rules; ``success`` is what ``run_stop`` says."""
+        for compiled in table.concluded:
+            if logged := self._seen.get(compiled.rule.key):
+                self._conclude(compiled, logged, success=success)
+
+    # ---- how often a key is logged --------------------------------------------------------
+
+    def _either(self, rule: Rule, keys: frozenset[str]) -> None:
+        if not keys & self._seen.keys():
+            self._missing(rule, " or ".join(sorted(keys)), hidden=bool(keys & self._hidden))
+
+    def _missing(self, rule: Rule, subject: str, *, hidden: bool) -> None:
+        times = "once" if rule.occurs == "once" else "at least once"
+        cut_off = rule.key in _AT_THE_END and "run_stop" not in self._seen
+        if rule.basis is Basis.BOTH and (hidden or cut_off):
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        ignored = "appears only on lines the official checker ignores"
+        message = f"{subject} {ignored if hidden else 'is not logged'}; expected {times}"
+        self._findings.add(rule, None, expected=f"logged {times}", message=message)
+
+    def _count_within(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
+        count = logged.count if logged else 0
+        if meets(count, limits):
+            return
+        excess = count > limits.get("at_most", count)
+        expected = needed_in_words(limits)
+        self._findings.add(
+            rule,
+            logged.last_number if logged and excess else None,
+            found=count,
+            expected=f"logged {expected} times",
+            message=f"{rule.key} is logged {_times(count)}; expected {expected}",
+            settled=excess,
+        )
+
+    def _repeated(self, rule: Rule, logged: Logged) -> None:
+        if logged.same:
+            rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
+        values = "always with the same value" if logged.same else "with different values"
+        first = self._findings.line_of(logged.first_number)
+        subject = f"{rule.key} is logged {_times(logged.count)}"
+        self._findings.add(
+            rule,
+            logged.last_number,
+            found=logged.last,
+            expected="logged once",
+            message=f"{subject}, first on line {first}, {values}; expected once",
+            settled=not logged.same,
+        )
+
+    # ---- what else a log must show --------------------------------------------------------
+
+    def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
+        rule, evidence = compiled.rule, self._evidence
+        if compiled.reaches and rule.code not in evidence.met | evidence.incomparable:
+            self._missed(rule, logged, success=success)
+        if rule.tensors is not None:
+            self._compare_tensors(rule, logged, compiled.tensors)
+        if compiled.formula and not compiled.in_passing:
+            self._evaluate(rule, compiled.formula, logged)
+
+    def _missed(self, rule: Rule, logged: Logged, *, success: bool) -> None:
+        """The target was not met; the rules forgive one such run, unless it claims success."""
+        if not success and rule.basis is Basis.BOTH:
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        expected = needed_in_words(rule.reaches or {})
+        subject = f"{rule.key} never reaches the target, the last value is {shown(logged.last)}"
+        message = f"{subject}; expected {expected}"
+        self._findings.add(
+            rule, logged.last_number, found=logged.last, expected=expected, message=message
+        )
+
+    def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
+        tensors = self._evidence.tensors
+        if wrong := tensors.compared(expected):
+            self._findings.add(
+                rule,
+                logged.last_number,
+                expected=f"{len(expected)} tensors",
+                message=f"{rule.key} does not list each tensor of the model once: {wrong}",
+                settled=tensors.has_too_many(expected),
+            )
+
+    def _evaluate(self, rule: Rule, formula: Formula, logged: Logged) -> None:
+        """Evaluate a formula of the final values; a key that it lacks is another rule's finding."""
+        if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
+            return
+        last = Record(rule.key, 0, logged.last, logged.metadata)
+        if not holds(formula, formula.operands(last, self._seen)):
+            expected = str(rule.formula)
+            self._findings.add(rule, logged.last_number, found=logged.last, expected=expected)
+
+
+def _times(count: int) -> str:
+    return "1 time" if count == 1 else f"{count} times"

@@ -1,0 +1,228 @@
+"""The rules of a run, checked of its records one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.constraints import Logged, Part, Seen, needed_in_words
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import Asked, Check, CompiledRule, RuleTable
+from mlperf_pkg.run.joined_metrics import Joiner
+from mlperf_pkg.run.rule_findings import RuleFindings
+from mlperf_pkg.run.tensors import TensorList
+
+_MOST_REFUSALS = 1000  # the verdict needs no more of a million
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A record of which a formula does not hold: its value and its ``number`` in the log."""
+
+    rule: CompiledRule
+    operands: Operands
+    value: Any
+    number: int
+
+
+class Evidence(msgspec.Struct, eq=False):
+    """What the records of a log have shown so far.
+
+    ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
+    reached, ``incomparable`` of those whose target a record could not be compared with.
+    ``refusals`` wait for the end of the log, which shows whether only the order of its records is
+    at fault. ``crash`` says why the official checker crashes on this log, if a rule is the reason.
+    """
+
+    seen: dict[str, Logged] = {}
+    met: set[str] = set()
+    incomparable: set[str] = set()
+    refusals: list[Refusal] = []
+    tensors: TensorList = msgspec.field(default_factory=TensorList)
+    crash: str | None = None
+
+
+class RecordRules:
+    """Checks the records of one log, each when its turn comes, and keeps what they show."""
+
+    def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
+        """Start at the head of a log."""
+        self.evidence = Evidence()
+        self.joiner = Joiner(table.joined) if table.joined else None
+        self._seen = self.evidence.seen
+        self._keys = table.keys
+        self._findings = findings
+        self._last_evaluation: bool | None = None  # whether it reached the target
+        self._series: dict[str, tuple[int, int]] = {}
+
+    def take(self, record: Record, number: int) -> None:
+        """Check the next record, by its ``number`` in the log, and keep what it shows."""
+        key = record.key
+        logged = self._seen.get(key)
+        if rules := self._keys.get(key):
+            asked = rules.later if logged else rules.first
+            if asked.rules:
+                self._check_all(asked, record, number)
+        if logged:
+            logged.add(record, number)
+        else:
+            self._seen[key] = Logged.of(record, number)
+        if self.joiner and self.joiner.of == key:
+            self._join(self.joiner, record, number)
+
+    def take_joined(self) -> None:
+        """Check the metrics that were logged apart and are judged together."""
+        if self.joiner:
+            for record, number in self.joiner.records():
+                self.take(record, number)
+
+    def check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
+        """Check one rule of a record; ``seen`` is what was logged before it."""
+        if not _passes(compiled, record, seen):
+            self._break(compiled, record, number, seen)
+        elif compiled.asks_more:
+            self._check_more(compiled, record, number)
+        if compiled.reaches:
+            self._compare_with_target(compiled, record, number)
+
+    def _check_all(self, asked: Asked, record: Record, number: int) -> None:
+        if _passes(asked, record, self._seen):
+            for compiled in asked.more:
+                if compiled.asks_more:
+                    self._check_more(compiled, record, number)
+                if compiled.reaches:
+                    self._compare_with_target(compiled, record, number)
+        else:
+            for compiled in asked.rules:
+                self.check(compiled, record, number, self._seen)
+
+    def _break(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
+        rule, check = compiled.rule, _first_failed(compiled.checks, record, seen)
+        self._findings.add(
+            rule,
+            number,
+            found=check.constraint.found(record),
+            expected=check.constraint.needed(check.argument),
+            message=rule.message or f"{rule.key} {_problem(rule, check, record, seen)}",
+        )
+        if rule.fatal:
+            self._crash(number, f"no rules for {shown(record.value)}")
+
+    def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        rule = compiled.rule
+        if rule.tensors is not None:
+            self._list_tensor(rule, record, number)
+        if compiled.formula and compiled.in_passing:
+            self._evaluate(compiled, compiled.formula, record, number)
+        if rule.reached and self._missed_last(record):
+            missed = f"{rule.key} says success, but the last evaluation missed the target"
+            message = rule.message or missed
+            self._findings.add(rule, number, expected="the target reached", message=message)
+
+    def _list_tensor(self, rule: Rule, record: Record, number: int) -> None:
+        try:
+            self.evidence.tensors.add((record.metadata["tensor"],))
+        except (TypeError, IndexError):
+            self._without(rule, record, number, "tensor")
+
+    def _evaluate(
+        self, compiled: CompiledRule, formula: Formula, record: Record, number: int
+    ) -> None:
+        refusals = self.evidence.refusals
+        if len(refusals) < _MOST_REFUSALS:
+            nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
+            operands = formula.operands(record, self._seen, nth)
+            if not holds(formula, operands, without_answer=compiled.without_answer):
+                refusals.append(Refusal(compiled, operands, record.value, number))
+
+    def _nth(self, rule: Rule) -> int:
+        """How many records of the rule's key came since the last record of ``nth_since``."""
+        anchor = self._seen.get(rule.nth_since or "")
+        restarts = anchor.count if anchor else 0
+        last_restarts, count = self._series.get(rule.code, (restarts, 0))
+        count = count if last_restarts == restarts else 0
+        self._series[rule.code] = (restarts, count + 1)
+        return count
+
+    def _missed_last(self, record: Record) -> bool:
+        """Whether a record claims success after an evaluation that missed the target."""
+        missed = bool(self.evidence.met) and self._last_evaluation is False
+        metadata = record.metadata
+        return missed and isinstance(metadata, dict) and metadata.get("status") == "success"
+
+    def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        assert compiled.reaches  # noqa: S101
+        rule, evidence = compiled.rule, self.evidence
+        try:
+            self._last_evaluation = bool(compiled.reaches(record, self._seen))
+            if self._last_evaluation:
+                evidence.met.add(rule.code)
+        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
+            self._crash(number, f"{type(error).__name__}: {error}")
+            if rule.code not in evidence.incomparable:
+                evidence.incomparable.add(rule.code)  # once is enough
+                expected = needed_in_words(rule.reaches or {})
+                self._findings.add(rule, number, found=record.value, expected=expected)
+
+    def _join(self, joiner: Joiner, record: Record, number: int) -> None:
+        try:
+            joiner.see(record, number)
+        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
+            self._crash(number, f"{type(error).__name__}: {error}")
+            rule = self._keys[joiner.key].rules[0].rule
+            self._without(rule, record, number, joiner.by)
+
+    def _without(self, rule: Rule, record: Record, number: int, name: str) -> None:
+        """Report metadata that lacks a name."""
+        expected = f"metadata with {name}"
+        self._findings.add(
+            rule,
+            number,
+            found=record.metadata,
+            expected=expected,
+            message=f"{record.key} has metadata {shown(record.metadata)}; expected {expected}",
+        )
+
+    def _crash(self, number: int, reason: str) -> None:
+        if self.evidence.crash is None:
+            self.evidence.crash = f"line {self._findings.line_of(number)}: {reason}"
+
+
+def holds(formula: Formula, operands: Operands, *, without_answer: bool = False) -> bool:
+    """Return whether a formula holds, or ``without_answer`` where it lacks a value."""
+    try:
+        return formula.holds(operands)
+    except NoAnswerError:
+        return without_answer
+
+
+def _passes(asked: Asked | CompiledRule, record: Record, seen: Seen) -> bool:
+    try:
+        return asked.passes is None or bool(asked.passes(record, seen))
+    except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+        return False
+
+
+def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
+    """The first check that a record fails; one that it passes in another order is the last."""
+    for check in checks:
+        try:
+            if not check.test(record, seen):
+                break
+        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+            break
+    return check
+
+
+def _problem(rule: Rule, check: Check, record: Record, seen: Seen) -> str:
+    """What is wrong with a record, and what is expected."""
+    constraint, expected = check.constraint, rule.needed
+    if constraint.misplaced:
+        place = constraint.misplaced(check.argument, seen)
+        return f"is logged {place.found}; expected {expected or place.expected}"
+    subject = "has metadata" if constraint.part is Part.METADATA else "is"
+    expected = expected or constraint.needed(check.argument)
+    return f"{subject} {shown(constraint.found(record))}; expected {expected}"
