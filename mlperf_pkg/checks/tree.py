@@ -12,9 +12,9 @@ from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE
 from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.find import SCALINGS
 from mlperf_pkg.submission.model import Submission
-from mlperf_pkg.submission.tree import Entry
 
 _STRUCTURE = "submission_rules, Structure"
 _LOG = re.compile(r"result_.*\.txt", re.DOTALL)
@@ -129,8 +129,8 @@ def _unreadable(submission: Submission) -> Iterator[Finding]:
 def _params(submission: Submission) -> Iterator[Finding]:
     """The files of flags: those that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
-        if params.died:
-            message = f"the package checker dies of this file: {params.died}"
+        if params.crash:
+            message = f"the package checker dies of this file: {params.crash}"
             yield Finding(
                 code="TREE109", message=message, path=path, basis=Basis.OFFICIAL, source=PACKAGE
             )

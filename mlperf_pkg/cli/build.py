@@ -16,8 +16,8 @@ from mlperf_pkg.commands.builder.explain import explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.template import config_text
-from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from mlperf_pkg.infra.tree import walk
+
 _PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
 _OLD = ".old"
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
@@ -137,9 +139,10 @@ def _replace_in_two_steps(folder: Path, target: Path) -> None:
 
 
 def _sync_all(folder: Path) -> None:
-    for path, _, _ in os.walk(folder):
+    inner = (e.path for e in walk(folder, skip_unreadable=True) if e.folder and e.link is None)
+    for path in (folder, *map(folder.joinpath, inner)):
         with suppress(OSError):  # not all file systems know how to sync a folder
-            _sync(Path(path))
+            _sync(path)
 
 
 def _sync(folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""What a folder holds: submissions, systems, result sets, logs. No verdicts."""
+"""From a folder to submissions, systems, result sets and logs. No verdicts."""

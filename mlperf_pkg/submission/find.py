@@ -1,4 +1,4 @@
-"""What lies in a folder: submissions with systems and result sets, or loose logs. No verdicts.
+"""Find what a folder holds: submissions with systems and result sets, or loose logs. No verdicts.
 
 Input trees come from strangers: links that lead out of the argument are not followed, and
 nothing is ever written.
@@ -7,7 +7,7 @@ nothing is ever written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.stores import StoredPath, path_of
 from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,
@@ -27,7 +28,6 @@ from mlperf_pkg.submission.model import (
 )
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
-from mlperf_pkg.submission.tree import Folders, Named, list_tree
 
 SCALINGS = ("strong", "weak")
 _RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
@@ -37,50 +37,71 @@ _ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
 
 
 def find_input(argument: str, prefix: str = "") -> Input:
-    """What the argument of a command holds; ``prefix`` begins every path in reports.
+    """Return what the argument of a command holds; ``prefix`` begins every path in reports.
 
     Raises:
-        UserError: there is no such file or folder, it cannot be read, or it holds no log; of a
-            URL, as ``path_of``.
+        UserError: the file or folder does not exist, cannot be read, or holds no log; for a URL,
+            as ``path_of``.
     """
     path = path_of(argument)
     if isinstance(path, Path) and not path.exists():
-        raise UserError(f"{argument}: no such file or folder{_nearest(path)}")
+        raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
     try:
         top = Place(path, prefix)
-        found = _Finder(top).find(top)
+        contents = _Finder(top).find()
     except OSError as error:
         raise UserError(f"{argument}: cannot be read: {error.strerror}") from error
-    if not found.submissions and not found.logs:
+    if not contents.submissions and not contents.logs:
         raise UserError(
             f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
         )
-    return found
+    return contents
 
 
-def _nearest(path: Path) -> str:
+def _suggestion(path: Path) -> str:
     parent = path.parent if path.parent.is_dir() else Path()
     close = nearest(path.name, (entry.name for entry in parent.iterdir()))
     return f"; did you mean {parent / close}?" if close else ""
 
 
 class _Finder(Struct):
-    root: Place
-    skipped: dict[str, Place] = field(default_factory=dict)  # by label
-    listed: Folders = field(default_factory=Folders)
+    """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it."""
 
-    def find(self, top: Place) -> Input:
-        if top.path.is_file():
-            _refuse_archive(top.path)
-            return Input(logs=(Place(top.path, top.label or top.name),))
-        folders = [top] if self._is_submission(top) else self._submissions_below(top)
-        if folders:
-            found = tuple(self._submission(folder) for folder in folders)
-            return Input(submissions=found, skipped=tuple(self.skipped.values()))
-        logs = tuple(place for place in self._walk(top) if _is_log(place))
-        return Input(logs=logs, skipped=tuple(self.skipped.values()))
+    top: Place
+    skipped: dict[str, Place] = field(default_factory=dict)  # by label
+    folder_cache: FolderCache = field(default_factory=FolderCache)
+
+    def find(self) -> Input:
+        if self.top.path.is_file():
+            return self._one_log()
+        folders = self._submission_folders()
+        submissions = tuple(map(self._submission, folders))
+        logs = () if submissions else self._loose_logs()
+        return Input(submissions, logs, tuple(self.skipped.values()))
+
+    # ---- logs without a submission --------------------------------------------------------
+
+    def _one_log(self) -> Input:
+        path = self.top.path
+        _refuse_archive(path)
+        return Input(logs=(Place(path, self.top.label or path.name),))
+
+    def _loose_logs(self) -> tuple[Place, ...]:
+        entries = walk(
+            self.top.path,
+            cache=self.folder_cache,
+            keep=lambda entry: self._inside(self.top.child(entry.path), entry) and not entry.hidden,
+            follow_links=True,
+        )
+        files = (self.top.child(entry.path) for entry in entries if entry.file)
+        return tuple(filter(_is_log, files))
 
     # ---- submissions ----------------------------------------------------------------------
+
+    def _submission_folders(self) -> list[Place]:
+        if self._is_submission(self.top):
+            return [self.top]
+        return list(filter(self._is_submission, self._folders(self.top)))
 
     def _is_submission(self, folder: Place) -> bool:
         results = folder.child("results")
@@ -93,47 +114,53 @@ class _Finder(Struct):
             for entry in self._entries(benchmark)
         )
 
-    def _submissions_below(self, folder: Place) -> list[Place]:
-        return [each for each in self._folders(folder) if self._is_submission(each)]
-
     def _submission(self, folder: Place) -> Submission:
-        described = folder.child("systems")
-        systems = [
-            described.child(entry.name)
-            for entry in self._entries(described)
-            if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.is_file()
-        ]
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
-        sets = [
-            self._result_set(system, benchmark, flags, params)
-            for system in self._folders(folder.child("results"))
-            for benchmark in self._benchmarks(system)
-        ]
-        name = folder.path.resolve().name
-        entries = list_tree(folder.path, self.listed)
-        tested = tuple(map(self._tested, self._folders(folder.child("results"))))
-        return Submission(folder, name, tuple(systems), tuple(sets), flags, params, entries, tested)
+        systems = self._folders(folder.child("results"))
+        return Submission(
+            place=folder,
+            name=folder.path.resolve().name,
+            systems=self._descriptions(folder.child("systems")),
+            result_sets=tuple(
+                self._result_set(system, benchmark, flags, params)
+                for system in systems
+                for benchmark in self._benchmarks(system)
+            ),
+            flags=flags,
+            params=params,
+            entries=list_tree(folder.path, self.folder_cache),
+            tested=tuple(map(self._system_folder, systems)),
+        )
 
-    def _tested(self, system: Place) -> SystemFolder:
-        names = tuple(each.name for each in self._folders(system))
+    def _descriptions(self, folder: Place) -> tuple[Place, ...]:
+        return tuple(
+            folder.child(entry.name)
+            for entry in self._entries(folder)
+            if entry.file and entry.name.endswith(".json") and not entry.hidden
+        )
+
+    def _system_folder(self, system: Place) -> SystemFolder:
+        names = tuple(folder.name for folder in self._folders(system))
         return SystemFolder(system, names, self._text(system, "privateid.json"))
 
     def _benchmarks(self, system: Place) -> list[Place]:
-        """The benchmark folders of a system; HPC has one level more."""
+        """Return the benchmark folders of a system; HPC has one level more."""
         return [
             benchmark
             for folder in self._folders(system)
             for benchmark in (self._folders(folder) if folder.name in SCALINGS else [folder])
         ]
 
+    # ---- one result set -------------------------------------------------------------------
+
     def _result_set(
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
         entries = self._entries(folder)
-        logs = [each.name for each in entries if _RESULT.fullmatch(each.name) and each.is_file()]
-        names = {each.name for each in entries}
-        inner = [self._flags(each, params, inner_params) for each in (system, folder)]
+        logs = [entry.name for entry in entries if entry.file and _RESULT.fullmatch(entry.name)]
+        names = {entry.name for entry in entries}
+        inner = [self._flags(level, params, inner_params) for level in (system, folder)]
         above = folder.path.parent.name
         return ResultSet(
             place=folder,
@@ -147,88 +174,74 @@ class _Finder(Struct):
             power=self._power(folder.child("power")) if "power" in names else None,
         )
 
-    def _power(self, place: Place) -> PowerFolder:
-        if not place.path.is_dir():
-            return PowerFolder(place, None)
-        results = {
-            each.name: tuple(entry.name for entry in self._entries(place.child(each.name)))
-            if each.is_dir()
-            else None
-            for each in self._entries(place)
+    def _power(self, folder: Place) -> PowerFolder:
+        if not folder.path.is_dir():
+            return PowerFolder(folder, None)
+        names = {
+            entry.name: self._names(folder.child(entry.name)) if entry.folder else None
+            for entry in self._entries(folder)
         }
-        return PowerFolder(place, results)
+        return PowerFolder(folder, names)
 
     def _flags(
-        self, folder: Place, found: dict[str, Params], read: Callable[[bytes], Params]
+        self, folder: Place, params: dict[str, Params], parse: Callable[[bytes], Params]
     ) -> frozenset[str]:
-        """The flags of a folder; its file is kept in ``found``."""
-        if not self._holds(folder, PARAMS):
+        """Return the flags of a folder; what its file says is added to ``params``."""
+        if not self._may_hold(folder, PARAMS):
             return frozenset()
-        place = folder.child(PARAMS)
-        if place.label not in found and place.path.exists() and self._inside(folder, PARAMS):
+        file = folder.child(PARAMS)
+        if file.label not in params and file.path.exists() and self._leads_inside(file):
             try:
-                found[place.label] = read(place.path.read_bytes())
+                params[file.label] = parse(file.path.read_bytes())
             except OSError as error:
-                found[place.label] = Params(died=f"it cannot be read: {error.strerror}")
-        return found[place.label].flags if place.label in found else frozenset()
+                params[file.label] = Params(crash=f"it cannot be read: {error.strerror}")
+        return params[file.label].flags if file.label in params else frozenset()
 
     def _text(self, folder: Place, name: str) -> str | None:
-        """What a file of a folder holds; None where there is none."""
-        path = folder.path / name if self._holds(folder, name) else None
+        """Return the text of a file in a folder; None if there is no such file."""
+        path = folder.path / name if self._may_hold(folder, name) else None
         return path.read_text("utf-8", "replace") if path and path.is_file() else None
 
-    def _holds(self, folder: Place, name: str) -> bool:
-        """Whether there may be such an entry, without asking the system for it once more."""
+    # ---- folders --------------------------------------------------------------------------
+
+    def _may_hold(self, folder: Place, name: str) -> bool:
+        """Return False if the folder, read before, has no such entry: saves a system call."""
         try:
-            return any(each.name == name for each in self.listed.entries(folder.path))
+            return any(entry.name == name for entry in self.folder_cache.entries(folder.path))
         except OSError:
             return True
 
-    # ---- walking --------------------------------------------------------------------------
-
-    def _walk(self, folder: Place) -> Iterator[Place]:
-        for entry in self._entries(folder):
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                yield from self._walk(folder.child(entry.name))
-            elif entry.is_file():
-                yield folder.child(entry.name)
+    def _names(self, folder: Place) -> tuple[str, ...]:
+        return tuple(entry.name for entry in self._entries(folder))
 
     def _folders(self, folder: Place) -> list[Place]:
-        return [
-            folder.child(entry.name)
-            for entry in self._entries(folder)
-            if entry.is_dir() and not entry.name.startswith(".")
-        ]
+        entries = self._entries(folder)
+        return [folder.child(e.name) for e in entries if e.folder and not e.hidden]
 
-    def _entries(self, folder: Place) -> list[Named]:
-        """The entries of a folder by name, without links that lead out of the argument."""
+    def _entries(self, folder: Place) -> list[Entry]:
+        """Return the entries of a folder by name, without links that lead out of the argument."""
         try:
-            listed = self.listed.entries(folder.path)
+            entries = self.folder_cache.entries(folder.path)
         except OSError:
             if folder.path.is_dir():
                 raise
             return []
-        return [
-            entry
-            for entry in listed
-            if isinstance(entry, StoredPath)  # in a store there are no links
-            or not entry.is_symlink()
-            or self._inside(folder, entry.name)
-        ]
+        return [entry for entry in entries if self._inside(folder.child(entry.name), entry)]
 
-    def _inside(self, folder: Place, name: str) -> bool:
-        place = folder.child(name)
-        if isinstance(place.path, StoredPath):  # in a store there are no links
+    def _inside(self, place: Place, entry: Entry) -> bool:
+        return entry.link is None or self._leads_inside(place)
+
+    def _leads_inside(self, place: Place) -> bool:
+        """Return whether a path, links resolved, is within the argument; if not, skip it."""
+        if isinstance(place.path, StoredPath):  # a store has no links
             return True
         try:
             target = place.path.resolve(strict=True)
         except (OSError, RuntimeError):
             target = Path()
         # A link to a folder above itself would never end.
-        inside = target.is_relative_to(self.root.local.resolve())
-        inside = inside and not folder.local.resolve().is_relative_to(target)
+        inside = target.is_relative_to(self.top.local.resolve())
+        inside = inside and not place.path.parent.resolve().is_relative_to(target)
         if not inside:
             self.skipped.setdefault(place.label, place)
         return inside
@@ -241,18 +254,18 @@ def _refuse_archive(path: Path | StoredPath) -> None:
         raise UserError(f"{path}: an archive, not a log: 'mlperf-pkg verify {path}' checks it")
 
 
-def _is_log(place: Place) -> bool:
-    """Whether a file of a loose folder is a log: by name, or by what its head holds."""
-    if _RESULT.fullmatch(place.name):
+def _is_log(file: Place) -> bool:
+    """Return whether a loose file is a log, by its name or by what its head holds."""
+    if _RESULT.fullmatch(file.name):
         return True
-    if place.path.parent.parent.name == "power" and is_power_log(place.name):
+    if file.path.parent.parent.name == "power" and is_power_log(file.name):
         return False
-    if place.path.suffix.lower() not in _LOG_SUFFIXES:
+    if file.path.suffix.lower() not in _LOG_SUFFIXES:
         return False
-    with place.path.open("rb") as stream:
+    with file.path.open("rb") as stream:
         return TOKEN in stream.read(_SNIFF_BYTES)
 
 
 def labels(arguments: Sequence[str]) -> list[str]:
-    """What begins the paths of each argument: nothing for one, else the argument itself."""
-    return [""] if len(arguments) == 1 else [each.rstrip("/") for each in arguments]
+    """Return what begins the paths of each argument: nothing for one, else the argument itself."""
+    return [""] if len(arguments) == 1 else [argument.rstrip("/") for argument in arguments]

@@ -1,4 +1,4 @@
-"""What a folder holds, as values: submissions, result sets, logs. No verdicts."""
+"""The contents of a folder as values: submissions, result sets, logs. No verdicts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from msgspec import Struct, field
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import Source, source_of
 from mlperf_pkg.infra.stores import StoredPath
+from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.params import Params
-from mlperf_pkg.submission.tree import Entry
 
 
 class Place(Struct, frozen=True):
-    """A file or folder: where it is, and its path in reports."""
+    """A file or folder: its path, and its ``label``, the path that reports show."""
 
     path: Path | StoredPath
     label: str
 
     def child(self, name: str) -> Place:
-        """The entry ``name`` of this folder."""
+        """Return the entry ``name`` of this folder; ``name`` may be a path below it."""
         return Place(self.path / name, f"{self.label}/{name}" if self.label else name)
 
     @property
@@ -36,28 +36,28 @@ class Place(Struct, frozen=True):
 
     @property
     def local(self) -> Path:
-        """Where it is on this machine.
+        """The path on this machine.
 
         Raises:
-            UserError: it is in a store.
+            UserError: the file is in an object store.
         """
         if isinstance(self.path, StoredPath):
-            raise UserError(f"{self.path}: is in a store; here a path of this machine is needed")
+            raise UserError(f"{self.path}: is in an object store; expected a path of this machine")
         return self.path
 
 
 class PowerFolder(Struct, frozen=True):
     """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
 
-    ``results`` are the names in each of its folders, None for what is no folder; it is itself
-    None where ``power`` is a file.
+    ``results`` maps each of its entries to the names in it, None if the entry is not a folder.
+    ``results`` itself is None if ``power`` is a file.
     """
 
     place: Place
     results: Mapping[str, tuple[str, ...] | None] | None
 
     def logs(self, log: str) -> Iterator[tuple[Place, bool]]:
-        """The measurements of the run ``log``, and whether each is of a switch."""
+        """Yield the power logs of the run ``log``, and whether each measures a switch."""
         result = log.partition(".")[0]
         for name in (self.results or {}).get(result) or ():
             if is_power_log(name):
@@ -68,8 +68,9 @@ class ResultSet(Struct, frozen=True):
     """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
 
     ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
-    ``rcp-bypass``. A set of loose logs has no system and no folder. ``scaling`` is the text of
-    ``scaling.json``; ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
+    ``rcp-bypass``. A set of loose logs has no system and no folder. ``others`` are the names of
+    the other entries of its folder. ``scaling`` is the text of ``scaling.json``; ``scaling_mode``
+    is "strong" or "weak" in a folder of that name (HPC).
     """
 
     place: Place
@@ -83,7 +84,7 @@ class ResultSet(Struct, frozen=True):
     power: PowerFolder | None = None
 
     def at_level(self, usage: str) -> bool:
-        """Whether it lies where a usage has its results: those of HPC are one level lower."""
+        """Return whether it is at the level of a usage: HPC results are one level lower."""
         return (self.scaling_mode is not None) == (usage == "hpc")
 
 
@@ -98,9 +99,9 @@ class SystemFolder(Struct, frozen=True):
 class Submission(Struct, frozen=True):
     """One submitter's tree.
 
-    ``flags`` are those at its top; ``params`` all its files ``package_checker_params`` by path;
-    ``entries`` everything below it.
-    ``tested`` are the folders of ``results/``, also those without a result set.
+    ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
+    path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
+    including those without a result set.
     """
 
     place: Place
@@ -114,7 +115,7 @@ class Submission(Struct, frozen=True):
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:
-        """The files under ``benchmarks/<benchmark>/``; None where there is no such folder."""
+        """The files under ``benchmarks/<benchmark>/``; None if there is no ``benchmarks/``."""
         if not any(entry.path == "benchmarks" and entry.folder for entry in self.entries):
             return None
         files: dict[str, list[str]] = {}
@@ -125,7 +126,7 @@ class Submission(Struct, frozen=True):
 
 
 class Input(Struct, frozen=True):
-    """All that an argument holds. ``skipped`` are links that lead out of it."""
+    """The contents of an argument; ``skipped`` are its links that lead out of it."""
 
     submissions: tuple[Submission, ...] = ()
     logs: tuple[Place, ...] = ()
@@ -134,16 +135,16 @@ class Input(Struct, frozen=True):
     @property
     def every_log(self) -> tuple[Place, ...]:
         """The loose logs and those of the submissions."""
-        sets = (each for submission in self.submissions for each in submission.result_sets)
-        return (*self.logs, *(log for each in sets for log in each.logs))
+        sets = (files for submission in self.submissions for files in submission.result_sets)
+        return (*self.logs, *(log for files in sets for log in files.logs))
 
     @property
     def places(self) -> Mapping[str, Place]:
-        """Where the logs and the system descriptions are, by their paths in reports."""
+        """The logs and the system descriptions by label."""
         systems = (system for submission in self.submissions for system in submission.systems)
         return {place.label: place for place in (*self.every_log, *systems)}
 
 
 def is_power_log(name: str) -> bool:
-    """Whether a file of this name is a power measurement of a node or a switch."""
+    """Return whether a file of this name is the power log of a node or a switch."""
     return name.endswith(".txt") and name.startswith(("node_", "sw_"))

@@ -1,8 +1,8 @@
-"""``package_checker_params``: the flags by which a submission asks how it be checked.
+"""``package_checker_params``: the flags by which a submission asks for exceptions.
 
 At the top of a submission the upload turns them into command line flags, in any spelling. In the
 folder of a system or of a benchmark the official package checker reads them itself, and compares
-whole lines with their line ends: only a last line without one is understood.
+whole lines including their line ends: it understands only a last line without a line end.
 (mlperf_logging.package_checker, check_training_result_files)
 """
 
@@ -18,30 +18,30 @@ TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 class Params(Struct, frozen=True):
     """The flags of one file, spelt as ``rcp-bypass``.
 
-    ``ignored`` are known flags in it that have no effect; ``died`` tells why the official package
-    checker raises on it, if it does.
+    ``ignored`` are the valid flags in it that have no effect; ``crash`` says why the official
+    package checker crashes on the file, None if it does not.
     """
 
     flags: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
-    died: str | None = None
+    crash: str | None = None
 
 
 def top_params(data: bytes) -> Params:
-    """The flags at the top of a submission: any spelling, one or more a line."""
+    """Return the flags at the top of a submission: any spelling, one or more per line."""
     return Params(flags=frozenset(_words(data.decode("utf-8", "replace"))))
 
 
 def inner_params(data: bytes) -> Params:
-    """The flags in the folder of a system or a benchmark, as far as they have an effect."""
+    """Return the flags in the folder of a system or a benchmark, if they have an effect."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return Params(died=f"it is not UTF-8 ({error.reason})")
+        return Params(crash=f"it is not UTF-8 ({error.reason})")
     last = text.replace("\r", "\n").rpartition("\n")[2]
     flags = BYPASSES & {last}
-    known = [word for word in _words(text) if word in BYPASSES | TRAIN_SAMPLES]
-    return Params(flags, tuple(sorted(set(known) - flags)))
+    valid = BYPASSES | TRAIN_SAMPLES
+    return Params(flags, tuple(sorted(valid.intersection(_words(text)) - flags)))
 
 
 def _words(text: str) -> list[str]:

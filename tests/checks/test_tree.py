@@ -10,9 +10,9 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
-from mlperf_pkg.submission.tree import Entry
 from tests.helpers.logs import edited
 from tests.helpers.package_checker import package_verdict
 from tests.helpers.trees import SYSTEM, write_set, write_submission, write_system

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.official_packages import package_checked, repository_errors, summary

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import Encryption
+from mlperf_pkg.commands.archive.hashed_tree import hash_tree
 from mlperf_pkg.commands.archive.packing import pack
-from mlperf_pkg.commands.archive.tree import read_tree
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
-from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, manifest_text
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
 from tests.helpers.logs import good_log
@@ -39,13 +39,13 @@ def with_manifest(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def manifest_of(files: Mapping[str, bytes]) -> str:
     listed = ((name, data) for name, data in files.items() if name != MANIFEST)
-    return manifest_text(Entry(n, len(d), sha256(d).hexdigest(), None) for n, d in listed)
+    return manifest_text(ManifestEntry(n, len(d), sha256(d).hexdigest(), None) for n, d in listed)
 
 
 def packed(tree: Path, target: Path | None = None, how: Encryption | None = None) -> Path:
     """The archive of a tree, by default beside it."""
     target = target or tree.with_name(f"{tree.name}.tar.gz")
-    pack(read_tree(tree), target, how, force=False)
+    pack(hash_tree(tree), target, how, force=False)
     return target
 
 

@@ -16,7 +16,7 @@ from mlperf_pkg.errors import UserError  # noqa: E402
 from mlperf_pkg.infra import stores  # noqa: E402
 from mlperf_pkg.infra.files import write_several  # noqa: E402
 from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
-from mlperf_pkg.submission.tree import Entry, list_tree  # noqa: E402
+from mlperf_pkg.infra.tree import Entry, list_tree  # noqa: E402
 from tests.helpers import servers  # noqa: E402
 from tests.helpers.program import call  # noqa: E402
 from tests.helpers.trees import write_submission  # noqa: E402

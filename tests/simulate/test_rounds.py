@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.prepare import Order, prepare
-from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra import folders

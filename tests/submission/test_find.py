@@ -122,7 +122,7 @@ def test_flags(
     assert submission.result_sets[0].flags == (below if level else at_top)
     (read,) = submission.params.values()
     assert read.ignored == (ignored if level else ())
-    assert read.died is None
+    assert read.crash is None
 
 
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
@@ -131,7 +131,7 @@ def test_flags_that_cannot_be_read(tmp_path: Path, level: str) -> None:
     (root / level / "package_checker_params").mkdir()
     (submission,) = find_input(str(root)).submissions
     (read,) = submission.params.values()
-    assert (read.flags, read.died) == (frozenset(), "it cannot be read: Is a directory")
+    assert (read.flags, read.crash) == (frozenset(), "it cannot be read: Is a directory")
 
 
 def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlperf_pkg.commands.archive.checksum import SUFFIX, digest_of, expected_of
-from mlperf_pkg.commands.archive.tree import Tree, TreeFile
-from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, read_manifest
+from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.findings import Basis, Finding, Severity
 
 _SOURCE = "mlperf-pkg"
@@ -45,9 +45,9 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
         yield finding("PACK101", message, archive.name, found=found, expected=expected)
 
 
-def check_manifest(tree: Tree, *, required: bool = True) -> Iterator[Finding]:
+def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
     """Compare the files of a tree with its manifest."""
-    for path, what in tree.strange.items():
+    for path, what in tree.unfit.items():
         yield finding("PACK206", what, path)
     own = next((file for file in tree.files if file.path == MANIFEST), None)
     if own is None:
@@ -58,14 +58,14 @@ def check_manifest(tree: Tree, *, required: bool = True) -> Iterator[Finding]:
         yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
         return
     try:
-        listed = read_manifest((tree.place / MANIFEST).read_bytes())
+        listed = read_manifest((tree.root / MANIFEST).read_bytes())
     except ValueError as error:
         yield finding("PACK202", str(error), MANIFEST)
         return
     yield from _compare(listed, {file.path: file for file in tree.files if file is not own})
 
 
-def _compare(listed: dict[str, Entry], found: dict[str, TreeFile]) -> Iterator[Finding]:
+def _compare(listed: dict[str, ManifestEntry], found: dict[str, HashedFile]) -> Iterator[Finding]:
     for path in sorted(listed.keys() | found.keys()):
         if path not in found:
             yield finding("PACK203", f"{MANIFEST} lists it, but it is not there", path)
@@ -75,7 +75,7 @@ def _compare(listed: dict[str, Entry], found: dict[str, TreeFile]) -> Iterator[F
             yield from _compare_one(listed[path], found[path])
 
 
-def _compare_one(listed: Entry, found: TreeFile) -> Iterator[Finding]:
+def _compare_one(listed: ManifestEntry, found: HashedFile) -> Iterator[Finding]:
     if found.size != listed.size:
         message = f"{found.size} bytes, but {listed.size} in {MANIFEST}"
         yield finding("PACK204", message, found.path, found=found.size, expected=listed.size)

@@ -10,10 +10,10 @@ from msgspec import Struct
 from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypt
+from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
 from mlperf_pkg.commands.archive.names import wrong_with
 from mlperf_pkg.commands.archive.tar import Sink, write_tar
-from mlperf_pkg.commands.archive.tree import Tree, TreeFile
-from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, manifest_text
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import together
 
@@ -61,21 +61,21 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     return [*old, target.name + SUFFIX, target.name]
 
 
-def pack(tree: Tree, target: Path, how: Encryption | None, *, force: bool) -> Packed:
+def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> Packed:
     """Pack a tree into ``target`` and its checksum file, with a manifest if it has none.
 
     Raises:
         UserError: something in it cannot be packed or changed meanwhile, one of the files exists
             and there is no ``force``, or something cannot be read or written.
     """
-    if tree.strange:
-        raise UserError(f"{tree.place / min(tree.strange)}: {tree.strange[min(tree.strange)]}")
+    if tree.unfit:
+        raise UserError(f"{tree.root / min(tree.unfit)}: {tree.unfit[min(tree.unfit)]}")
     files = _with_manifest(tree)
     names = written_names(target, how.form if how else None)
     with together(target.parent, names, replace=force) as new:
         archive = new / target.name
         plain = new / f"{target.name}.plain" if how else archive
-        write_archive(plain, name_of(tree.place), tree.place, files)
+        write_archive(plain, name_of(tree.root), tree.root, files)
         if how:
             encrypt(plain, archive, how)
             plain.unlink()
@@ -89,24 +89,26 @@ def pack(tree: Tree, target: Path, how: Encryption | None, *, force: bool) -> Pa
     return Packed(digest, len(files), sum(file.size for file in files), size)
 
 
-def write_archive(path: Path, top: str, tree: Path, files: tuple[TreeFile, ...]) -> None:
+def write_archive(path: Path, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
     """Write a new archive of files below a folder ``top``."""
     with path.open("xb") as stream:
         compress(stream.write, top, tree, files)
 
 
-def compress(sink: Sink, top: str, tree: Path, files: tuple[TreeFile, ...]) -> None:
+def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
     """The bytes of an archive, in portions."""
     compressor = Compressor(sink)
     write_tar(compressor.write, top, tree, files)
     compressor.finish()
 
 
-def _with_manifest(tree: Tree) -> tuple[TreeFile, ...]:
+def _with_manifest(tree: HashedTree) -> tuple[HashedFile, ...]:
     if any(file.path == MANIFEST for file in tree.files):
         return tree.files
-    text = manifest_text(Entry(file.path, file.size, file.sha256, None) for file in tree.files)
-    made = TreeFile.made(MANIFEST, text.encode())
+    text = manifest_text(
+        ManifestEntry(file.path, file.size, file.sha256, None) for file in tree.files
+    )
+    made = HashedFile.of(MANIFEST, text.encode())
     return tuple(sorted((*tree.files, made), key=lambda file: file.path))
 
 

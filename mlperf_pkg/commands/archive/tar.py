@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from mlperf_pkg.commands.archive.tree import TreeFile, open_file
+from mlperf_pkg.commands.archive.hashed_tree import HashedFile, open_file
 from mlperf_pkg.errors import UserError
 
 MARK = "mlperf-pkg/archive/1"
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 Sink = Callable[[bytes], object]
 
 
-def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[TreeFile]) -> None:
+def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> None:
     """Write the files of ``tree`` below a folder called ``top``.
 
     Raises:
@@ -45,7 +45,7 @@ def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[TreeFile]) -> No
     write(bytes(-written % tarfile.RECORDSIZE))
 
 
-def _write_file(write: Sink, name: str, tree: Path, file: TreeFile) -> None:
+def _write_file(write: Sink, name: str, tree: Path, file: HashedFile) -> None:
     write(_header(name, file))
     digest, size = hashlib.sha256(), 0
     with open_file(tree, file) as stream:
@@ -58,14 +58,14 @@ def _write_file(write: Sink, name: str, tree: Path, file: TreeFile) -> None:
     write(bytes(-size % BLOCK))
 
 
-def _read(stream: IO[bytes], tree: Path, file: TreeFile) -> bytes:
+def _read(stream: IO[bytes], tree: Path, file: HashedFile) -> bytes:
     try:
         return stream.read(_CHUNK)
     except OSError as error:
         raise UserError(f"{tree / file.path}: cannot be read: {error.strerror}") from error
 
 
-def _header(name: str, file: TreeFile) -> bytes:
+def _header(name: str, file: HashedFile) -> bytes:
     info = tarfile.TarInfo(name)
     info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")

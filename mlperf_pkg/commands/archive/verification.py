@@ -17,9 +17,9 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.compression import GZIP, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
 from mlperf_pkg.commands.archive.errors import BadArchive
+from mlperf_pkg.commands.archive.hashed_tree import HashedTree, hash_tree
 from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest, finding
 from mlperf_pkg.commands.archive.packing import ENDING, compress
-from mlperf_pkg.commands.archive.tree import Tree, read_tree
 from mlperf_pkg.commands.archive.untar import Unpacked, untar
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts
@@ -37,13 +37,13 @@ class Secrets(Struct, frozen=True):
 
 def verify_tree(
     place: Path, options: Options, *, manifest_required: bool = True
-) -> tuple[Tree, Report]:
+) -> tuple[HashedTree, Report]:
     """The files of a tree, and what integrity and the checks say of them.
 
     Raises:
         UserError: it cannot be read, or holds no log.
     """
-    tree = read_tree(place)
+    tree = hash_tree(place)
     wrong = list(check_manifest(tree, required=manifest_required))
     return tree, _report(place, str(place), options, wrong)
 
@@ -92,10 +92,10 @@ def _verify_unpacked(
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*wrong, finding(bad.code, bad.message, path)])
-    tree = read_tree(_top(folder, unpacked))
+    tree = hash_tree(_top(folder, unpacked))
     wrong += check_manifest(tree)
     wrong += _check_canonical(plain, archive.name, unpacked, tree)
-    return _report(tree.place, str(archive), _rounded(options, archive, tree.place), wrong)
+    return _report(tree.root, str(archive), _rounded(options, archive, tree.root), wrong)
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -142,7 +142,9 @@ class _Differs(Exception):  # noqa: N818 - a way out
     """The archive is another from here on."""
 
 
-def _check_canonical(plain: Path, name: str, unpacked: Unpacked, tree: Tree) -> Iterator[Finding]:
+def _check_canonical(
+    plain: Path, name: str, unpacked: Unpacked, tree: HashedTree
+) -> Iterator[Finding]:
     """Pack again what was unpacked: the same bytes must come out.
 
     So not even a bit that unpacking ignores can have changed.
@@ -154,7 +156,7 @@ def _check_canonical(plain: Path, name: str, unpacked: Unpacked, tree: Tree) -> 
         yield finding("PACK105", "it is not what packing its files gives, to the last byte", name)
 
 
-def _is_canonical(plain: Path, tree: Tree) -> bool:
+def _is_canonical(plain: Path, tree: HashedTree) -> bool:
     with plain.open("rb") as stream:
 
         def compare(data: bytes) -> None:
@@ -162,7 +164,7 @@ def _is_canonical(plain: Path, tree: Tree) -> bool:
                 raise _Differs
 
         try:
-            compress(compare, tree.place.name, tree.place, tree.files)
+            compress(compare, tree.root.name, tree.root, tree.files)
         except _Differs:
             return False
         return not stream.read(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
 
 PARAMETERS = "package_checker_params"
@@ -22,7 +22,7 @@ _LARGEST_MIB = 50
 _EXPECTED = ("README.md", "run_and_time.sh")
 
 
-class TreeFile(Struct, frozen=True):
+class PlannedFile(Struct, frozen=True):
     """One file: its path in the tree, and its bytes or the file to copy them from.
 
     ``origin`` is the copied file's path from the workspace, None for what is made here.
@@ -35,7 +35,7 @@ class TreeFile(Struct, frozen=True):
 
 def tree_files(
     plan: Plan, judged: Sequence[JudgedSet], workspace: Workspace
-) -> tuple[TreeFile, ...]:
+) -> tuple[PlannedFile, ...]:
     """The files of a submission, by path.
 
     Raises:
@@ -52,7 +52,7 @@ def tree_files(
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def unfit(files: Iterable[TreeFile]) -> Iterator[str]:
+def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     """What the official repository checker would reject of the files: names and sizes."""
     for file in files:
         if " " in file.path:
@@ -61,20 +61,20 @@ def unfit(files: Iterable[TreeFile]) -> Iterator[str]:
             yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
 
 
-def _systems(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for system in plan.systems:
-        yield TreeFile(
+        yield PlannedFile(
             f"systems/{system.id}.json", workspace.sources[system.path], origin=system.path
         )
 
 
-def _logs(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for planned in plan.sets:
         for run, target in zip(planned.runs, planned.targets, strict=True):
-            yield TreeFile(target, workspace.sources[run.path], origin=run.path)
+            yield PlannedFile(target, workspace.sources[run.path], origin=run.path)
 
 
-def _beside(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     """The power logs of each run, and the scaling factor of a set that was in a tree before."""
     for planned in plan.sets:
         sources = [workspace.sources[run.path] for run in planned.runs]
@@ -87,20 +87,20 @@ def _beside(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
         factor = place / "scaling.json"
         if not others and _in_a_tree(factor, workspace) and factor.is_file():
             origin = workspace.folders.relative(factor)
-            yield TreeFile(f"{planned.folder}/scaling.json", factor, origin)
+            yield PlannedFile(f"{planned.folder}/scaling.json", factor, origin)
 
 
 def _in_a_tree(path: Path, workspace: Workspace) -> bool:
     return any(path.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
 
 
-def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[TreeFile]:
+def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[PlannedFile]:
     made = report(judged, workspace)
     about = remarks(judged, workspace)
-    yield TreeFile("results.csv", results_csv(made).encode())
-    yield TreeFile("results.md", results_markdown(made, about).encode())
-    yield TreeFile("results.json", results_json(made).encode())
-    yield TreeFile("results.html", results_html(made, about).encode())
+    yield PlannedFile("results.csv", results_csv(made).encode())
+    yield PlannedFile("results.md", results_markdown(made, about).encode())
+    yield PlannedFile("results.json", results_json(made).encode())
+    yield PlannedFile("results.html", results_html(made, about).encode())
 
 
 def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
@@ -119,7 +119,7 @@ def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
 # ---- bypasses -----------------------------------------------------------------------------
 
 
-def parameters(judged: Iterable[JudgedSet]) -> Iterator[TreeFile]:
+def parameters(judged: Iterable[JudgedSet]) -> Iterator[PlannedFile]:
     """The bypasses of each set, where the official package checker finds them.
 
     It compares whole lines, with their line ends, so that only a last line without one is
@@ -130,17 +130,17 @@ def parameters(judged: Iterable[JudgedSet]) -> Iterator[TreeFile]:
     for each in judged:
         flags = sorted(each.flags)
         for flag in flags[:1]:
-            yield TreeFile(f"{each.planned.folder}/{PARAMETERS}", flag.encode())
+            yield PlannedFile(f"{each.planned.folder}/{PARAMETERS}", flag.encode())
         for flag in flags[1:]:
             wider[f"results/{each.planned.system.id}/{PARAMETERS}"] = flag
     for path, flag in wider.items():
-        yield TreeFile(path, flag.encode())
+        yield PlannedFile(path, flag.encode())
 
 
 # ---- code ---------------------------------------------------------------------------------
 
 
-def _code(plan: Plan, workspace: Workspace) -> Iterator[TreeFile]:
+def _code(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for benchmark, implementations in workspace.config.code.items():
         if benchmark not in plan.benchmarks:
             continue
@@ -156,7 +156,7 @@ def _implementation(benchmark: str, name: str, folder: Path) -> str:
     return f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
 
 
-def code_notes(files: Iterable[TreeFile]) -> Iterator[str]:
+def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Which implementations lack what reviewers look for first. Nothing is filled in."""
     found: dict[str, set[str]] = {}
     for file in files:
@@ -168,21 +168,12 @@ def code_notes(files: Iterable[TreeFile]) -> Iterator[str]:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers ask for them"
 
 
-def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[TreeFile]:
-    """Every file below a folder, in its place below ``target``."""
-    for path in list(_files_below(folder)):
-        inner = path.relative_to(folder).as_posix()
-        yield TreeFile(f"{target}/{inner}", path, workspace.folders.relative(path))
+def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
+    """Yield the regular files below a folder, each at its path below ``target``.
 
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Regular files by name, without links and without what begins with a dot."""
-    with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(folder / entry.name)
-        elif entry.is_file(follow_symlinks=False):
-            yield folder / entry.name
+    Links and whatever begins with a dot are left out.
+    """
+    entries = walk(folder, keep=lambda entry: entry.link is None and not entry.hidden)
+    for path in [entry.path for entry in entries if entry.file]:
+        source = folder / path
+        yield PlannedFile(f"{target}/{path}", source, workspace.folders.relative(source))

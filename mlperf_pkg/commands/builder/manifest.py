@@ -17,7 +17,7 @@ MANIFEST = "MANIFEST.json"
 FORMAT = "mlperf-pkg/manifest/1"
 
 
-class Entry(Struct, frozen=True):
+class ManifestEntry(Struct, frozen=True):
     """One file of a tree; ``origin`` is what it was copied from, relative to the workspace."""
 
     path: str
@@ -26,7 +26,9 @@ class Entry(Struct, frozen=True):
     origin: str | None
 
 
-def manifest_text(entries: Iterable[Entry], made_by: Mapping[str, str] | None = None) -> str:
+def manifest_text(
+    entries: Iterable[ManifestEntry], made_by: Mapping[str, str] | None = None
+) -> str:
     """The manifest of a tree, itself not listed in it; ``made_by`` is this tool unless told.
 
     Its own ``sha256`` is that of its text with an empty string in this place, so that a manifest
@@ -38,7 +40,7 @@ def manifest_text(entries: Iterable[Entry], made_by: Mapping[str, str] | None = 
     return json_text(content | {"sha256": digest})
 
 
-def read_manifest(data: bytes) -> dict[str, Entry]:
+def read_manifest(data: bytes) -> dict[str, ManifestEntry]:
     """The entries of a manifest of ours by path.
 
     Raises:
@@ -55,8 +57,8 @@ def read_manifest(data: bytes) -> dict[str, Entry]:
     return {entry.path: entry for entry in entries}
 
 
-def _entry(fields: dict[str, Any]) -> Entry:
-    entry = Entry(**fields)
+def _entry(fields: dict[str, Any]) -> ManifestEntry:
+    entry = ManifestEntry(**fields)
     if not (isinstance(entry.path, str) and isinstance(entry.sha256, str)):
         raise TypeError(fields)
     return entry

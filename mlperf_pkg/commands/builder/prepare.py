@@ -8,7 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.commands.builder.choose import choose_runs
-from mlperf_pkg.commands.builder.contents import TreeFile, code_notes, parameters, tree_files, unfit
+from mlperf_pkg.commands.builder.contents import (
+    PlannedFile,
+    code_notes,
+    parameters,
+    tree_files,
+    unfit,
+)
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, waiver_notes
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
 from mlperf_pkg.commands.builder.workspace import Folders, Workspace, read_workspace, refuse_overlap
@@ -42,7 +48,7 @@ class Prepared(Struct, frozen=True):
     workspace: Workspace
     plan: Plan
     judged: tuple[JudgedSet, ...]
-    files: tuple[TreeFile, ...]
+    files: tuple[PlannedFile, ...]
     target: Path
     notes: tuple[str, ...]
     refusals: tuple[str, ...]
@@ -65,7 +71,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)
     target = folders.output / plan.submitter
-    files: tuple[TreeFile, ...] = ()
+    files: tuple[PlannedFile, ...] = ()
     if not plan.problems:
         refuse_overlap(target, workspace)
         files = tree_files(plan, judged, workspace)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Form
+from mlperf_pkg.commands.archive.hashed_tree import HashedFile, hash_tree
 from mlperf_pkg.commands.archive.names import Names
 from mlperf_pkg.commands.archive.packing import compress, default_target, name_of, pack
-from mlperf_pkg.commands.archive.tree import TreeFile, read_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST, read_manifest
 from mlperf_pkg.errors import UserError
 from tests.helpers.archives import FILES, lay, manifest_of, names, packed, with_manifest
@@ -44,10 +44,10 @@ def test_the_bytes_are_for_ever() -> None:
     many = b"".join(b"%d\n" % number for number in range(700_000))
     assert len(many) > PIECE
     files = (
-        TreeFile.made("a/" + "long/" * 60 + "name", b"x"),
-        TreeFile.made("größe", b"\0" * 1000),
-        TreeFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
-        TreeFile.made("z", many),
+        HashedFile.of("a/" + "long/" * 60 + "name", b"x"),
+        HashedFile.of("größe", b"\0" * 1000),
+        HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
+        HashedFile.of("z", many),
     )
     found = bytearray()
     compress(found.extend, "ACME", Path(), files)
@@ -122,21 +122,21 @@ def test_empty_folders_are_told_and_links_are_strange(tmp_path: Path) -> None:
     (tree / "empty" / "inner").mkdir(parents=True)
     (tree / "link").symlink_to("systems")
     os.mkfifo(tree / "pipe")
-    found = read_tree(tree)
+    found = hash_tree(tree)
     assert found.empty == ("empty/inner",)
-    assert found.strange == {"link": "a link", "pipe": "no regular file"}
+    assert found.unfit == {"link": "a link", "pipe": "not a regular file"}
     assert [file.path for file in found.files] == sorted(FILES)
 
 
 @pytest.mark.parametrize("name", ["back\\slash", os.fsdecode(b"no-\xff-utf8")])
 def test_names_that_not_all_systems_have_are_strange(tmp_path: Path, name: str) -> None:
     tree = lay(tmp_path / "ACME", {name: b""})
-    assert list(read_tree(tree).strange) == [name]
+    assert list(hash_tree(tree).unfit) == [name]
 
 
 def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    found = read_tree(tree)
+    found = hash_tree(tree)
     (tree / "systems/box.json").write_bytes(b"[]\n")
     with pytest.raises(UserError, match=r"box\.json: changed while it was packed"):
         pack(found, tmp_path / "x.tar.gz", None, force=False)
@@ -145,7 +145,7 @@ def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
 
 def test_a_file_that_becomes_a_link_meanwhile(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    found = read_tree(tree)
+    found = hash_tree(tree)
     (tree / "systems/box.json").unlink()
     (tree / "systems/box.json").symlink_to("/etc/hostname")
     with pytest.raises(UserError, match=r"box\.json: cannot be read"):
@@ -160,7 +160,7 @@ def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -
     with pytest.raises(UserError, match=f"{taken}: exists already"):
         packed(tree, tmp_path / "x.tar.gz")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", taken]
-    pack(read_tree(tree), tmp_path / "x.tar.gz", None, force=True)
+    pack(hash_tree(tree), tmp_path / "x.tar.gz", None, force=True)
     digest = hashlib.sha256((tmp_path / "x.tar.gz").read_bytes()).hexdigest()
     assert (tmp_path / "x.tar.gz.sha256").read_text() == f"{digest}  x.tar.gz\n"
 

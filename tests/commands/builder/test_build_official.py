@@ -11,8 +11,8 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.contents import PARAMETERS
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.findings import Verdict
 from tests.helpers.official_packages import package_checked, repository_errors, summary
 from tests.helpers.workspaces import (

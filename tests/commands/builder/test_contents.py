@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.builder.contents import TreeFile, parameters, unfit
+from mlperf_pkg.commands.builder.contents import PlannedFile, parameters, unfit
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge
 from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
@@ -208,9 +208,9 @@ def test_unfit(tmp_path: Path) -> None:
     with large.open("wb") as stream:
         stream.truncate((50 << 20) + 1)
     files = (
-        TreeFile("a b/c.py", b"", "src/a b/c.py"),
-        TreeFile("ok", large, "logs/large\x07"),
-        TreeFile("ok2", b"x" * 100),
+        PlannedFile("a b/c.py", b"", "src/a b/c.py"),
+        PlannedFile("ok", large, "logs/large\x07"),
+        PlannedFile("ok2", b"x" * 100),
     )
     assert list(unfit(files)) == [
         "src/a b/c.py: its path may not hold a space",

@@ -12,8 +12,8 @@ import pytest
 
 from mlperf_pkg.commands.builder.accept import accepts
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.tree import write_tree
 from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.writing import write_tree
 from tests.helpers.workspaces import bytes_below, closed_workspace
 
 KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30

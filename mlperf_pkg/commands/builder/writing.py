@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mlperf_pkg.commands.builder.contents import TreeFile
-from mlperf_pkg.commands.builder.manifest import MANIFEST, Entry, is_ours, manifest_text
+from mlperf_pkg.commands.builder.contents import PlannedFile
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.folders import new_folder
 
@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 def write_tree(
     target: Path,
-    files: Sequence[TreeFile],
+    files: Sequence[PlannedFile],
     accept: Callable[[Path], None] = lambda _: None,
     *,
     force: bool,
@@ -37,7 +37,7 @@ def write_tree(
     try:
         with new_folder(target, lambda there: force and is_ours(there)) as folder:
             entries = [_write(folder, file) for file in files]
-            _write(folder, TreeFile(MANIFEST, manifest_text(entries).encode()))
+            _write(folder, PlannedFile(MANIFEST, manifest_text(entries).encode()))
             accept(folder)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error}") from error
@@ -63,7 +63,7 @@ def refuse_to_replace(target: Path, *, force: bool) -> None:
 # ---- files --------------------------------------------------------------------------------
 
 
-def _write(folder: Path, file: TreeFile) -> Entry:
+def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
     path = folder / file.path
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
@@ -75,7 +75,7 @@ def _write(folder: Path, file: TreeFile) -> Entry:
             _make_executable(stream)
         stream.flush()
         os.fsync(stream.fileno())
-    return Entry(file.path, size, digest.hexdigest(), file.origin)
+    return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
 
 
 def _chunks(content: bytes | Path) -> Iterator[bytes]:

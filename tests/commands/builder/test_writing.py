@@ -12,29 +12,29 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.builder.contents import TreeFile
+from mlperf_pkg.commands.builder.contents import PlannedFile
 from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
-from mlperf_pkg.commands.builder.tree import write_tree
+from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import folders
 from tests.helpers.workspaces import bytes_below, lay
 
-FILES = (TreeFile("a/b/one.txt", b"one\r\n"), TreeFile("two", b""))
-OTHER = (TreeFile("three", b"3"),)
+FILES = (PlannedFile("a/b/one.txt", b"one\r\n"), PlannedFile("two", b""))
+OTHER = (PlannedFile("three", b"3"),)
 
 
 def names(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in root.rglob("*"))
 
 
-def write(target: Path, files: tuple[TreeFile, ...] = FILES, *, force: bool = False) -> Path:
+def write(target: Path, files: tuple[PlannedFile, ...] = FILES, *, force: bool = False) -> Path:
     write_tree(target, files, force=force)
     return target
 
 
 def test_tree_and_manifest(tmp_path: Path) -> None:
     source = lay(tmp_path / "in", {"s.log": b"\x00\xff\n"}) / "s.log"
-    files = (*FILES, TreeFile("copy.txt", source, origin="in/s.log"))
+    files = (*FILES, PlannedFile("copy.txt", source, origin="in/s.log"))
     target = write(tmp_path / "new" / "out" / "ACME", files)
     found = bytes_below(target)
     manifest = json.loads(found.pop(MANIFEST))
@@ -60,7 +60,7 @@ def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
     (tmp_path / "run.sh").chmod(0o700)
     (tmp_path / "link").symlink_to("log")
     target = write(
-        tmp_path / "out", tuple(TreeFile(n, tmp_path / n) for n in ("link", "log", "run.sh"))
+        tmp_path / "out", tuple(PlannedFile(n, tmp_path / n) for n in ("link", "log", "run.sh"))
     )
     plain = (lay(tmp_path, {"fresh": b""}) / "fresh").stat().st_mode
     assert not (target / "link").is_symlink()
@@ -192,7 +192,7 @@ def test_failure_leaves_everything_as_it_was(
 
 def test_source_that_vanishes(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"ACME: cannot be written: .*No such file"):
-        write(tmp_path / "out" / "ACME", (TreeFile("a", tmp_path / "gone.log"),))
+        write(tmp_path / "out" / "ACME", (PlannedFile("a", tmp_path / "gone.log"),))
     assert names(tmp_path) == []
 
 

@@ -1,0 +1,89 @@
+"""The walk of a tree on this machine; tests/infra/test_stores.py has that of a store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A tree with one entry of each kind."""
+    (tmp_path / "a" / "inner").mkdir(parents=True)
+    (tmp_path / "a" / "inner" / "x").write_bytes(b"12")
+    (tmp_path / "a-b").write_bytes(b"")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "to-file").symlink_to("a-b")
+    (tmp_path / "to-folder").symlink_to(tmp_path / "a")
+    (tmp_path / "to-itself").symlink_to("to-itself")
+    (tmp_path / "to-pipe").symlink_to("pipe")
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path
+
+
+def test_every_kind(top: Path) -> None:
+    assert list_tree(top) == (
+        Entry(".hidden", folder=True),
+        Entry("a", folder=True),
+        Entry("a-b", folder=False),
+        Entry("a/inner", folder=True),
+        Entry("a/inner/x", folder=False, size=2),
+        Entry("pipe", folder=False, special=True),
+        Entry("to-file", folder=False, link="a-b"),
+        Entry("to-folder", folder=True, link=str(top / "a")),
+        Entry("to-itself", folder=False, link="to-itself", resolves=False),
+        Entry("to-pipe", folder=False, link="pipe", special=True),
+    )
+
+
+def test_regular_files(top: Path) -> None:
+    assert [entry.path for entry in list_tree(top) if entry.file] == ["a-b", "a/inner/x", "to-file"]
+
+
+def test_siblings_come_by_name_and_folders_before_their_contents(top: Path) -> None:
+    paths = [entry.path for entry in walk(top, keep=lambda entry: not entry.hidden)]
+    assert paths[:4] == ["a", "a/inner", "a/inner/x", "a-b"]
+
+
+def test_what_is_not_kept_is_not_entered(top: Path) -> None:
+    paths = [entry.path for entry in walk(top, keep=lambda entry: entry.name == "inner")]
+    assert paths == []
+
+
+def test_links_are_entered_only_on_demand(top: Path) -> None:
+    followed = [entry.path for entry in walk(top, follow_links=True)]
+    assert "to-folder/inner/x" in followed
+    assert "to-folder/inner/x" not in [entry.path for entry in walk(top)]
+
+
+def test_a_folder_is_read_once(top: Path) -> None:
+    cache = FolderCache()
+    before = list_tree(top, cache)
+    (top / "new").touch()
+    assert list_tree(top, cache) == before
+    assert "new" in [entry.path for entry in list_tree(top)]
+
+
+def test_a_folder_that_cannot_be_read(top: Path) -> None:
+    missing = top / "missing"
+    assert list_tree(missing) == ()
+    with pytest.raises(FileNotFoundError):
+        list(walk(missing))
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A tree deeper than Python recurses, which therefore no library removes."""
+    subprocess.run(["mkdir", "-p", tmp_path / ("d/" * 1200)], check=True)
+    yield tmp_path
+    subprocess.run(["rm", "-r", tmp_path / "d"], check=True)
+
+
+def test_a_tree_deeper_than_python_recurses(deep: Path) -> None:
+    assert len(list_tree(deep)) == 1200
