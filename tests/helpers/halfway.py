@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
+from mlperf_pkg.commands.watch.course import Course, CourseReader
 from mlperf_pkg.commands.watch.forecast import Forecast, forecast
+from mlperf_pkg.commands.watch.goal import goal_of
 from mlperf_pkg.commands.watch.judge import Judge
-from mlperf_pkg.commands.watch.progress import Course, goal_of
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
 
 def halfway(log: bytes, usage: str, round_: str | None, part: float = 0.5) -> tuple[Course, Run]:
-    """What the records of the first half (or another ``part``) tell, and the whole run."""
+    """What the records of the first half (or another ``part``) say, and the whole run."""
     run = Judge("log.txt", usage, round_)(log)
     assert run.start_ms is not None
     assert run.minutes is not None
     until = run.start_ms + part * run.minutes * 60_000
-    course = Course()
-    for line in log.splitlines(keepends=True):
-        alone = Course()
-        alone.take(line)
-        if alone.last_ms is not None and alone.last_ms > until:
-            break
-        course.take(line)
-    return course, run
+    reader = CourseReader()
+    lines = log.split(b"\n")[: lines_until(log, until)]
+    reader.take(b"".join(line + b"\n" for line in lines))
+    return reader.course(load_benchmark(usage, run.round, run.benchmark)), run
+
+
+def lines_until(log: bytes, time_ms: float) -> int:
+    """The number of lines before the first record that is later."""
+    reader = LogReader(BytesIO(log), "log.txt", lambda _: None)
+    later = (reader.line - 1 for record in reader if record and record.time_ms > time_ms)
+    return next(later, len(log))
 
 
 def forecast_of(course: Course, run: Run) -> Forecast | None:
     """The forecast by what is known so far."""
-    goal = goal_of(run, course.batch_size)
-    return forecast(course, goal) if goal else None
+    rules = load_benchmark(run.usage, run.round, run.benchmark)
+    return forecast(course, goal_of(run, rules, course.batch_size)) if rules else None

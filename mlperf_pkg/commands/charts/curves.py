@@ -1,4 +1,4 @@
-"""How quality grew with training: a line a run, a point an evaluation, and the target."""
+"""The chart of convergence: quality against training, a line per run, with the target."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.curve_reader import goals
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, by_state
+from mlperf_pkg.run.evaluations import Evaluation
 
 MOST_METRICS = 4
 MAX_METRIC = 40  # characters of its name
@@ -25,34 +26,40 @@ _POINTS = {False: {"size": 22, "opacity": 0.8}, True: {"size": 7, "opacity": 0.6
 
 
 def curves(drawn: DrawnSet, most: int) -> Iterator[Chart]:
-    """A chart for each metric that was evaluated, with at most so many points of each run."""
+    """Yield a chart for each metric, with at most about ``most`` points of each run."""
     targets = goals(drawn.rules)
-    found = dict.fromkeys(e.metric for run in drawn.runs for e in run.curve.evaluations)
-    shown = [metric for metric in found if not targets or metric in targets][:MOST_METRICS]
-    for number, metric in enumerate(shown):
-        yield _chart(drawn, metric, targets.get(metric), number if len(shown) > 1 else None, most)
+    logged = dict.fromkeys(
+        metric
+        for run in drawn.runs
+        for evaluation in run.curve.evaluations
+        for metric in evaluation.values
+    )
+    metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
+    for number, metric in enumerate(metrics, 1):
+        name = "curves" if len(metrics) == 1 else f"curves-{number}"
+        yield _chart(name, drawn, metric, targets.get(metric), most)
 
 
-def _chart(
-    drawn: DrawnSet, metric: str, target: float | None, number: int | None, most: int
-) -> Chart:
+def _chart(name: str, drawn: DrawnSet, metric: str, target: float | None, most: int) -> Chart:
     points = [point for run in drawn.runs for point in _points(run, metric, most)]
     goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
     quality = metric[:MAX_METRIC] or "evaluation"
     states = {run.state for run in drawn.runs}
-    made = max(sum(e.metric == metric for e in run.curve.evaluations) for run in drawn.runs)
-    partly = f" Of up to {made} evaluations of a run, {most} are shown." if made > most else ""
+    longest = max(len(_evaluations(run, metric)) for run in drawn.runs)
     aim = "" if target is None else f" and the target {target:g}"
+    text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
+    if longest > most:
+        text += f" Of up to {longest} evaluations of a run, {most} are shown."
     return Chart(
-        name="curves" if number is None else f"curves-{number + 1}",
+        name=name,
         title="Convergence" + (f": {quality}" if metric else ""),
-        description=f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}.{partly}",
-        spec=view(_layers(quality, drawn.unit, states, len(points) > _CROWD), 260),
+        description=text,
+        spec=view(_layers(quality, drawn.unit, states, crowded=len(points) > _CROWD), 260),
         data={"points": points, "target": goal},
     )
 
 
-def _layers(quality: str, unit: str, states: Collection[str], crowded: bool) -> list[Spec]:
+def _layers(quality: str, unit: str, states: Collection[str], *, crowded: bool) -> list[Spec]:
     return [
         {
             "data": {"name": "target"},
@@ -92,14 +99,17 @@ def _layers(quality: str, unit: str, states: Collection[str], crowded: bool) -> 
     ]
 
 
+def _evaluations(run: DrawnRun, metric: str) -> list[Evaluation]:
+    return [evaluation for evaluation in run.curve.evaluations if metric in evaluation.values]
+
+
 def _points(run: DrawnRun, metric: str, most: int) -> Rows:
-    own = [each for each in run.curve.evaluations if each.metric == metric]
     return [
         {
             "run": run.name,
             "state": run.state,
-            "at": rounded(each.at, 7),
-            "value": rounded(each.value),
+            "at": rounded(evaluation.position, 7),
+            "value": rounded(evaluation.values[metric]),
         }
-        for each in thinned(own, most)
+        for evaluation in thinned(_evaluations(run, metric), most)
     ]

@@ -1,4 +1,4 @@
-"""How fast a run trained: samples until it converged over the time they took, and what it logs."""
+"""How fast a run trained: the samples until it converged over their time, and what it logs."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark, Epochs
+from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.evaluations import position_of
 from mlperf_pkg.run.model import Run
 
-_EVALUATIONS = frozenset({"eval_accuracy", "eval_error"})
-_POSITIONS = ("samples_count", "step_num", "epoch_num")
 _PRECISIONS = frozenset({"precision", "precision_mode", "numerical_precision"})
 _X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
-# No benchmark converges in so few steps: what is logged is then no number of samples. Some runs
-# of BERT number their steps or epochs.
+# No benchmark converges in fewer steps: a smaller number does not count samples. Some runs of
+# BERT log the number of a step or an epoch.
 _FEWEST_STEPS = 50
+_DECIMALS = 3  # of the position at which the RCP checker sees a run converge
 
 
 class Training(Struct, frozen=True):
     """What one log says of its speed.
 
-    ``samples_per_second`` counts from ``run_start`` to the evaluation that converged; tokens where
-    the benchmark counts those. ``logged_throughput`` is the median of what the run logs under
-    ``throughput`` or, in ``tracked_stats``, of that name, in units of its own. ``precision`` is
-    what it logs of the format of numbers, as X.Y (activations.weights) where it says so.
+    ``samples_per_second`` counts from ``run_start`` to the evaluation that converged; tokens if
+    the benchmark counts those. ``logged_throughput`` is the median of the values that are logged
+    under ``throughput`` or, in ``tracked_stats``, of that name, in whatever unit the log uses.
+    ``precision`` is the logged format of numbers, as X.Y (activations.weights) if it has that form.
     """
 
     samples_per_second: float | None = None
@@ -41,44 +43,50 @@ class Training(Struct, frozen=True):
 
 
 def read_training(source: Source, run: Run) -> Training:
-    """What the log of a run, read once more, says of its speed.
+    """Read the log of a run once more, and return what it says of its speed.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the log cannot be read.
     """
-    seen = _Seen(run)
+    rules = load_benchmark(run.usage, run.round, run.benchmark)
+    reading = _Reading(run, rules)
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
             if record is not None and isinstance(record.key, str):
-                seen.see(record)
-    return Training(_rate(seen, run), _median(seen.throughputs), tuple(seen.precisions))
+                reading.take(record)
+    rate = _rate(reading, run, rules) if rules else None
+    return Training(rate, _median(reading.throughputs), tuple(reading.precisions))
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are there; None without any."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    """Return the mean of the values other than None; None if there are none."""
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
-class _Seen(Struct):
-    """What matters in the records of a log; ``samples`` and so on are the last numbers logged."""
+class _Reading(Struct):
+    """The state of the pass; ``batch`` and ``samples`` are the last logged numbers.
+
+    ``trained`` is a number of samples that was logged after ``run_start``.
+    """
 
     run: Run
+    rules: Benchmark | None
     converged_ms: float | None = None
     last_ms: float | None = None
     batch: float | None = None
     samples: float | None = None
-    trained: float | None = None  # a number of samples that is logged at the end
+    trained: float | None = None
     throughputs: list[float] = field(default_factory=list)
     precisions: dict[str, None] = field(default_factory=dict)
 
-    def see(self, record: Record) -> None:
-        if record.key in _EVALUATIONS:
+    def take(self, record: Record) -> None:
+        if record.key in evaluations.KEYS:
             self._evaluation(record)
         elif record.key == "train_samples":
             self._samples(record)
         elif record.key == "global_batch_size":
-            self.batch = number(record.value)
+            self.batch = _positive(record.value)
         elif record.key in _PRECISIONS:
             self.precisions |= dict.fromkeys(_precision(record.value))
         elif record.key in ("throughput", "tracked_stats"):
@@ -89,41 +97,34 @@ class _Seen(Struct):
         if start is None or stop is None or not start < record.time_ms <= stop:
             return
         self.last_ms = float(record.time_ms)
-        if _position(record) == self.run.convergence.to_converge:
+        position = position_of(record, self.rules)
+        reached = to_finite(self.run.convergence.to_converge)
+        if position and reached is not None and _same(position.amount, reached):
             self.converged_ms = self.last_ms
 
     def _samples(self, record: Record) -> None:
         value = record.value[-1] if _is_list(record.value) else record.value
         if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
-            self.trained = number(value)
-        self.samples = number(value)
+            self.trained = _positive(value)
+        self.samples = _positive(value)
 
     def _throughput(self, value: Any) -> None:
-        rate = number(value.get("throughput") if isinstance(value, dict) else value)
+        rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
         if rate is not None:
             self.throughputs.append(rate)
 
 
-def number(value: Any) -> float | None:
-    """A finite number above zero; None for anything else, as logs hold anything."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if 0 < found < math.inf else None
+def _positive(value: Any) -> float | None:
+    number = to_finite(value)
+    return number if number is not None and number > 0 else None
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value)
 
 
-def _position(record: Record) -> Any:
-    """Where an evaluation stands, as the RCP test reads it."""
-    fields = record.metadata if isinstance(record.metadata, dict) else {}
-    value = next((fields[name] for name in _POSITIONS if name in fields), None)
-    return round(value, 3) if isinstance(value, float) and math.isfinite(value) else value
+def _same(position: float, reached: float) -> bool:
+    return round(position, _DECIMALS) == round(reached, _DECIMALS)
 
 
 def _median(values: list[float]) -> float | None:
@@ -131,42 +132,41 @@ def _median(values: list[float]) -> float | None:
 
 
 def _precision(value: Any) -> list[str]:
-    """``FLOAT 16.16`` is 16.16; anything else is as it stands."""
+    """``FLOAT 16.16`` is 16.16; text of another form stays as it is."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return []
     text = str(value).strip()
     return _X_Y.findall(text) or ([text] if text else [])
 
 
-# ---- samples a second ---------------------------------------------------------------------
+# ---- samples per second -------------------------------------------------------------------
 
 
-def _rate(seen: _Seen, run: Run) -> float | None:
-    rules = load_benchmark(run.usage, run.round, run.benchmark)
-    end = seen.converged_ms or seen.last_ms or run.stop_ms
-    if rules is None or not run.converged or run.start_ms is None or end is None:
+def _rate(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+    end = reading.converged_ms or reading.last_ms or run.stop_ms
+    if not run.converged or run.start_ms is None or end is None:
         return None
-    samples = _trained(seen, run, rules)
+    samples = _trained(reading, run, rules)
     seconds = (end - run.start_ms) / 1000
-    return number(samples / seconds) if samples and seconds > 0 else None
+    return _positive(samples / seconds) if samples and seconds > 0 else None
 
 
-def _trained(seen: _Seen, run: Run, rules: Benchmark) -> float | None:
-    """The samples until convergence, None where the log does not tell."""
-    reached = number(run.convergence.to_converge) if run.convergence.converged else None
+def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+    """The samples until convergence; None if the log does not say."""
+    reached = _positive(run.convergence.to_converge) if run.convergence.converged else None
     if reached is None or rules.unit == "tokens":
         return reached
     if rules.unit == "epochs":
-        return _of_epochs(seen, reached, rules.epochs, run.division == "closed")
+        return _of_epochs(reading, reached, rules.epochs, closed=run.division == "closed")
     if rules.unit == "steps":
-        return reached * seen.batch if seen.batch else None
-    plausible = not seen.batch or reached >= _FEWEST_STEPS * seen.batch
-    return reached if plausible else seen.trained
+        return reached * reading.batch if reading.batch else None
+    plausible = not reading.batch or reached >= _FEWEST_STEPS * reading.batch
+    return reached if plausible else reading.trained
 
 
-def _of_epochs(seen: _Seen, reached: float, epochs: Epochs, closed: bool) -> float | None:
-    """The data set of the Closed division is that of the rules: some logs count its batches."""
-    size = epochs.samples if closed and epochs.samples else seen.samples
+def _of_epochs(reading: _Reading, reached: float, epochs: Epochs, *, closed: bool) -> float | None:
+    """The data set of the Closed division has the size in the rules: some logs count batches."""
+    size = epochs.samples if closed and epochs.samples else reading.samples
     done = reached - epochs.numbered_from
     if size is None or done <= 0 or (epochs.at_most is not None and done > epochs.at_most):
         return None

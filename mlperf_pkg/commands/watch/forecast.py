@@ -1,9 +1,9 @@
 """When a run should end.
 
-Measured on published logs at half of the run, the reference's convergence tells the end to within
-a few percent for most benchmarks, and the curve of the metric to within 20 to 50, mostly too
-early: metrics flatten. So the reference decides as long as a run has not trained beyond it; the
-curve only where there is no reference, or where that is passed.
+Measured on published logs at half of the run: for most benchmarks, the reference's convergence
+predicts the end to within a few percent, and the curve of the metric to within 20 to 50 percent,
+mostly too early, as metrics flatten. So the reference decides until a run has trained beyond it,
+and the curve only without a reference or after it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from statistics import linear_regression
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.watch.progress import Course, Evaluation, Goal
+from mlperf_pkg.commands.watch.course import Course
+from mlperf_pkg.commands.watch.goal import Goal
+from mlperf_pkg.run.evaluations import Evaluation
 
 _MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
-_RECENT, _FEWEST = 5, 3
+_RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
 _IN_SAMPLES = ("samples", "tokens")
-_FARTHEST = 10
-"""A curve that needs so many times the training so far tells nothing."""
+_FARTHEST = 10  # times the training so far: a curve that needs more predicts nothing
 
 
 class Method(StrEnum):
@@ -34,12 +35,13 @@ class Method(StrEnum):
 
 
 class Forecast(Struct, frozen=True):
-    """The expected minutes from ``run_start`` to ``run_stop``, and between which they may lie.
+    """The expected minutes from ``run_start`` to ``run_stop``, with the earliest and the latest.
 
-    By the reference: its mean, and to either side two standard deviations of its runs and the
-    interval of evaluations (before the second one, the training so far). By the curve: the last
-    evaluations go on as a line over the logarithm of the training, or at the earliest as a
-    straight one; ``high`` is None, as nothing bounds it. Never earlier than the next evaluation.
+    By the reference: its mean; ``low`` and ``high`` are two standard deviations of its runs and
+    one interval of evaluations away (before the second evaluation, the training so far). By the
+    curve: the last evaluations continue as a line over the logarithm of the training; ``low``
+    is by a straight line if that is earlier, and ``high`` is None, as nothing bounds it. No figure
+    is earlier than the next evaluation.
     """
 
     minutes: float
@@ -49,27 +51,27 @@ class Forecast(Struct, frozen=True):
 
 
 def forecast(course: Course, goal: Goal) -> Forecast | None:
-    """When the run should end; None where that cannot be told (yet), or the target is met."""
+    """Return when the run should end; None if it cannot be predicted, or the target is met."""
     pace, last, start = _pace(course), course.latest, course.start_ms
     if pace is None or last is None or start is None or goal.met(last.values):
         return None
-    if not _counted(course, last, goal):
+    if not _counts_training(course, last):
         return None
-    found = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
-    if found is None:
+    end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
+    if end is None:
         return None
     upcoming = last.position + course.interval
 
-    def ends(position: float) -> float:
+    def minutes(position: float) -> float:
         left = max(position, upcoming) - last.position
         return (last.time_ms + left * pace - start) / _MS_PER_MINUTE
 
-    method, expected, low, high = found
-    return Forecast(ends(expected), ends(low), None if high is None else ends(high), method)
+    high = None if end.farthest is None else minutes(end.farthest)
+    return Forecast(minutes(end.expected), minutes(end.nearest), high, end.method)
 
 
 def _pace(course: Course) -> float | None:
-    """Milliseconds that one unit of training takes, with its evaluations; None if unknown."""
+    """Milliseconds per unit of training, evaluations included; None if unknown."""
     last = course.latest
     if course.start_ms is None or last is None:
         return None
@@ -80,39 +82,48 @@ def _pace(course: Course) -> float | None:
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 
-def _counted(course: Course, last: Evaluation, goal: Goal) -> bool:
-    """Whether positions count training; some logs of BERT repeat one epoch in place of samples."""
-    positions = [each.position for each in course.evaluations]
-    rising = all(one < other for one, other in pairwise(positions))
-    return rising and (goal.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
+def _counts_training(course: Course, last: Evaluation) -> bool:
+    """Whether positions count training: some logs of BERT repeat one epoch instead of samples."""
+    steps = pairwise(course.evaluations)
+    rising = all(one.position < other.position for one, other in steps)
+    return rising and (last.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
 
 
-_Found = tuple[Method, float, float, float | None]
-"""By what, and the position that is expected, the nearest and the farthest."""
+class _End(Struct, frozen=True):
+    """The position at which a run should converge: expected, nearest and farthest."""
+
+    method: Method
+    expected: float
+    nearest: float
+    farthest: float | None
 
 
-def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _Found | None:
+def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
     point = goal.reference
-    if point is None or point.mean <= last.position:
+    if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
     spread = _DEVIATIONS * point.stdev + (course.interval or last.position)
-    return Method.REFERENCE, point.mean, point.mean - spread, point.mean + spread
+    return _End(Method.REFERENCE, point.mean, point.mean - spread, point.mean + spread)
 
 
-def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _Found | None:
+def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     """The metric that is the last to reach its bound decides."""
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
-    names = [n for n in goal.bounds if n in recent[-1].values]
-    needed = [n for n in names if goal.limit(n, recent[-1].values[n]) is not None]
-    if not needed:
+    values = recent[-1].values
+    short = [
+        name
+        for name in goal.bounds
+        if name in values and goal.limit(name, values[name]) is not None
+    ]
+    if not short:
         return None
-    bent = max(_reached(recent, goal, name, log, _exp) for name in needed)
-    straight = max(_reached(recent, goal, name, float, float) for name in needed)
+    bent = max(_reached(recent, goal, name, _LOGARITHMIC) for name in short)
+    straight = max(_reached(recent, goal, name, _LINEAR) for name in short)
     if max(bent, straight) > _FARTHEST * recent[-1].position:
         return None
-    return Method.CURVE, bent, min(bent, straight), None
+    return _End(Method.CURVE, bent, min(bent, straight), None)
 
 
 def _exp(power: float) -> float:
@@ -122,22 +133,25 @@ def _exp(power: float) -> float:
         return inf
 
 
-def _reached(
-    recent: Sequence[Evaluation],
-    goal: Goal,
-    name: str,
-    scale: Callable[[float], float],
-    back: Callable[[float], float],
-) -> float:
-    """The position at which a line through the values reaches the bound; infinite if it never."""
-    known = [each for each in recent if name in each.values]
-    last = known[-1]
-    limit = goal.limit(name, last.values[name])
-    if limit is None or len(known) < _FEWEST:
+class _Scale(Struct, frozen=True):
+    """A scale of training over which values are taken to be a line, and its inverse."""
+
+    of: Callable[[float], float]
+    back: Callable[[float], float]
+
+
+_LINEAR, _LOGARITHMIC = _Scale(float, float), _Scale(log, _exp)
+
+
+def _reached(recent: Sequence[Evaluation], goal: Goal, name: str, scale: _Scale) -> float:
+    """The position at which a line through the values reaches the bound; infinite if never."""
+    measured = [evaluation for evaluation in recent if name in evaluation.values]
+    values = [evaluation.values[name] for evaluation in measured]
+    limit = goal.limit(name, values[-1])
+    if limit is None or len(measured) < _FEWEST:
         return inf
-    line = linear_regression(
-        [scale(each.position) for each in known], [each.values[name] for each in known]
-    )
-    if line.slope == 0 or (limit - last.values[name]) / line.slope <= 0:
+    positions = [scale.of(evaluation.position) for evaluation in measured]
+    line = linear_regression(positions, values)
+    if line.slope == 0 or (limit - values[-1]) / line.slope <= 0:
         return inf
-    return back(scale(last.position) + (limit - last.values[name]) / line.slope)
+    return scale.back(positions[-1] + (limit - values[-1]) / line.slope)

@@ -1,4 +1,4 @@
-"""What is certainly wrong with a run whose log still grows."""
+"""What is certain about a run whose log still grows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.commands.watch.progress import METRICS
 from mlperf_pkg.findings import Finding, Pending, Severity
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import SOURCE
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rules
+from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 
@@ -26,7 +26,7 @@ class Judge(Struct, frozen=True):
     waivers: Waivers = field(default_factory=Waivers)
 
     def __call__(self, text: bytes) -> Run:
-        """What the records so far say, as if the log ended here.
+        """Return what the records so far say, as if the log ended here.
 
         Raises:
             UserError: the rulebook has no such round.
@@ -36,10 +36,10 @@ class Judge(Struct, frozen=True):
 
 
 def certain(run: Run) -> list[Finding]:
-    """The findings that stand whatever the log still brings.
+    """Return the findings that no later record can change.
 
-    Nothing is said of rules before the log has named all that decides which of them apply. Notes
-    wait for the end, as a later record may make an error of one.
+    Findings of rules wait until the log has named everything that decides which rules apply, and
+    notes until the end, as a later record may turn one into an error.
     """
     return [
         finding
@@ -51,26 +51,26 @@ def certain(run: Run) -> list[Finding]:
 
 
 def missing(run: Run) -> tuple[str, ...]:
-    """Keys that must be logged and are not, but for those of training, which come later."""
+    """Return the keys that are required and not logged, without those of the training itself."""
     keys = dict(_keys_by_code(run))
     absent = (
         keys.get(finding.code, "")
         for finding in run.findings
         if isinstance(finding, Pending) and finding.is_error and finding.line is None
     )
-    later = ("_start", "_stop", *METRICS)
+    later = ("_start", "_stop", *evaluations.KEYS)
     return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
 
 
 def _keys_by_code(run: Run) -> Iterator[tuple[str, str]]:
-    for rules in _layers(run):
-        for key, several in rules.items():
-            yield from ((rule.code, key) for rule in several)
+    for rules in _sections(run):
+        for key, rules_of_key in rules.items():
+            yield from ((rule.code, key) for rule in rules_of_key)
 
 
-def _layers(run: Run) -> Iterator[Rules]:
+def _sections(run: Run) -> Iterator[Rules]:
     yield from load_round(run.usage, run.round).sections.values()
     if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
         yield from benchmark.sections.values()
-        for choices in benchmark.variants.values():
-            yield from choices.values()
+        for variants in benchmark.variants.values():
+            yield from variants.values()

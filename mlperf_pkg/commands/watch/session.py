@@ -1,4 +1,4 @@
-"""One log from its first byte to its end: what is told of it, and when."""
+"""One log from its first byte to its end: which events it causes, and when."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ from pathlib import Path
 from time import monotonic
 
 from mlperf_pkg.commands.watch import events
+from mlperf_pkg.commands.watch.course import CourseReader
 from mlperf_pkg.commands.watch.events import Event
 from mlperf_pkg.commands.watch.follow import BLOCK_BYTES, Change, Follower, Lines
 from mlperf_pkg.commands.watch.forecast import forecast
+from mlperf_pkg.commands.watch.goal import Goal, goal_of
 from mlperf_pkg.commands.watch.judge import Judge, certain, missing
-from mlperf_pkg.commands.watch.progress import Course, Goal, goal_of
 from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.log.reader import MAX_LINE_BYTES
 from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.run.evaluations import Evaluation
 from mlperf_pkg.run.model import Run
 
 _MS_PER_MINUTE = 60_000
 _SECONDS_PER_MINUTE = 60
-_SHARE = 10  # judging takes no more than one part of so many of the time
+_SHARE = 10  # judging takes at most one tenth of the time
 _CHANGED = {
-    Change.TRUNCATED: "the file was truncated: followed again from its head",
-    Change.REPLACED: "another file took its place: followed from the head of that",
+    Change.TRUNCATED: "the file was truncated: reading it again from the start",
+    Change.REPLACED: "the file was replaced: reading the new one from the start",
 }
 
 
 class Session:
-    """Follows one log; ``tick`` is called now and then and tells what happened since.
+    """Follows one log; call ``tick`` now and then for what happened since.
 
     ``done`` says that ``run_stop`` was logged and nothing came after it, ``lost`` that the run
     cannot count any more, ``silent`` for how many seconds nothing has come.
@@ -38,14 +42,14 @@ class Session:
         self._judge = judge
         self._clock = clock
         self._follower = Follower(Path(judge.path))
-        self._there: bool | None = None
+        self._exists: bool | None = None
         self._trouble = ""
         self._since = clock()
         self._log = _Log(judge, clock)
 
     @property
     def path(self) -> str:
-        """The path as given."""
+        """The path of the log, as on the command line."""
         return self._judge.path
 
     @property
@@ -69,10 +73,10 @@ class Session:
         return self._log.progress(self.silent)
 
     def tick(self) -> Iterator[Event]:
-        """Read what is new, and tell what it means.
+        """Read what is new, and yield what it means.
 
         Raises:
-            UserError: it is no file, or the rulebook has no such round.
+            UserError: the path is not a regular file, or the rulebook has no such round.
         """
         grown = False
         try:
@@ -89,50 +93,51 @@ class Session:
         self._trouble = ""
         if grown:
             self._since = self._clock()
-        yield from self._log.tell(quiet=not grown)
+        yield from self._log.report(quiet=not grown)
 
     def close(self) -> None:
-        """Follow no more."""
+        """Stop following the log."""
         self._follower.close()
 
     def _changed(self, change: Change) -> Iterator[Event]:
-        there = change is not Change.MISSING
-        if there is not self._there:
-            if not there:
-                gone = "the file is gone" if self._there else "there is no such file yet"
+        exists = change is not Change.MISSING
+        if exists is not self._exists:
+            if not exists:
+                gone = "the file is gone" if self._exists else "the file does not exist yet"
                 yield self._state("missing", f"{gone}: waiting for it")
-            elif self._there is False:
-                yield self._state("appeared", "the file is there")
-            self._there = there
+            elif self._exists is False:
+                yield self._state("appeared", "the file appeared")
+            self._exists = exists
         if change in _CHANGED:
             self._log = _Log(self._judge, self._clock)
             yield self._state(change.value, _CHANGED[change])
 
     def _unreadable(self, error: OSError) -> Iterator[Event]:
-        """Network storage comes and goes: told once, tried again."""
+        """Report trouble with the storage once; network storage comes and goes."""
         reason = error.strerror or str(error)
         if reason != self._trouble:
             self._trouble = reason
-            yield self._state("unreadable", f"cannot be read: {reason}: tried again")
+            yield self._state("unreadable", f"cannot be read: {reason}: trying again")
 
     def _state(self, change: str, message: str) -> Event:
         return events.State(self.path, change, message)
 
 
 class _Log:
-    """The log as far as it is written, and what was told of it."""
+    """The log as far as it is written, and what has been reported of it."""
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge = judge
         self._clock = clock
         self._lines = Lines()
-        self._course = Course()
+        self._reader = CourseReader()
+        self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
         self._unjudged = False
-        self._next = 0.0
+        self._next_judgement = 0.0
         self._tried = b""
-        self._told: set[tuple[str, Severity]] = set()
+        self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = 0
         self._too_long = 0
         self._started = False
@@ -143,37 +148,36 @@ class _Log:
     def take(self, data: bytes) -> None:
         """Take the next bytes."""
         lines = self._lines.add(data)
-        if TOKEN[:6] in lines:
-            self._unjudged = True
-            self._course.take(lines)
+        self._reader.take(lines)
+        self._unjudged = self._unjudged or TOKEN[:6] in lines
 
-    def tell(self, *, quiet: bool) -> Iterator[Event]:
-        """What is new; ``quiet`` says that nothing came since it was asked last."""
-        if self._unjudged and (quiet or self._clock() >= self._next):
+    def report(self, *, quiet: bool) -> Iterator[Event]:
+        """Yield what is new; ``quiet`` says that nothing came since the last call."""
+        if self._unjudged and (quiet or self._clock() >= self._next_judgement):
             self._read(bytes(self._lines.text))
             yield from self._news()
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
-            message = f"over {MAX_LINE_BYTES >> 20} MiB on one line: not checked"
+            message = f"a line over {MAX_LINE_BYTES >> 20} MiB: not checked"
             yield events.State(self._judge.path, "skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
     def progress(self, since: float) -> events.Progress | None:
-        """How far it is, ``since`` seconds after its last byte."""
-        course = self._course
-        if course.start_ms is None or course.last_ms is None:
+        """Return how far the run is, ``since`` seconds after the last byte of its log."""
+        reader = self._reader
+        if reader.start_ms is None or reader.last_ms is None:
             return None
-        minutes = (course.last_ms - course.start_ms) / _MS_PER_MINUTE
+        minutes = (reader.last_ms - reader.start_ms) / _MS_PER_MINUTE
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
-        expected = forecast(course, self._goal) if self._goal else None
+        expected = forecast(reader.course(self._rules), self._goal) if self._goal else None
         return events.Progress(self._judge.path, minutes, expected)
 
     def _read(self, text: bytes) -> Run:
         before = self._clock()
         self._run = self._judge(text)
-        self._next = self._clock() + _SHARE * (self._clock() - before)
+        self._next_judgement = self._clock() + _SHARE * (self._clock() - before)
         self._unjudged = False
         return self._run
 
@@ -181,10 +185,10 @@ class _Log:
         run = self._run
         if run is None:
             return
-        if run.identified or self._course.start_ms is not None:
+        if run.identified or self._reader.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
-        if self._course.start_ms is not None and not self._started:
+        if self._reader.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
                 yield events.Open(self._judge.path, keys)
@@ -193,7 +197,9 @@ class _Log:
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
 
     def _describe(self, run: Run) -> Iterator[Event]:
-        self._goal = goal_of(run, self._course.batch_size)
+        self._rules = load_benchmark(run.usage, run.round, run.benchmark)
+        batch_size = self._reader.batch_size
+        self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
         if not self._described and run.benchmark:
             self._described = True
             target = self._goal.target if self._goal else ""
@@ -202,30 +208,32 @@ class _Log:
             )
 
     def _findings(self, findings: list[Finding]) -> Iterator[Event]:
-        """Each kind once, at its first."""
+        """Report each kind of finding once."""
         for finding in findings:
             kind = (finding.code, finding.severity)
-            if kind not in self._told:
-                self._told.add(kind)
+            if kind not in self._reported:
+                self._reported.add(kind)
                 yield events.Found(self._judge.path, finding)
                 if finding.is_error:
                     yield from self._lose(f"{finding.code} cannot be mended by any later record")
 
     def _evaluated(self) -> Iterator[Event]:
-        course, goal = self._course, self._goal
-        if course.start_ms is None or goal is None:
+        start_ms, goal = self._reader.start_ms, self._goal
+        if start_ms is None or goal is None:
             return
+        course = self._reader.course(self._rules)
         new = course.evaluations[self._evaluations :]
         self._evaluations = len(course.evaluations)
-        met = False
-        for each in new:
-            minutes = (each.time_ms - course.start_ms) / _MS_PER_MINUTE
-            met = goal.met(each.values)
-            yield events.Evaluated(
-                self._judge.path, minutes, each.position, goal.unit, each.values, met
-            )
-        if new and not met and (now := self.progress(0)):
-            yield now
+        for evaluation in new:
+            yield self._evaluation(evaluation, start_ms, met=goal.met(evaluation.values))
+        if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
+            yield progress
+
+    def _evaluation(self, evaluation: Evaluation, start_ms: float, *, met: bool) -> Event:
+        minutes = (evaluation.time_ms - start_ms) / _MS_PER_MINUTE
+        return events.Evaluated(
+            self._judge.path, minutes, evaluation.position, evaluation.unit, evaluation.values, met
+        )
 
     def _lose(self, reason: str) -> Iterator[Event]:
         if not self.lost:
@@ -233,7 +241,10 @@ class _Log:
             yield events.Lost(self._judge.path, reason)
 
     def _last(self) -> Iterator[Event]:
-        """The end, if it is the end: a last line without a line end counts where it stays so."""
+        """Yield the end, if the log has ended.
+
+        A last line without a line end counts once it stays as it is.
+        """
         run = self._run
         if TOKEN in self._lines.partial and self._lines.partial != self._tried:
             self._tried = self._lines.partial
@@ -241,7 +252,7 @@ class _Log:
         if run is None or run.stop_ms is None:
             return
         self._run, self.done = run, True
-        self._course.take(self._lines.partial)
+        self._reader.take(self._lines.partial)
         yield from self._news()
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
         yield self._ended(run)

@@ -42,8 +42,8 @@ def test_curves_show_every_evaluation_and_the_target() -> None:
     assert chart.data["points"][0] == {
         "run": "result_0.txt",
         "state": first.state,
-        "at": first.curve.evaluations[0].at,
-        "value": first.curve.evaluations[0].value,
+        "at": first.curve.evaluations[0].position,
+        "value": first.curve.evaluations[0].values[""],
     }
 
 

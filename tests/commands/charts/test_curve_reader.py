@@ -33,7 +33,11 @@ def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: 
 
 
 def points(curve: Curve) -> list[tuple[Any, ...]]:
-    return [(each.metric, each.at, each.value) for each in curve.evaluations]
+    return [
+        (metric, evaluation.position, value)
+        for evaluation in curve.evaluations
+        for metric, value in evaluation.values.items()
+    ]
 
 
 START = line("run_start", 10)
@@ -58,6 +62,12 @@ EVALUATIONS = [
         line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024),
         [("", 1024, 3.3)],
     ),
+    (
+        "flux1",
+        "5.1",
+        line("averaged_validation_loss", 12, 0.6, samples_count=1024),
+        [("", 1024, 0.6)],
+    ),
     ("", "2.0", line("eval_error", 12, 0.1, epoch_num=3), [("", 3, 0.1)]),
     ("bert", "2.0", line("eval_accuracy", 12, "0.7", epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, True, epoch_num=500), []),
@@ -74,7 +84,7 @@ def test_evaluations(name: str, round_: str, evaluation: bytes, found: list[Any]
 
 
 def spans(*lines: bytes) -> list[tuple[Any, ...]]:
-    return [(each.phase, each.start, each.stop) for each in curve_of(*lines).spans]
+    return [(span.phase, span.start, span.stop) for span in curve_of(*lines).spans]
 
 
 def test_phases_in_minutes_from_the_start() -> None:
@@ -107,9 +117,9 @@ def test_without_run_start_there_is_no_curve() -> None:
 def test_a_simulated_run_has_all_its_evaluations() -> None:
     log = good_log("bert")
     curve = curve_of(log, name="bert")
-    logged = [each for each in records(log) if each["key"] == "eval_accuracy"]
-    assert [each.value for each in curve.evaluations] == [each["value"] for each in logged]
-    assert curve.evaluations[-1].at == run_of(log).convergence.to_converge
+    logged = [record for record in records(log) if record["key"] == "eval_accuracy"]
+    assert [value for _, _, value in points(curve)] == [record["value"] for record in logged]
+    assert curve.evaluations[-1].position == run_of(log).convergence.to_converge
 
 
 GOALS = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mlperf_pkg.commands.watch.course import Course, CourseReader
 from mlperf_pkg.commands.watch.forecast import Method, forecast
-from mlperf_pkg.commands.watch.progress import Course, Goal, goal_of
+from mlperf_pkg.commands.watch.goal import Goal, goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.halfway import forecast_of, halfway
@@ -64,7 +65,7 @@ def test_a_run_beyond_the_reference_is_told_by_its_curve() -> None:
 
 def test_no_forecast_before_anything_is_known() -> None:
     course, run = halfway(good_log("bert"), "training", "2.0", part=0.01)
-    assert course.evaluations == []
+    assert course.evaluations == ()
     assert forecast_of(course, run) is None
 
 
@@ -73,16 +74,20 @@ def test_no_forecast_where_the_target_is_met() -> None:
     assert forecast_of(course, run) is None
 
 
-def course_of(*values: float) -> Course:
+def reader_of(*values: float) -> CourseReader:
     records = [b':::MLLOG {"time_ms": 0, "key": "run_start", "value": null, "metadata": {}}\n']
     for at, value in enumerate(values, 1):
         record = (
             '{"time_ms": %d, "key": "eval_accuracy", "value": %r, "metadata": {"epoch_num": %d}}'
         )
         records.append(b":::MLLOG " + (record % (at * 60_000, value, at)).encode() + b"\n")
-    course = Course()
-    course.take(b"".join(records))
-    return course
+    reader = CourseReader()
+    reader.take(b"".join(records))
+    return reader
+
+
+def course_of(*values: float) -> Course:
+    return reader_of(*values).course(None)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +110,7 @@ def test_the_last_metric_to_reach_its_bound_decides() -> None:
     benchmark = load_benchmark("training", "2.0", "maskrcnn")
     assert benchmark is not None
     course, run = halfway(good_log("maskrcnn"), "training", "2.0")
-    goal = goal_of(run, course.batch_size)
-    assert goal is not None
+    goal = goal_of(run, benchmark, course.batch_size)
     assert set(goal.bounds) == {"BBOX", "SEGM"}
     assert not goal.met({"BBOX": 0.5})
     assert not goal.met({"BBOX": 0.5, "SEGM": 0.1})
@@ -127,6 +131,6 @@ def test_the_last_metric_to_reach_its_bound_decides() -> None:
     ],
 )
 def test_odd_records_are_passed_over(record: bytes) -> None:
-    course = course_of()
-    course.take(b":::MLLOG " + record + b"\n")
-    assert course.evaluations == []
+    reader = reader_of()
+    reader.take(b":::MLLOG " + record + b"\n")
+    assert reader.course(None).evaluations == ()
