@@ -1,10 +1,13 @@
-/* What mlperf_pkg/plain.py finds out about a block of lines without it, many times as fast.
+/* Find the records of a block of log lines and their parts, without decoding them.
  *
- * Most lines differ from one before, of this log or another, in nothing but digits. What was found
- * out about that one, which is remembered, holds for them, as nothing that is looked for has digits.
- * That its text is one record is left to a JSON decoder, and holds for them too where no number of
- * theirs begins with a needless zero. A function that returns 0 or NULL has either set an exception
- * or come upon a line that is not plain.
+ * Most lines differ from an earlier line, of this log or another, in digits only. That line is
+ * remembered with the offsets of its parts, which are valid for the new line too. Only a line that
+ * is unlike all remembered ones is examined. Whether it is valid JSON is not checked here: the
+ * caller decodes it. This proves the lines like it as well, as long as none of their numbers has a
+ * leading zero.
+ *
+ * A function that returns 0 or NULL has set an exception or met a line that is not plain (see
+ * Scanner in block.py); the block is then read line by line.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,41 +15,42 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RECORD ":::MLLOG {" /* the token, and how a record begins */
-#define RECORD_SIZE 10
+#define START ":::MLLOG {" /* the token and the first byte of a record */
+#define START_SIZE 10
 #define TOKEN_SIZE 9
-#define ALMOST_SIZE 6  /* bytes of it that make a line count */
-#define LONG_LINE 1200 /* as in plain.py */
-#define LONG_TIME 18   /* a number of more digits may be no time */
-#define NUMBERS 16     /* of a line that others are compared with */
-#define WORDS 16       /* that can be looked for */
-#define KIND_BITS 10   /* of the number of kinds of lines that are remembered */
+#define ALMOST_SIZE 6  /* bytes of the token; a line without these has no record, nor almost one */
+#define LONG_LINE 1200 /* on a shorter line, Python's json refuses no number and no nesting */
+#define LONG_TIME 18   /* a time of more characters may be out of range */
+#define NUMBERS 16     /* the most numbers in a line that is remembered */
+#define WORDS 16       /* the most words to search for */
+#define KIND_BITS 10   /* two to this power is the number of kinds of lines remembered */
 #define MEMORY "mlperf_pkg.log._scan.memory"
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-/* As in plain.py: once the key is found, the record itself takes its place. */
-enum { TIME, VALUE, METADATA, KEY, PARTS, ITSELF = KEY };
+/* As in block.py. The whole record takes the slot of the key, once the key has been found. */
+enum { TIME, VALUE, METADATA, KEY, PARTS, RECORD = KEY };
 
 typedef struct {
     uint32_t start, end;
 } Part;
 
-/* A plain line, and where on it its token, its key and its parts stand. */
+/* A plain line with the offsets of its token, its key and its parts. */
 typedef struct Line {
     char *text;
     Py_ssize_t size, token, key, key_end;
     Part parts[PARTS];
-    uint16_t numbers[NUMBERS]; /* that have two digits at least, before any point */
-    int count, unique;         /* of numbers; whether no other line is taken to be alike */
-    int holds_word;            /* but in its key */
-    PyObject *key_text;        /* owned, as is the text of a line that is remembered */
-    PyObject *places;          /* of its key, borrowed from the last scan that met it */
-    uint64_t scan;             /* the number of that */
-    struct Line *next;         /* what came after the last line alike */
+    uint16_t numbers[NUMBERS]; /* offsets of those with two digits or more before any point */
+    int count;                 /* of numbers */
+    int unique;                /* whether no other line may be taken for one like it */
+    int holds_word;            /* outside its key */
+    PyObject *key_text;        /* owned, as is the text of a remembered line */
+    PyObject *indexes;         /* of its key; borrowed from the last scan that met the line */
+    uint64_t scan;             /* the number of that scan */
+    struct Line *next;         /* the kind of line that followed the last line like this */
 } Line;
 
-/* A word that is looked for by its first underscore, as there are few of them. */
+/* A word to search for; found by its first underscore, as underscores are rare. */
 typedef struct {
     char *start;
     Py_ssize_t size, underscore;
@@ -55,7 +59,7 @@ typedef struct {
 typedef struct {
     Line kinds[1 << KIND_BITS];
     PyObject *words_object;
-    Word words[WORDS + 1]; /* one of no size is the last */
+    Word words[WORDS + 1]; /* ends with a word of size 0 */
     uint64_t scans;
 } Memory;
 
@@ -67,12 +71,13 @@ typedef struct {
 typedef struct {
     Memory *memory;
     const char *text;
-    PyObject *places;
-    Line *first, **next;   /* the line expected first, and where the next one stands */
-    Buffer parts;          /* of each line, from the start of the text */
-    Buffer closer;         /* what follows the tokens of lines that are alike none before */
-    Py_ssize_t count, new; /* lines that count, and of these others */
-    int every, scattered;
+    PyObject *indexes;       /* of the lines with a token, by key */
+    Line *first, **next;     /* the kind of line expected first, and the one expected next */
+    Buffer spans;            /* of each line's parts, as offsets in the text */
+    Buffer unproven;         /* the records of lines unlike all remembered ones */
+    Py_ssize_t count, new;   /* of lines with a token; of those unlike all remembered ones */
+    int contiguous;          /* whether every line has a token */
+    int scattered;           /* whether a word appears on a line with a token, outside its key */
 } Scan;
 
 static int add(Buffer *buffer, const void *bytes, size_t size)
@@ -106,8 +111,8 @@ static const char *find(const char *start, const char *end, char byte)
 
 static const char *almost_token(const char *start, const char *end)
 {
-    for (; (start = find(start, end, *RECORD)) && end - start >= ALMOST_SIZE; start++)
-        if (!memcmp(start, RECORD, ALMOST_SIZE))
+    for (; (start = find(start, end, *START)) && end - start >= ALMOST_SIZE; start++)
+        if (!memcmp(start, START, ALMOST_SIZE))
             return start;
     return NULL;
 }
@@ -133,7 +138,7 @@ static int part_named(const char *name, size_t size)
     return part;
 }
 
-/* The last byte of a number before any exponent, or of one, in which no zero is needless. */
+/* Note a number, and return its last digit or point. An exponent may have leading zeros. */
 static const char *pass_number(Line *line, const char *at)
 {
     const char before = at[-1] == '-' || at[-1] == '+' ? at[-2] : at[-1];
@@ -148,11 +153,11 @@ static const char *pass_number(Line *line, const char *at)
     return at;
 }
 
-/* Find the parts and the numbers of a record; 0 if its text is none, or has a name twice. */
-static int walk(Line *line)
+/* Find the parts and the numbers of a record; 0 if it is not one, or has a name twice. */
+static int find_parts(Line *line)
 {
     const char *end = line->text + line->size;
-    int depth = 0, open = PARTS, found = 0;
+    int depth = 0, open = PARTS, seen = 0;
     for (const char *at = line->text + line->token + TOKEN_SIZE; at < end; at++) {
         if (*at == '"') {
             const char *name = at + 1;
@@ -162,11 +167,11 @@ static int walk(Line *line)
             if (part == PARTS)
                 continue;
             at = skip_blanks(at + 1, end);
-            if (depth != 1 || open != PARTS || found >> part & 1 || *at != ':')
+            if (depth != 1 || open != PARTS || seen >> part & 1 || *at != ':')
                 return 0;
             at = skip_blanks(at + 1, end);
             line->parts[part].start = (uint32_t)(at-- - line->text);
-            found |= 1 << (open = part);
+            seen |= 1 << (open = part);
         } else if (*at == '{' || *at == '[') {
             depth++;
         } else if (*at == '}' || *at == ']' || *at == ',') {
@@ -179,10 +184,10 @@ static int walk(Line *line)
             at = pass_number(line, at);
         }
     }
-    return found == (1 << PARTS) - 1 && open == PARTS;
+    return seen == (1 << PARTS) - 1 && open == PARTS;
 }
 
-/* Whether another number of as many digits is a time as well. */
+/* Whether any number of as many digits is a valid time. */
 static int is_usual_time(const char *at, const char *end)
 {
     if (end - at > LONG_TIME)
@@ -192,23 +197,23 @@ static int is_usual_time(const char *at, const char *end)
     return at == end;
 }
 
-/* Whether a line is plain, and where its parts are. */
-static int look(Line *line)
+/* Whether a line is plain; if so, find its parts. */
+static int examine(Line *line)
 {
     const char *text = line->text, *end = text + line->size;
     const char *token = text + line->token, *record = token + TOKEN_SIZE;
-    if (line->size > LONG_LINE || end - token < RECORD_SIZE || end[-1] != '}' ||
-        memcmp(token, RECORD, RECORD_SIZE) || find(text, token, '"') || almost_token(record, end))
+    if (line->size > LONG_LINE || end - token < START_SIZE || end[-1] != '}' ||
+        memcmp(token, START, START_SIZE) || find(text, token, '"') || almost_token(record, end))
         return 0;
-    int odd = 0; /* without a stop at the first, as many bytes are looked at together */
+    int odd = 0; /* without an early exit, so that the compiler can vectorise the loop */
     for (const char *at = text; at < end; at++)
         odd |= *at == '\\' || *at == '\r' || (unsigned char)*at >= 0x80;
-    if (odd || !walk(line) || text[line->parts[KEY].start] != '"')
+    if (odd || !find_parts(line) || text[line->parts[KEY].start] != '"')
         return 0;
     line->unique |= !is_usual_time(text + line->parts[TIME].start, text + line->parts[TIME].end);
     line->key = line->parts[KEY].start + 1;
     line->key_end = find(text + line->key, end, '"') - text;
-    line->parts[ITSELF] = (Part){(uint32_t)(record - text), (uint32_t)line->size};
+    line->parts[RECORD] = (Part){(uint32_t)(record - text), (uint32_t)line->size};
     return 1;
 }
 
@@ -247,15 +252,15 @@ static int holds_word(const Word *words, const char *start, const char *end)
     return 0;
 }
 
-/* ---- lines that are alike --------------------------------------------------------------- */
+/* ---- lines like others ------------------------------------------------------------------ */
 
-/* Eight bytes, all digits being 0. */
+/* Eight bytes, with 0 for each digit. */
 static uint64_t outline(const char *at)
 {
     uint64_t bytes, digits;
     memcpy(&bytes, at, sizeof bytes);
-    digits = bytes ^ EACH('0');
-    digits = ~(((digits & EACH(0x7f)) + EACH(0x80 - 10)) | digits) & EACH(0x80);
+    digits = bytes ^ REPEAT('0');
+    digits = ~(((digits & REPEAT(0x7f)) + REPEAT(0x80 - 10)) | digits) & REPEAT(0x80);
     return bytes & ~((digits >> 7) * 15);
 }
 
@@ -267,9 +272,9 @@ static Line *kind_of(Memory *memory, const char *start, const char *end)
     return &memory->kinds[(hash * MIX) >> (64 - KIND_BITS)];
 }
 
-/* Whether a line begins here that differs from a plain one in nothing but digits, which make no
- * other key and no number that is none. */
-static int alike(const char *start, const char *end, const Line *plain)
+/* Whether a line begins here that differs from a plain line in digits only, outside its key, and
+ * without a leading zero in a number. */
+static int is_like(const char *start, const char *end, const Line *plain)
 {
     const Py_ssize_t size = plain->size;
     if (!size || end - start < size || (end - start > size && start[size] != '\n') ||
@@ -287,16 +292,16 @@ static int alike(const char *start, const char *end, const Line *plain)
     return 1;
 }
 
-/* The places of a line's key, borrowed; of a new key an empty list. */
-static PyObject *places_of(PyObject *places, PyObject *key)
+/* The list of indexes of a key, borrowed; a new one for a new key. */
+static PyObject *indexes_of(PyObject *indexes, PyObject *key)
 {
-    PyObject *found = PyDict_GetItemWithError(places, key);
-    if (!found && !PyErr_Occurred() && (found = PyList_New(0))) {
-        const int failed = PyDict_SetItem(places, key, found);
-        Py_DECREF(found);
-        found = failed ? NULL : found;
+    PyObject *list = PyDict_GetItemWithError(indexes, key);
+    if (!list && !PyErr_Occurred() && (list = PyList_New(0))) {
+        const int failed = PyDict_SetItem(indexes, key, list);
+        Py_DECREF(list);
+        list = failed ? NULL : list;
     }
-    return found;
+    return list;
 }
 
 static int add_line(Scan *scan, const char *start, Line *line)
@@ -304,21 +309,20 @@ static int add_line(Scan *scan, const char *start, Line *line)
     Part parts[PARTS];
     const uint32_t offset = (uint32_t)(start - scan->text);
     if (line->scan != scan->memory->scans) {
-        if (!(line->places = places_of(scan->places, line->key_text)))
+        if (!(line->indexes = indexes_of(scan->indexes, line->key_text)))
             return 0;
         line->scan = scan->memory->scans;
-        scan->every = scan->every && !line->token;
         scan->scattered = scan->scattered || line->holds_word;
     }
     for (int part = 0; part < PARTS; part++)
         parts[part] = (Part){offset + line->parts[part].start, offset + line->parts[part].end};
-    PyObject *place = PyLong_FromSsize_t(scan->count++);
-    const int added = place && !PyList_Append(line->places, place);
-    Py_XDECREF(place);
-    return added && add(&scan->parts, parts, sizeof parts);
+    PyObject *index = PyLong_FromSsize_t(scan->count++);
+    const int added = index && !PyList_Append(line->indexes, index);
+    Py_XDECREF(index);
+    return added && add(&scan->spans, parts, sizeof parts);
 }
 
-static int add_alike(Scan *scan, const char *start, Line *kind)
+static int add_known(Scan *scan, const char *start, Line *kind)
 {
     *scan->next = kind;
     scan->next = &kind->next;
@@ -331,7 +335,7 @@ static void forget(Line *kind)
     Py_CLEAR(kind->key_text);
 }
 
-/* Keep a copy of a line in the place of another. */
+/* Replace a remembered line by a copy of another. */
 static int remember(Line *kind, const Line *line)
 {
     char *text = PyMem_Malloc((size_t)line->size);
@@ -349,7 +353,7 @@ static int remember(Line *kind, const Line *line)
     return 1;
 }
 
-/* Add a line that is alike none. */
+/* Add a line unlike all remembered ones, and remember it. */
 static int add_new(Scan *scan, Line *line, Line *kind)
 {
     const char *key = line->text + line->key, *key_end = line->text + line->key_end;
@@ -359,10 +363,10 @@ static int add_new(Scan *scan, Line *line, Line *kind)
     line->holds_word = holds_word(words, line->text, key) || holds_word(words, key_end, end);
     scan->new++;
     const int added = line->key_text &&
-                      add(&scan->closer, record, (size_t)(end - record)) &&
-                      add(&scan->closer, "\n", 1) &&
+                      add(&scan->unproven, record, (size_t)(end - record)) &&
+                      add(&scan->unproven, "\n", 1) &&
                       (line->unique ? add_line(scan, line->text, line)
-                                    : remember(kind, line) && add_alike(scan, line->text, kind));
+                                    : remember(kind, line) && add_known(scan, line->text, kind));
     Py_XDECREF(line->key_text);
     return added;
 }
@@ -370,24 +374,24 @@ static int add_new(Scan *scan, Line *line, Line *kind)
 static int add_other(Scan *scan, const char *start, const char *end)
 {
     Line *kind = kind_of(scan->memory, start, end);
-    if (alike(start, end, kind))
-        return add_alike(scan, start, kind);
+    if (is_like(start, end, kind))
+        return add_known(scan, start, kind);
     const char *token = almost_token(start, end);
     if (!token) {
-        scan->every = 0;
+        scan->contiguous = 0;
         return 1;
     }
     Line line = {.text = (char *)start, .size = end - start, .token = token - start};
-    return look(&line) && add_new(scan, &line, kind);
+    return examine(&line) && add_new(scan, &line, kind);
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
 {
     for (const char *line_end; at < end; at = line_end + 1) {
         Line *expected = *scan->next;
-        if (expected && alike(at, end, expected)) {
+        if (expected && is_like(at, end, expected)) {
             line_end = at + expected->size;
-            if (!add_alike(scan, at, expected))
+            if (!add_known(scan, at, expected))
                 return 0;
         } else {
             line_end = find(at, end, '\n');
@@ -402,22 +406,23 @@ static int add_lines(Scan *scan, const char *at, const char *end)
 static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_ssize_t size;
-    Scan scan = {.every = 1};
+    Scan scan = {.contiguous = 1};
     PyObject *capsule, *result = NULL;
     if (!PyArg_ParseTuple(args, "Oy#:scan", &capsule, &scan.text, &size) ||
-        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.places = PyDict_New()))
+        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.indexes = PyDict_New()))
         return NULL;
     scan.memory->scans++;
     scan.next = &scan.first;
     if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
-        result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.closer), bytes_of(&scan.parts), scan.new,
-                               scan.count, scan.places, scan.every ? Py_True : Py_False,
+        result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.unproven), bytes_of(&scan.spans),
+                               scan.new, scan.count, scan.indexes,
+                               scan.contiguous ? Py_True : Py_False,
                                scan.scattered ? Py_True : Py_False);
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
-    Py_DECREF(scan.places);
-    PyMem_Free(scan.parts.start);
-    PyMem_Free(scan.closer.start);
+    Py_DECREF(scan.indexes);
+    PyMem_Free(scan.spans.start);
+    PyMem_Free(scan.unproven.start);
     return result;
 }
 
@@ -432,7 +437,7 @@ static void free_memory(PyObject *capsule)
     PyMem_Free(memory);
 }
 
-/* An empty memory for scans that look for some words. */
+/* Return an empty memory for scans that search for some words. */
 static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *words, *capsule;
@@ -454,39 +459,40 @@ static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *args)
 
 /* ---- parts of lines --------------------------------------------------------------------- */
 
-/* The part of a line; of no length but beyond the text where there is none. */
-static Part part_of(const char *parts, Py_ssize_t size, Py_ssize_t line, int part)
+/* A part of a line; one beyond any text if there is no such part. */
+static Part part_of(const char *spans, Py_ssize_t size, Py_ssize_t line, int part)
 {
-    Part found = {UINT32_MAX, UINT32_MAX};
+    Part span = {UINT32_MAX, UINT32_MAX};
     const Py_ssize_t lines = size / (Py_ssize_t)sizeof(Part[PARTS]);
     if (line >= 0 && line < lines && part >= 0 && part < PARTS)
-        memcpy(&found, parts + (size_t)(line * PARTS + part) * sizeof found, sizeof found);
-    return found;
+        memcpy(&span, spans + (size_t)(line * PARTS + part) * sizeof span, sizeof span);
+    return span;
 }
 
+/* Return a part of the lines at some indexes as a JSON array. */
 static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const char *text, *parts;
-    Py_ssize_t size, parts_size;
-    PyObject *places, *place, *result = NULL;
+    const char *text, *spans;
+    Py_ssize_t size, spans_size;
+    PyObject *indexes, *index, *result = NULL;
     Buffer array = {NULL, 0, 0};
     int part;
-    if (!PyArg_ParseTuple(args, "y#y#iO:cut", &text, &size, &parts, &parts_size, &part, &places) ||
-        !(places = PyObject_GetIter(places)))
+    if (!PyArg_ParseTuple(args, "y#y#iO:cut", &text, &size, &spans, &spans_size, &part, &indexes) ||
+        !(indexes = PyObject_GetIter(indexes)))
         return NULL;
     int added = add(&array, "[", 1);
-    while (added && (place = PyIter_Next(places))) {
-        const Part found = part_of(parts, parts_size, PyLong_AsSsize_t(place), part);
-        Py_DECREF(place);
-        added = found.start <= found.end && found.end <= (size_t)size;
+    while (added && (index = PyIter_Next(indexes))) {
+        const Part span = part_of(spans, spans_size, PyLong_AsSsize_t(index), part);
+        Py_DECREF(index);
+        added = span.start <= span.end && span.end <= (size_t)size;
         if (!added && !PyErr_Occurred())
             PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
         added = added && (array.size == 1 || add(&array, ",", 1)) &&
-                add(&array, text + found.start, found.end - found.start);
+                add(&array, text + span.start, span.end - span.start);
     }
     if (added && !PyErr_Occurred() && add(&array, "]", 1))
         result = bytes_of(&array);
-    Py_DECREF(places);
+    Py_DECREF(indexes);
     PyMem_Free(array.start);
     return result;
 }

@@ -12,22 +12,11 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
-import msgspec
-
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log.block import (
-    ALMOST_TOKEN,
-    LINE,
-    Block,
-    ScannedBlock,
-    end_of_line,
-    lines_with,
-    plain,
-    repeats_a_name,
-)
+from mlperf_pkg.log.block import HAS_SCAN, Block, DecodedBlock, end_of_line, lines_with, scanner
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
@@ -35,62 +24,262 @@ from mlperf_pkg.log.record import (
     decode,
     decode_closely,
     decode_plain,
+    decode_plain_lines,
     recover,
     repeated_names,
     shown,
 )
 
 CHUNK_BYTES = 1 << 20
-HEAD_BYTES = 1 << 16  # where most logs tell all that they are asked before they are read
+HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
 SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
 
-_LIKE_TOKEN = re.compile(ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*")
+_TAIL = re.compile(TOKEN + b"(.*)")
+_ALMOST_TOKEN = b":::MLL"
+_LIKE_TOKEN = re.compile(_ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*")
+_QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 _NOT_JSON_NUMBER = re.compile(rb"\b(NaN|-?Infinity)\b")
 
 
-class _Lines:
-    """The lines on which the records of a log stand, found out only when asked for."""
+class LogReader:
+    """Read the records of one log, once.
+
+    ``report`` receives whatever is odd. ``unofficial`` holds the records that only we can read:
+    before another token on the same line, or followed by text. ``parse_errors`` counts the lines
+    that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
+    if it does not.
+
+    Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
+    which the line is reported as not checked.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        path: str,
+        report: Callable[[Finding], None],
+        words: tuple[bytes, ...] = (),
+    ) -> None:
+        """Start at the head of a log.
+
+        ``path`` is its path in findings; ``words`` are those that ``Block.mentions`` may look for.
+        """
+        self.crash: str | None = None
+        self.parse_errors = 0
+        self.unofficial: list[Record] = []
+        self._stream = stream
+        self._path = path
+        self._report = report
+        self._scanner = scanner(words) if HAS_SCAN else None
+        self._lines = _LineNumbers()
+
+    def __iter__(self) -> Iterator[Record | None]:
+        """Yield the record of each line with a token, None where the official parser reads none."""
+        return chain.from_iterable(block.records() for block in self.blocks())
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the log as blocks of whole lines."""
+        first = 0
+        for chunk in _chunks(self._stream, CHUNK_BYTES, self._report_too_long):
+            block = self._block(chunk, first)
+            yield block
+            first += block.size
+
+    def line_of(self, number: int) -> int:
+        """Return the 1-based line of a record by its number among those read so far, from 0.
+
+        Lines are counted by LF, as editors do.
+        """
+        return self._lines.of(number)
+
+    def _block(self, chunk: bytes, first: int) -> Block:
+        # CR ends a line too; putting LF in its place keeps every offset as it is.
+        has_cr = b"\r" in chunk
+        text = chunk.replace(b"\r", b"\n") if has_cr else chunk
+        block = self._scanner.scan(text, first) if self._scanner else None
+        if block:
+            contiguous = block.contiguous and not has_cr
+            self._lines.enter(chunk, text, block.size, contiguous=contiguous)
+            return block
+        tails: list[bytes] = _TAIL.findall(text)
+        contiguous = len(tails) == _count_lines(chunk) and not has_cr
+        self._lines.enter(chunk, text, len(tails), contiguous=contiguous)
+        return DecodedBlock(text, first, self._read(text, tails, first))
+
+    # ---- line by line ---------------------------------------------------------------------
+
+    def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
+        """Return the record of each line; ``tails`` is what follows their first tokens."""
+        records: Sequence[Record | None] | None = None
+        if text.count(_ALMOST_TOKEN) != len(tails):  # two tokens on a line, or what looks like one
+            self._report_lookalikes(text)
+        elif text.isascii():
+            records = decode_plain_lines(tails)
+        if records is None:
+            records = self._read_lines(tails, first, is_cut=not text.endswith(b"\n"))
+        if _may_repeat_names(text, records):
+            self._report_repeated_names(tails, records, first)
+        return records
+
+    def _read_lines(
+        self, tails: Sequence[bytes], first: int, *, is_cut: bool
+    ) -> list[Record | None]:
+        """Read line by line; ``is_cut`` says that the last line has no end."""
+        last = first + len(tails) - 1
+        return [
+            self._read_line(tail, number, is_cut=is_cut and number == last)
+            for number, tail in enumerate(tails, first)
+        ]
+
+    def _read_line(self, tail: bytes, number: int, *, is_cut: bool) -> Record | None:
+        *shadowed, raw = tail.split(TOKEN)
+        for text in shadowed:
+            self._report_shadowed(text, number)
+        return decode_plain(raw) or self._read_closely(raw, number, is_cut=is_cut)
+
+    def _read_closely(self, raw: bytes, number: int, *, is_cut: bool) -> Record | None:
+        record = decode_closely(raw)
+        if isinstance(record, Misfit):
+            self._report_misfit(raw, record, number, is_cut=is_cut)
+            return None
+        line = self.line_of(number)
+        if literal := _NOT_JSON_NUMBER.search(raw):
+            text = f"{literal[0].decode()} is not valid JSON; Python's json accepts it"
+            self._note("LOG106", text, line)
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self._note("LOG107", "bytes that are not valid UTF-8 are read as Latin-1", line)
+        return record
+
+    def _keep_unofficial(self, record: Record) -> None:
+        if len(self.unofficial) < MAX_UNOFFICIAL:
+            self.unofficial.append(record)
+
+    # ---- findings -------------------------------------------------------------------------
+
+    def _report_misfit(self, raw: bytes, misfit: Misfit, number: int, *, is_cut: bool) -> None:
+        line = self.line_of(number)
+        if misfit.fatal:
+            self.crash = self.crash or f"line {line}: {misfit.reason}"
+        else:
+            self.parse_errors += 1
+        if misfit.recovered:
+            self._keep_unofficial(misfit.recovered)
+            key = shown(misfit.recovered.key)
+            self._add(
+                "LOG103",
+                f"other text follows the record {key}: the official checker rejects the log",
+                line,
+                basis=Basis.OFFICIAL,
+                hint="write other output on lines of its own",
+            )
+        else:
+            self._add(
+                misfit.code,
+                f"cannot read this record: {misfit.reason}",
+                line,
+                found=shown(raw.decode("latin-1").rstrip()),
+                expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
+                hint="the log ends inside this record" if is_cut else None,
+            )
+
+    def _report_shadowed(self, raw: bytes, number: int) -> None:
+        """Report what is between two tokens of a line."""
+        text = raw.decode("latin-1")
+        record = recover(text.rstrip())
+        if record:
+            self._keep_unofficial(record)
+        self._warn(
+            "LOG104",
+            "two records on one line: the official parser reads only the last",
+            self.line_of(number),
+            found=record.key if record else shown(text),
+            hint="several ranks write to one file without line buffering",
+        )
+
+    def _report_repeated_names(
+        self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
+    ) -> None:
+        for number, (tail, record) in enumerate(zip(tails, records, strict=True), first):
+            raw = tail.rpartition(TOKEN)[2]
+            if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
+                for name in repeated_names(raw):
+                    text = (
+                        f"the name {shown(name)} appears twice in one object: the last one counts"
+                    )
+                    self._warn("LOG105", text, self.line_of(number))
+
+    def _report_lookalikes(self, text: bytes) -> None:
+        for match in _LIKE_TOKEN.finditer(text):
+            self._warn(
+                "LOG108",
+                f"{shown(match[0].decode())} looks like a record but is not read as one",
+                self._lines.at(match.start()),
+                expected=":::MLLOG and one space",
+            )
+
+    def _report_too_long(self) -> None:
+        text = f"the line is longer than {MAX_LINE_BYTES >> 20} MiB: not checked"
+        self._add("LOG109", text, self._lines.after)
+
+    def _note(self, code: str, message: str, line: int) -> None:
+        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE)
+
+    def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
+        self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)
+
+    def _add(self, code: str, message: str, line: int, **fields: Any) -> None:
+        finding = Finding(
+            code=code, message=message, path=self._path, line=line, source=SOURCE, **fields
+        )
+        self._report(finding)
+
+
+class _LineNumbers:
+    """The line numbers of the records of a log, found only when asked for."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
         self._chunk = b""
         self._first = 1
-        self._counts = [0]  # how many records came before each block, and after the last
+        self._counts = [0]  # of records before each block, and after the last
         self._blocks: list[range | array[int]] = []
         self._coming: Iterator[int] = iter(())
 
-    def enter(self, chunk: bytes, text: bytes, count: int, *, every: bool) -> None:
-        """Go on to the next block, of so many records.
+    def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
+        """Go on to the next block, which has ``size`` records.
 
-        Each line of it is one (``every``), or they stand in ``text``, in which LF is for CR.
+        Each of its lines is a record if ``contiguous``; otherwise they are searched for in
+        ``text``, which is ``chunk`` with LF in place of CR.
         """
         if self._blocks and isinstance(self._blocks[-1], array):
             self._blocks[-1].extend(self._coming)
         self._first, self._chunk = self.after, chunk
-        self._counts.append(self._counts[-1] + count)
-        if every:
-            self._blocks.append(range(self._first, self._first + count))
+        self._counts.append(self._counts[-1] + size)
+        if contiguous:
+            self._blocks.append(range(self._first, self._first + size))
         else:
             self._blocks.append(array("Q"))
             self._coming = self._walk(text)
 
     def of(self, number: int) -> int:
-        """The line of a record by its number in the log."""
-        at = bisect_right(self._counts, number) - 1
-        lines, index = self._blocks[at], number - self._counts[at]
+        """Return the line of a record by its number in the log."""
+        block = bisect_right(self._counts, number) - 1
+        lines, index = self._blocks[block], number - self._counts[block]
         if isinstance(lines, array) and index >= len(lines):
             lines.extend(islice(self._coming, index + 1 - len(lines)))
         return lines[index]
 
     def at(self, offset: int) -> int:
-        """The line of an offset in the block."""
+        """Return the line of an offset in the current block."""
         return self._first + self._chunk.count(b"\n", 0, offset)
 
     @property
     def after(self) -> int:
-        """The line after the block."""
+        """The line after the current block."""
         return self.at(len(self._chunk))
 
     def _walk(self, text: bytes) -> Iterator[int]:
@@ -101,193 +290,47 @@ class _Lines:
             counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
 
 
-class LogReader(msgspec.Struct, eq=False):
-    """Iterate over the records of one log.
+def _count_lines(text: bytes) -> int:
+    has_end = not text or text.endswith(b"\n")
+    return text.count(b"\n") + (not has_end)
 
-    Every line with a token yields once: its ``Record``, or None where the official parser reads
-    none; ``blocks`` yields the same, many at a time. While the loop stands at a record, ``line``
-    is its 1-based line (lines counted by LF, as editors do). Whatever is odd is passed to
-    ``report``; records that only a careful reader sees (before another token on a line, or
-    followed by text) go to ``unofficial``. ``died`` tells why the official parser raises, if it
-    does. Which lines mention some of ``words`` may be asked of its blocks.
 
-    Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
-    which the line is reported as not checked.
+def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
+    """Whether a line may hold the name of a part of its record twice.
+
+    Every record has each of these names. So where no name is spelt with escapes and each appears
+    as often as there are records, none appears twice in one of them.
     """
-
-    stream: BinaryIO
-    path: str
-    report: Callable[[Finding], None]
-    words: tuple[bytes, ...] = ()
-    died: str | None = None
-    parse_errors: int = 0
-    unofficial: list[Record] = []
-    _at: int = 0
-    _lines: _Lines = msgspec.field(default_factory=_Lines)
-
-    def __iter__(self) -> Iterator[Record | None]:
-        """Walk the log once."""
-        for block in self.blocks():
-            for self._at, record in enumerate(block.records(), block.first):
-                yield record
-
-    @property
-    def line(self) -> int:
-        """The 1-based line at which the loop stands."""
-        return self.line_of(self._at)
-
-    def line_of(self, number: int) -> int:
-        """The 1-based line of a record by its number among those read so far, from 0."""
-        return self._lines.of(number)
-
-    def blocks(self) -> Iterator[Block]:
-        """Walk the log once, by blocks of whole lines."""
-        first = 0
-        for chunk in _chunks(self.stream, CHUNK_BYTES, self._too_long):
-            block = self._block(chunk, first)
-            yield block
-            first += block.size
-
-    def _block(self, chunk: bytes, first: int) -> Block:
-        text, found = chunk, plain(chunk, self.words)
-        if not found and b"\r" in chunk:
-            # CR ends a line too; putting LF in its place keeps every offset as it is.
-            text = chunk.replace(b"\r", b"\n")
-            found = plain(text, self.words)
-        if found:
-            every = found.every and text is chunk
-            self._lines.enter(chunk, text, found.size, every=every)
-            return ScannedBlock(text, first, found)
-        tails: list[bytes] = LINE.findall(text)
-        self._lines.enter(chunk, text, len(tails), every=False)
-        self._report_lookalikes(text)
-        raws, records = self._closely(first, tails, cut=not text.endswith(b"\n"))
-        self._report_repeated_names(first, raws, records)
-        return Block(text, first, records)
-
-    def _closely(
-        self, first: int, tails: Sequence[bytes], cut: bool
-    ) -> tuple[list[bytes], list[Record | None]]:
-        """Line by line; ``cut`` says that the last one has no end."""
-        raws: list[bytes] = []
-        records: list[Record | None] = []
-        for self._at, tail in enumerate(tails, first):
-            *shadowed, raw = tail.split(TOKEN)
-            for each in shadowed:
-                self._shadowed(each)
-            raws.append(raw)
-            at_end = cut and len(raws) == len(tails)
-            records.append(decode_plain(raw) or self._record(raw, at_end))
-        return raws, records
-
-    def _record(self, raw: bytes, cut: bool) -> Record | None:
-        record = decode_closely(raw)
-        if isinstance(record, Misfit):
-            self._misfit(raw, record, "the log ends inside this record" if cut else None)
-            return None
-        if literal := _NOT_JSON_NUMBER.search(raw):
-            self._note("LOG106", f"{literal[0].decode()} is no JSON; Python reads it all the same")
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError:
-            self._note("LOG107", "bytes that are no UTF-8 are read as Latin-1")
-        return record
-
-    def _misfit(self, raw: bytes, misfit: Misfit, hint: str | None) -> None:
-        if misfit.fatal:
-            self.died = self.died or f"line {self.line}: {misfit.reason}"
-        else:
-            self.parse_errors += 1
-        if misfit.recovered:
-            self._keep(misfit.recovered)
-            self._found(
-                "LOG103",
-                f"text after the record {shown(misfit.recovered.key)}: the checker refuses the log",
-                basis=Basis.OFFICIAL,
-                hint="keep other output off the lines of records",
-            )
-        else:
-            self._found(
-                misfit.code,
-                f"this record cannot be read: {misfit.reason}",
-                found=shown(raw.decode("latin-1").rstrip()),
-                expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
-                hint=hint,
-            )
-
-    def _shadowed(self, raw: bytes) -> None:
-        record = recover(raw.decode("latin-1").rstrip())
-        if record:
-            self._keep(record)
-        self._warn(
-            "LOG104",
-            "two records on one line: the official parser reads only the last",
-            found=record.key if record else shown(raw.decode("latin-1")),
-            hint="several ranks write one file without line buffering",
-        )
-
-    def _keep(self, record: Record) -> None:
-        if len(self.unofficial) < MAX_UNOFFICIAL:
-            self.unofficial.append(record)
-
-    def _report_repeated_names(
-        self, first: int, raws: Sequence[bytes], records: Sequence[Record | None]
-    ) -> None:
-        for number, (raw, record) in enumerate(zip(raws, records, strict=True), first):
-            if record and repeats_a_name(raw):
-                self._at = number
-                for name in repeated_names(raw):
-                    text = f"the name {shown(name)} stands twice here: the last one counts"
-                    self._warn("LOG105", text)
-
-    def _report_lookalikes(self, text: bytes) -> None:
-        for match in _LIKE_TOKEN.finditer(text):
-            self._warn(
-                "LOG108",
-                f"{shown(match[0].decode())} looks like a record but is not read as one",
-                expected=":::MLLOG and one space",
-                line=self._lines.at(match.start()),
-            )
-
-    def _too_long(self) -> None:
-        message = f"over {MAX_LINE_BYTES >> 20} MiB on one line: not checked"
-        self._found("LOG109", message, line=self._lines.after)
-
-    def _note(self, code: str, message: str) -> None:
-        self._found(code, message, severity=Severity.NOTE, basis=Basis.ADVICE)
-
-    def _warn(self, code: str, message: str, **more: Any) -> None:
-        self._found(code, message, severity=Severity.WARNING, basis=Basis.ADVICE, **more)
-
-    def _found(self, code: str, message: str, line: int | None = None, **more: Any) -> None:
-        line = self.line if line is None else line
-        self.report(
-            Finding(code=code, message=message, path=self.path, line=line, source=SOURCE, **more)
-        )
+    if b"\\" in text or None in records:
+        return True
+    return any(text.count(name) != len(records) for name in _QUOTED_NAMES)
 
 
-def _chunks(stream: BinaryIO, size: int, too_long: Callable[[], None]) -> Iterator[bytes]:
-    """Blocks of whole lines; of a line that is too long, only its end."""
+def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
+    """Yield chunks of whole lines; of a line that is too long, only its end."""
     rest, skipping = b"", False
-    while block := stream.read(size):
-        cut = len(block)
-        if not block.endswith(b"\n"):  # as most logs do
-            cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+    while chunk := stream.read(size):
+        cut = len(chunk)
+        if not chunk.endswith(b"\n"):  # as most logs do
+            cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
         if cut:
-            start = end_of_line(block, 0) if skipping else 0
-            yield rest + block[start:cut]
-            rest, skipping = block[cut:], False
-        elif len(rest) + len(block) > MAX_LINE_BYTES:
-            too_long()
+            start = end_of_line(chunk, 0) if skipping else 0
+            yield rest + chunk[start:cut]
+            rest, skipping = chunk[cut:], False
+        elif len(rest) + len(chunk) > MAX_LINE_BYTES:
+            report_too_long()
             rest, skipping = b"", True
         elif not skipping:
-            rest += block
+            rest += chunk
     if rest:
         yield rest
 
 
+# ---- without findings ---------------------------------------------------------------------
+
+
 def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterator[Record]:
-    """The records on lines that hold one of ``words``, each read only when asked for."""
+    """Yield the records on lines that hold any of ``words``; the stream is read as needed."""
     for chunk in _chunks(stream, HEAD_BYTES, lambda: None):
         for raw in lines_with(words, chunk.replace(b"\r", b"\n")):
             if record := decode(raw):
@@ -295,12 +338,12 @@ def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterato
 
 
 def first_values(stream: BinaryIO, keys: Sequence[str]) -> dict[str, Any]:
-    """The first value that a log gives each of some keys, reading no further than needed."""
-    found: dict[str, Any] = {}
+    """Return the first value that a log gives each of ``keys``, reading no further than needed."""
+    values: dict[str, Any] = {}
     words = [*(key.encode() for key in keys), b"\\"]  # a key may be spelt with escapes
     for record in records_with(stream, words):
         if isinstance(record.key, str) and record.key in keys:
-            found.setdefault(record.key, record.value)
-            if len(found) == len(keys):
+            values.setdefault(record.key, record.value)
+            if len(values) == len(keys):
                 break
-    return found
+    return values

@@ -7,7 +7,7 @@ Everything after the token must be one JSON object with ``time_ms``, ``key``, ``
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -102,6 +102,14 @@ def decode_plain(raw: bytes) -> Record | None:
     """The record of a line of ASCII; None where a line needs a closer look."""
     try:
         return _decode(raw) if raw.isascii() else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
+    """The records of lines of ASCII; None where one of them needs a closer look."""
+    try:
+        return [_decode(raw) for raw in raws]
     except (msgspec.MsgspecError, RecursionError):
         return None
 

@@ -89,7 +89,7 @@ def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
             if size > MAX_BYTES:
                 return [], f"it has more than {MAX_BYTES >> 20} MiB, which are not kept"
             samples += _samples(block)
-    return samples, reader.died
+    return samples, reader.crash
 
 
 def _samples(block: Block) -> list[_Sample]:

@@ -149,7 +149,7 @@ class _Reading:
         reader = self._reader
         hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
         self._rules.finish(success=self._times.status == "success", unofficial=hidden)
-        if reader.died or reader.parse_errors:
+        if reader.crash or reader.parse_errors:
             self._seeds_unreadable = "records that cannot be read"
         if not self._records:
             self._add("LOG110", "no MLPerf log: it holds no record that can be read", Pending)
@@ -200,7 +200,7 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
-            died=self._reader.died or self._rules.crash,
+            died=self._reader.crash or self._rules.crash,
             trace=self._trace.digest,
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=self._named["config_filename"],

@@ -1,22 +1,35 @@
-"""The lines of a block at once: in C and in Python the same."""
+"""A block of lines: the scanner in C and the reader line by line find the same."""
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.log import block as plain
-from mlperf_pkg.log.block import ITSELF, METADATA, TIME, VALUE, Plain, lines_with, outlined, scanned
-from mlperf_pkg.log.record import decode
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.log import reader as log_reader
+from mlperf_pkg.log.block import (
+    HAS_SCAN,
+    METADATA,
+    TIME,
+    VALUE,
+    Block,
+    ScannedBlock,
+    Scanner,
+    lines_with,
+    scanner,
+)
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import decode, decode_entries
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
-HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
-WAYS = [pytest.param(scanned, marks=HAS_SCAN, id="in C"), pytest.param(outlined, id="in Python")]
+NEEDS_SCAN = pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
 
 NAMES = '"key": "a", "value": 1, "metadata": {}, "time_ms": 5'
 PIECES = [
@@ -36,22 +49,68 @@ def record(key: str = "a", value: Any = 1, time_ms: int = 5, metadata: Any = Non
 LONGEST_KEY = "k" * (1200 - len(record("")))
 
 
-def told(found: Plain | None) -> Any:
-    """All that is known of some lines."""
-    if not found:
-        return None
-    parts = [parts_of(found, part) for part in (TIME, VALUE, METADATA, ITSELF)]
-    return found.size, found.indexes, found.every, found.scattered, repr(parts)
+def scan(text: bytes) -> ScannedBlock | None:
+    return scanner(WORDS).scan(text, 0)
 
 
-def parts_of(found: Plain, part: int) -> list[Any]:
-    parts = json.loads(found.array(part, range(found.size)))
-    assert parts == [json.loads(found.array(part, [place]))[0] for place in range(found.size)]
-    return list(parts)
+def read(text: bytes, *, in_c: bool) -> tuple[LogReader, list[Block], list[Finding]]:
+    """Read a log with the part in C, or without it."""
+    findings: list[Finding] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_reader, "HAS_SCAN", in_c)
+        reader = LogReader(io.BytesIO(text), "log.txt", findings.append, WORDS)
+        return reader, list(reader.blocks()), findings
 
 
-def keys_of(found: Plain) -> list[Any]:
-    return [each["key"] for each in parts_of(found, ITSELF)]
+def contents(block: Block) -> Any:
+    """All that a block returns; by repr, as NaN is not equal to itself."""
+    records = block.records()
+    readable = [index for index, record in enumerate(records) if record is not None]
+    parts = [
+        [
+            block.select(indexes),
+            block.times(indexes),
+            block.values(indexes),
+            block.metadata(indexes),
+        ]
+        for indexes in (readable, *([index] for index in readable))
+    ]
+    mentions = [list(block.mentions(words)) for words in (WORDS, WORDS[:1])]
+    shape = (block.first, block.size, block.unread, block.indexes)
+    return repr((shape, records, parts, mentions))
+
+
+def all_of(text: bytes, *, in_c: bool) -> Any:
+    """All that a reader returns and reports of a log."""
+    reader, blocks, findings = read(text, in_c=in_c)
+    lines = [reader.line_of(number) for number in range(sum(block.size for block in blocks))]
+    state = (reader.crash, reader.parse_errors, repr(reader.unofficial), findings)
+    return [contents(block) for block in blocks], lines, state
+
+
+def is_plain(line: bytes) -> bool:
+    """Whether a line may be scanned, by what ``Scanner.scan`` documents."""
+    if b":::MLL" not in line:
+        return True
+    head, token, raw = line.partition(b":::MLLOG ")
+    return (
+        token != b""
+        and line.count(b":::MLL") == 1
+        and b'"' not in head
+        and raw.startswith(b"{")
+        and raw.endswith(b"}")
+        and all(
+            raw.count(name) == 1 for name in (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
+        )
+        and line.isascii()
+        and not set(b"\\\r") & set(line)
+        and len(line) <= 1200
+        and len(decode_entries(raw)) == 1
+    )
+
+
+def lines_of(text: bytes) -> list[bytes]:
+    return text.removesuffix(b"\n").split(b"\n") if text else []
 
 
 RECORDS = st.builds(
@@ -83,11 +142,11 @@ def dirty(draw: st.DrawFn) -> bytes:
 
 
 NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
-    lambda each: "".join(each).encode("latin-1")
+    lambda pieces: "".join(pieces).encode("latin-1")
 )
 
 
-@HAS_SCAN
+@NEEDS_SCAN
 @given(dirty() | NOISE)
 @example(b"")
 @example(b"\n")
@@ -95,46 +154,62 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 @example(f"{record()}\n5".encode())
 @settings(max_examples=2000, deadline=None)
 def test_both_ways_find_the_same(text: bytes) -> None:
-    assert told(scanned(text, WORDS)) == told(outlined(text, WORDS))
+    assert all_of(text, in_c=True) == all_of(text, in_c=False)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@given(text=dirty())
-@settings(max_examples=500, deadline=None)
-def test_plain_is_what_the_lines_say(way: Any, text: bytes) -> None:
-    found = way(text, WORDS)
-    if found is None:
+@NEEDS_SCAN
+@given(dirty() | NOISE)
+@example(b"")
+@example(b"\n")
+@example(b"5")
+@example(f"{record()}\n5".encode())
+@settings(max_examples=2000, deadline=None)
+def test_a_block_is_scanned_if_all_lines_are_plain(text: bytes) -> None:
+    assert (scan(text) is not None) == all(map(is_plain, lines_of(text)))
+
+
+@NEEDS_SCAN
+@given(text=dirty() | NOISE)
+@settings(max_examples=1000, deadline=None)
+def test_a_scanned_block_is_what_its_lines_say(text: bytes) -> None:
+    block = scan(text)
+    if block is None:
         return
-    lines = text.splitlines(keepends=True) if b"\r" not in text else text.split(b"\n")
+    lines = lines_of(text)
     counting = [line for line in lines if b":::MLLOG " in line]
     records = list(map(decode, lines_with((b":::MLLOG ",), text)))
-    assert found.size == len(counting) == len(records)
-    for name, part in (("time_ms", TIME), ("value", VALUE), ("metadata", METADATA)):
-        assert parts_of(found, part) == [getattr(each, name) for each in records]
-    keys = keys_of(found)
-    assert keys == [each and each.key for each in records]
-    assert found.indexes == {
-        each: [place for place, key in enumerate(keys) if key == each]
-        for each in dict.fromkeys(keys)
+    assert block.size == len(counting) == len(records)
+    assert block.records() == records
+    indexes = range(block.size)
+    for name, values in (
+        ("time_ms", block.times(indexes)),
+        ("value", block.values(indexes)),
+        ("metadata", block.metadata(indexes)),
+        ("metadata", json.loads(block.metadata_text(indexes))),
+    ):
+        assert values == [getattr(record, name) for record in records]
+    keys = [record and record.key for record in records]
+    assert block.indexes == {
+        key: [index for index in indexes if keys[index] == key] for key in dict.fromkeys(keys)
     }
-    assert found.every == all(line.startswith(b":::MLLOG ") for line in lines)
+    assert block.contiguous == (len(counting) == len(lines))
     without = [
         line.replace(f'"key": "{key}"'.encode(), b"")
         for line, key in zip(counting, keys, strict=True)
     ]
-    assert found.scattered == any(word in line for word in WORDS for line in without)
+    assert block.scattered == any(word in line for word in WORDS for line in without)
 
 
-# name, text, what is found (None: a closer look), as (keys, every, scattered)
+# name, text, (keys, contiguous, scattered) of the block, None where it is read line by line
 BLOCKS = [
     ("nothing", "", ([], True, False)),
     ("records", f"{record('a')}\n{record('b')}\n{record('a', 7)}\n", (["a", "b", "a"], True, False)),
     ("no end", f"{record('a')}\n{record('b')}", (["a", "b"], True, False)),
-    ("prefix", f"{record('a')}\n0: {record('b')}\n", (["a", "b"], False, False)),
+    ("prefix", f"{record('a')}\n0: {record('b')}\n", (["a", "b"], True, False)),
     ("other lines", f"{record('a')}\n\nx\n{record('b')}\n", (["a", "b"], False, False)),
     ("word in a key", f"{record('run_stop')}\n", (["run_stop"], True, False)),
     ("word in a value", f"{record('a', 'run_stop')}\n", (["a"], True, True)),
-    ("word before the token", f"run_stop {record('a')}\n", (["a"], False, True)),
+    ("word before the token", f"run_stop {record('a')}\n", (["a"], True, True)),
     ("word on another line", f"{record('a')}\nrun_stop\n", (["a"], False, False)),
     ("word that digits divide", f"{record('a', 'run_s1top')}\n", (["a"], True, False)),
     ("keys that differ in digits", f"{record('a1')}\n{record('a2')}\n", (["a1", "a2"], True, False)),
@@ -174,47 +249,66 @@ BLOCKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
+@NEEDS_SCAN
 @pytest.mark.parametrize(("name", "text", "expected"), BLOCKS, ids=[b[0] for b in BLOCKS])
-def test_blocks(way: Any, name: str, text: str, expected: Any) -> None:
-    found: Plain | None = way(text.encode("latin-1"), WORDS)
-    if found is None:
+def test_blocks(name: str, text: str, expected: Any) -> None:
+    block = scan(text.encode("latin-1"))
+    if block is None:
         assert expected is None
     else:
-        assert (keys_of(found), found.every, found.scattered) == expected
+        keys = [record.key for record in block.records()]
+        assert (keys, block.contiguous, block.scattered) == expected
 
 
-def test_without_a_compiler_it_is_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = record().encode()
-    expected = told(plain.plain(text, WORDS))
-    monkeypatch.setattr(plain, "HAS_SCAN", False)
-    assert expected == told(plain.plain(text, WORDS)) == told(outlined(text, WORDS))
+@pytest.mark.parametrize(("name", "text", "_expected"), BLOCKS, ids=[b[0] for b in BLOCKS])
+def test_blocks_without_a_compiler(name: str, text: str, _expected: Any) -> None:
+    data = text.encode("latin-1")
+    assert all_of(data, in_c=False) == all_of(data, in_c=HAS_SCAN)
 
 
-@HAS_SCAN
+@NEEDS_SCAN
 @given(st.lists(dirty(), max_size=5))
 @settings(max_examples=500, deadline=None)
 def test_what_was_seen_before_changes_nothing(texts: list[bytes]) -> None:
-    plain._memories.clear()
-    seen = [told(scanned(text, WORDS)) for text in texts]
-    assert seen == [told(outlined(text, WORDS)) for text in texts]
+    scanner.cache_clear()
+    scanned = [all_of(text, in_c=True) for text in texts]
+    assert scanned == [all_of(text, in_c=False) for text in texts]
+    assert [scan(text) is not None for text in texts] == [
+        all(map(is_plain, lines_of(text))) for text in texts
+    ]
 
 
-@HAS_SCAN
+@NEEDS_SCAN
 def test_what_is_no_record_is_not_remembered() -> None:
+    right = record("a").encode()
     wrong = record("a").replace("null", "nuli").encode()
-    assert scanned(record("a").encode(), WORDS)
+    assert scan(right)
     for text in (wrong, wrong, wrong.replace(b"1", b"2"), record("b").encode() + b"\n" + wrong):
-        assert scanned(text, WORDS) is None
-    assert told(scanned(record("a").encode(), WORDS)) == told(outlined(record("a").encode(), WORDS))
+        assert scan(text) is None
+    assert scan(right)
+    assert all_of(right, in_c=True) == all_of(right, in_c=False)
 
 
-@HAS_SCAN
+@NEEDS_SCAN
 def test_more_kinds_than_are_remembered() -> None:
-    for first in (0, 1000, 0):
-        lines = [record("a" * (n % 9), "b" * n) for n in range(first, first + 1000)]
+    for letter in "bcb":
+        lines = [record("a" * (n % 9), letter * n) for n in range(1000)]
         text = "\n".join(lines * 2).encode()
-        assert told(scanned(text, WORDS)) == told(outlined(text, WORDS))
+        assert scan(text)
+        assert all_of(text, in_c=True) == all_of(text, in_c=False)
+
+
+@NEEDS_SCAN
+def test_logs_of_a_process_share_a_scanner_that_threads_may_use() -> None:
+    assert scanner(WORDS) is scanner(WORDS)
+    assert scanner(WORDS) is not scanner(WORDS[:1])
+    shared = Scanner(WORDS)
+    texts = ["".join(f"{record(key, n)}\n" for n in range(200)).encode() for key in "abcdefgh"] * 4
+    with ThreadPoolExecutor(8) as pool:
+        blocks = list(pool.map(lambda text: shared.scan(text, 0), texts))
+    for text, block in zip(texts, blocks, strict=True):
+        assert block
+        assert block.records() == list(map(decode, lines_with((b":::MLLOG ",), text)))
 
 
 def memory() -> Any:
@@ -237,14 +331,14 @@ def memory() -> Any:
 )
 def test_wrong_arguments(function: str, arguments: Any, error: type[Exception]) -> None:
     module = pytest.importorskip("mlperf_pkg.log._scan")
-    made = [each() if callable(each) else each for each in arguments]
+    values = [value() if callable(value) else value for value in arguments]
     with pytest.raises(error):
-        getattr(module, function)(*made)
+        getattr(module, function)(*values)
 
 
 SPANS = struct.pack("8I", *[0, 4, 1, 2, 3, 3, 0, 0])
 
-# the text, spans, part and places of a cut; what comes of it
+# the text, spans, part and indexes of a cut; what it returns, or the error that it raises
 CUTS = [
     ((b"text", SPANS, TIME, [0]), b"[text]"),
     ((b"text", SPANS, VALUE, (0, 0)), b"[e,e]"),

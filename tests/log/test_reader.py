@@ -15,23 +15,22 @@ from hypothesis import strategies as st
 from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
 
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log import block as plain
-from mlperf_pkg.log import reader as mllog
-from mlperf_pkg.log.block import lines_with
+from mlperf_pkg.log import reader as log_reader
+from mlperf_pkg.log.block import HAS_SCAN, lines_with
 from mlperf_pkg.log.reader import LogReader, first_values
 from mlperf_pkg.log.record import Record, decode, printable, shown
 
 T = ":::MLLOG "
-HAS_SCAN = pytest.mark.skipif(not plain.HAS_SCAN, reason="_scan was not compiled")
+NEEDS_SCAN = pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
 
 
 @pytest.fixture(
-    params=[pytest.param(True, marks=HAS_SCAN, id="in C"), pytest.param(False, id="in Python")]
+    params=[pytest.param(True, marks=NEEDS_SCAN, id="in C"), pytest.param(False, id="line by line")]
 )
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Find the records of a block with the part in C, or without."""
     if not request.param:
-        monkeypatch.setattr(plain, "HAS_SCAN", False)
+        monkeypatch.setattr(log_reader, "HAS_SCAN", False)
 
 
 def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = None) -> str:
@@ -43,7 +42,8 @@ def read(text: str | bytes) -> tuple[list[tuple[int, Record | None]], list[Findi
     data = text.encode("latin-1") if isinstance(text, str) else text
     findings: list[Finding] = []
     reader = LogReader(io.BytesIO(data), "log.txt", findings.append)
-    return [(reader.line, each) for each in reader], findings, reader
+    records = [(reader.line_of(number), record) for number, record in enumerate(reader)]
+    return records, findings, reader
 
 
 # name, text, (line, key or None) of each line with a token, (line, code) of each finding
@@ -88,30 +88,30 @@ DIRT = [
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
 def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
-    found, findings, _ = read(text)
-    assert [(line, each and each.key) for line, each in found] == records
+    lines, findings, _ = read(text)
+    assert [(line, record and record.key) for line, record in lines] == records
     assert [(f.line, f.code) for f in findings] == codes
 
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
 def test_dirt_as_the_official_parser_reads_it(text: str) -> None:
-    """Same records, same parse errors; it dies where we say it does."""
-    found, _, reader = read(text)
+    """Same records, same parse errors; it crashes where we say it does."""
+    records, _, reader = read(text)
     try:
         lines, errors = parse_generator(io.StringIO(text, newline=None))
     except (TypeError, KeyError, RecursionError):
-        assert reader.died
+        assert reader.crash
         return
-    assert reader.died is None
-    ours = [(each.key, float(each.time_ms), repr(each.value)) for _, each in found if each]
+    assert reader.crash is None
+    ours = [(r.key, float(r.time_ms), repr(r.value)) for _, r in records if r]
     assert ours == [(line.key, line.timestamp, repr(line.value["value"])) for line in lines]
     assert reader.parse_errors == len(errors)
 
 
 def test_what_only_a_careful_reader_sees_is_kept() -> None:
     _, findings, reader = read(f"{record('a')}{record('b')}\n{record('c')} tail\n")
-    assert [each.key for each in reader.unofficial] == ["a", "c"]
+    assert [record.key for record in reader.unofficial] == ["a", "c"]
     assert [(f.basis, f.severity) for f in findings] == [
         (Basis.ADVICE, Severity.WARNING),
         (Basis.OFFICIAL, Severity.ERROR),
@@ -123,7 +123,7 @@ def test_the_end_of_a_cut_log_is_explained() -> None:
     assert findings[0].hint == "the log ends inside this record"
 
 
-def by_place(finding: Finding) -> Any:
+def by_line(finding: Finding) -> Any:
     return finding.sort_key
 
 
@@ -132,17 +132,17 @@ def by_place(finding: Finding) -> Any:
 def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(case[1] + "\n" for case in DIRT if case[0] != "deeply nested")
     records, findings, _ = read(text)
-    monkeypatch.setattr(mllog, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(log_reader, "CHUNK_BYTES", chunk)
     chunked, chunked_findings, _ = read(text)
     assert repr(chunked) == repr(records)  # repr, as NaN is not equal to itself
-    assert sorted(chunked_findings, key=by_place) == sorted(findings, key=by_place)
+    assert sorted(chunked_findings, key=by_line) == sorted(findings, key=by_line)
 
 
 def test_a_line_without_end_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mllog, "CHUNK_BYTES", 64)
-    monkeypatch.setattr(mllog, "MAX_LINE_BYTES", 256)
-    found, findings, _ = read(f"x\n{'y' * 1000}\n{record('a')}\n")
-    assert [(line, each and each.key) for line, each in found] == [(3, "a")]
+    monkeypatch.setattr(log_reader, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(log_reader, "MAX_LINE_BYTES", 256)
+    records, findings, _ = read(f"x\n{'y' * 1000}\n{record('a')}\n")
+    assert [(line, r and r.key) for line, r in records] == [(3, "a")]
     assert [(f.line, f.code) for f in findings] == [(2, "LOG109")]
 
 
@@ -195,20 +195,20 @@ def test_any_bytes_are_read_as_the_official_parser_reads_them(noise: bytes) -> N
 
 
 def compare(data: bytes) -> None:
-    found, _, reader = read(data)
+    records, _, reader = read(data)
     try:
         lines, errors = parse_generator(io.StringIO(data.decode("latin-1"), newline=None))
     except (TypeError, KeyError, OverflowError):
-        assert reader.died
+        assert reader.crash
         return
-    assert reader.died is None
+    assert reader.crash is None
     assert reader.parse_errors == len(errors)
-    ours = [repr((r.key, float(r.time_ms), r.value, r.metadata)) for _, r in found if r]
+    ours = [repr((r.key, float(r.time_ms), r.value, r.metadata)) for _, r in records if r]
     theirs = [(x.key, x.timestamp, x.value["value"], x.value["metadata"]) for x in lines]
-    assert ours == [repr(each) for each in theirs]
+    assert ours == [repr(fields) for fields in theirs]
 
 
-def test_a_finding_tells_what_is_wrong() -> None:
+def test_a_finding_says_what_is_wrong() -> None:
     (good, _, _) = read(record())
     assert isinstance(good[0][1], Record)
     ((_, missing),), (finding,), _ = read(T + "{}")
@@ -227,17 +227,17 @@ LINES = st.lists(
 def test_lines_with_words_are_those_of_a_plain_search(pieces: list[str]) -> None:
     text = "".join(pieces).encode("latin-1").replace(b"\r", b"\n")
     lines = [line for line in text.split(b"\n") if any(word in line for word in WORDS)]
-    plain = [line.rpartition(T.encode())[2] for line in lines if T.encode() in line]
-    assert list(lines_with(WORDS, text)) == plain
+    expected = [line.rpartition(T.encode())[2] for line in lines if T.encode() in line]
+    assert list(lines_with(WORDS, text)) == expected
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.sampled_from([1, 40, 1 << 16]))
 def test_first_values_are_those_of_a_whole_reading(keys: list[str], size: int) -> None:
     text = "".join(f"x\n{record(key, number)}\n" for number, key in enumerate(keys))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mllog, "HEAD_BYTES", size)
-        found = first_values(io.BytesIO(text.encode()), "ab")
-    assert found == {key: keys.index(key) for key in "ab" if key in keys}
+        patch.setattr(log_reader, "HEAD_BYTES", size)
+        values = first_values(io.BytesIO(text.encode()), "ab")
+    assert values == {key: keys.index(key) for key in "ab" if key in keys}
 
 
 def test_a_key_spelt_with_escapes_is_found() -> None:
