@@ -1,4 +1,4 @@
-"""Pure functions from a report to text, in one table by the name of the format."""
+"""Renderers: pure functions from a report to text, in one table by the name of the format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mlperf_pkg.results.report import Report
 Renderer = Callable[[Report, View], str]
 
 
-def _of(module: str, name: str) -> Renderer:
-    """A function of a module that is imported when it is called: some are slow to import."""
+def _lazy(module: str, name: str) -> Renderer:
+    """Return a renderer that imports its module on the first call: some are slow to import."""
 
     def render(report: Report, view: View) -> str:
         function: Renderer = getattr(import_module(f"{__name__}.{module}"), name)
@@ -22,14 +22,14 @@ def _of(module: str, name: str) -> Renderer:
 
 
 FORMATS: Mapping[str, Renderer] = {
-    "text": _of("text", "text"),
-    "json": _of("data", "json"),
-    "markdown": _of("markdown", "markdown"),
-    "csv": _of("data", "csv"),
-    "sarif": _of("sarif", "sarif"),
-    "junit": _of("junit", "junit"),
-    "github": _of("github", "github"),
-    "gitlab": _of("gitlab", "gitlab"),
+    "text": _lazy("text", "text"),
+    "json": _lazy("data", "json"),
+    "markdown": _lazy("markdown", "markdown"),
+    "csv": _lazy("data", "csv"),
+    "sarif": _lazy("sarif", "sarif"),
+    "junit": _lazy("junit", "junit"),
+    "github": _lazy("github", "github"),
+    "gitlab": _lazy("gitlab", "gitlab"),
 }
 
 __all__ = ["FORMATS", "Checkout", "View"]

@@ -1,4 +1,4 @@
-"""What the formats for other programs share: the order, the words and the marks of findings."""
+"""Shared parts of the formats for CI servers: order, texts and fingerprints of findings."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _BASES = tuple(Basis)
 
 
 def importance(finding: Finding) -> tuple[int, int]:
-    """Errors first, those of both verdicts before those of one; what is waived comes last."""
+    """Return a sort key: errors first, both verdicts before one, waived findings last."""
     severity = len(_SEVERITIES) if finding.waiver else _SEVERITIES.index(finding.severity)
     return severity, _BASES.index(finding.basis)
 
 
-def said(folded: Folded) -> str:
-    """A finding and its remarks as lines of visible text."""
+def finding_text(folded: Folded) -> str:
+    """Return a finding and its remarks as lines of visible text."""
     return "\n".join(map(visible, (folded.message, *folded.remarks)))
 
 
 def verdicts_in_words(report: Report) -> str:
-    """Both verdicts of a report, one a line."""
+    """Return both verdicts of a report, one per line."""
     return "\n".join(
         f"{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}"
         f" - {visible(headings.verdict_in_words(report, basis))}"
@@ -41,10 +41,9 @@ def verdicts_in_words(report: Report) -> str:
 
 
 def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
-    """A mark of each finding, in their order, by which it is known again in a later check.
+    """Return a fingerprint of each finding, which identifies it in later checks.
 
-    Lines are no part of it, as they move. Of findings that are alike the first, the second and so
-    on are told apart.
+    Line numbers are not part of it, as they move. Equal findings are numbered.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     return [_fingerprint(finding, view, seen) for finding in findings]
@@ -52,7 +51,7 @@ def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
 
 def _fingerprint(finding: Finding, view: View, seen: Counter[tuple[str, ...]]) -> str:
     message = _LINES.sub("line", finding.message)
-    known = (finding.code, view.checkout.place(finding), finding.basis.value, message)
-    seen[known] += 1
-    text = "\0".join((*known, str(seen[known])))
+    identity = (finding.code, view.checkout.path_of(finding), finding.basis.value, message)
+    seen[identity] += 1
+    text = "\0".join((*identity, str(seen[identity])))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""A report for programs."""
+"""A report as JSON and CSV, for programs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mlperf_pkg.results.report import Report
 
 
 def json(report: Report, _: View) -> str:
-    """The whole report, by the contract ``mlperf-pkg/report/1``."""
+    """Render the whole report in the format ``mlperf-pkg/report/1``."""
     return tables.json_text(report)
 
 
 def csv(report: Report, _: View) -> str:
-    """The results, one row per result set."""
+    """Render the results, one row per result set."""
     return tables.results_csv(report)

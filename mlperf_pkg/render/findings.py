@@ -1,4 +1,4 @@
-"""Findings as a reader wants them: those that say the same of many places become one."""
+"""Findings for a reader: equal findings of several files are folded into one."""
 
 from __future__ import annotations
 
@@ -13,38 +13,36 @@ from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, folder, name
 
-_LISTED = 3  # places of a folded finding that are named one by one
+_MOST_NAMED = 3  # files of a folded finding that are named one by one
 
 
 class Folded(Struct, frozen=True):
-    """A finding, the first of its kind, and in words where else it holds (empty: nowhere)."""
+    """The first of several equal findings, and where the others are (empty: there are none)."""
 
     first: Finding
     extent: str = ""
 
     @property
     def basis(self) -> str:
-        """Whose rule it is, in brackets; empty for both, as that needs no remark."""
+        """The basis in brackets; empty if both verdicts depend on the finding."""
         return "" if self.first.basis is Basis.BOTH else f"[{self.first.basis}]"
 
     @property
     def message(self) -> str:
-        """The message with its basis and extent."""
+        """The message with basis and extent."""
         return " ".join(part for part in (self.first.message, self.basis, self.extent) if part)
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be read below it: how to mend it, who waived it."""
+        """The lines below the message: a hint or the waiver."""
         hint, waiver = self.first.hint, self.first.waiver
-        listed = [f"hint: {hint}"] if hint and not waiver else []
         if waiver:
-            until = f"until {waiver.until}"
-            listed.append(f"waived by {waiver.approved_by} {until}: {waiver.reason}")
-        return listed
+            return [f"waived by {waiver.approved_by} until {waiver.until}: {waiver.reason}"]
+        return [f"hint: {hint}"] if hint else []
 
 
 def shown(report: Report, view: View) -> list[Folded]:
-    """The findings to show, by file: with ``verbose`` each of them, else folded without notes."""
+    """Return the findings to show: all with ``verbose``, else folded and without notes."""
     if view.verbose:
         return [Folded(finding) for finding in report.findings]
     logs = Counter(folder(run.path) for run in report.runs)
@@ -54,44 +52,44 @@ def shown(report: Report, view: View) -> list[Folded]:
     for finding in report.findings:
         if finding.severity is not Severity.NOTE or finding.waiver:
             whole = finding.path in sets
-            kinds.setdefault(_kind(finding, whole), []).append(finding)
+            kinds.setdefault(_kind(finding, whole=whole), []).append(finding)
     return [
-        Folded(min(alike, key=_natural), _extent(alike, logs if alike[0].path in paths else None))
-        for alike in kinds.values()
+        Folded(min(equal, key=_natural), _extent(equal, logs if equal[0].path in paths else None))
+        for equal in kinds.values()
     ]
 
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
-    """How many findings there are of each severity, without those that are waived."""
-    found = Counter(finding.severity for finding in findings if not finding.waiver)
-    return {severity: found[severity] for severity in Severity}
+    """Count the findings of each severity, without waived ones."""
+    numbers = Counter(finding.severity for finding in findings if not finding.waiver)
+    return {severity: numbers[severity] for severity in Severity}
 
 
-def _kind(finding: Finding, whole: bool) -> tuple[str, ...]:
-    """Findings of one kind become one; those about the ``whole`` of a result set stay apart."""
-    said = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
+def _kind(finding: Finding, *, whole: bool) -> tuple[str, ...]:
+    """Return what equal findings share; those about a ``whole`` result set are never folded."""
+    texts = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
     waiver = (str(finding.waiver),) if finding.waiver else ()
-    return (finding.path if whole else folder(finding.path), *said, *waiver)
+    return (finding.path if whole else folder(finding.path), *texts, *waiver)
 
 
 def _natural(finding: Finding) -> tuple[list[tuple[int, str]], int]:
-    """Files by name with their numbers as numbers, then lines."""
+    """Return a sort key: files by name, with numbers in it as numbers, then lines."""
     parts = re.split(r"([0-9]+)", finding.path)
     return [(int(p), "") if p.isdecimal() else (0, p) for p in parts], finding.line or 0
 
 
-def _extent(alike: Sequence[Finding], logs: Counter[str] | None) -> str:
-    """Where findings that say the same were made, if in more than one place."""
-    ordered = sorted(alike, key=_natural)
+def _extent(equal: Sequence[Finding], logs: Counter[str] | None) -> str:
+    """Return where equal findings are, if there are several; ``logs`` counts those of folders."""
+    ordered = sorted(equal, key=_natural)
     first_of_file = {finding.path: finding for finding in reversed(ordered)}
     if len(first_of_file) == 1:
         return _lines([finding.line for finding in ordered[1:] if finding.line])
-    places = [name(wording.location(finding)) for finding in reversed(first_of_file.values())]
-    number = f"{len(places)} {'files' if logs is None else 'logs'}"
-    if logs and logs[folder(alike[0].path)] == len(places):
+    names = [name(wording.location(finding)) for finding in reversed(first_of_file.values())]
+    number = f"{len(names)} {'files' if logs is None else 'logs'}"
+    if logs and logs[folder(equal[0].path)] == len(names):
         number = f"all {number}"
-    listed = ", ".join(places) if len(places) <= _LISTED else f"{places[0]} ... {places[-1]}"
-    return f"(in {number}: {listed})"
+    which = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} ... {names[-1]}"
+    return f"(in {number}: {which})"
 
 
 def _lines(lines: Sequence[int]) -> str:

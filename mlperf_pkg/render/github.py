@@ -1,7 +1,7 @@
-"""A report as workflow commands of GitHub Actions, which it shows beside the files.
+"""A report as workflow commands of GitHub Actions, shown as annotations beside the files.
 
-It shows ten errors, ten warnings and ten notices of a step: findings are folded, and the most
-important of them come first.
+GitHub shows ten errors, ten warnings and ten notices of a step. So findings are folded, and the
+most important come first.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from mlperf_pkg.render import ci, findings, headings
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.report import Report
 
-SHOWN = 10  # annotations of one kind that GitHub shows of a step
+SHOWN = 10  # annotations of one kind that GitHub shows for a step
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _OF_PROPERTIES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
 
 
 def github(report: Report, view: View) -> str:
-    """One annotation a line: the verdicts as a notice, then the findings."""
+    """Render one annotation per line: a notice with the verdicts, then the findings."""
     folded = sorted(
         findings.shown(report, view),
-        key=lambda each: (ci.importance(each.first), view.checkout.place(each.first)),
+        key=lambda entry: (ci.importance(entry.first), view.checkout.path_of(entry.first)),
     )
-    listed = [(_kind(each), each) for each in folded]
-    kinds = Counter(["notice", *(kind for kind, _ in listed)])
+    kinds = Counter(["notice", *map(_kind, folded)])
     lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, kinds))]
-    lines += [_command(kind, _properties(each, view), ci.said(each)) for kind, each in listed]
+    lines += [
+        _command(_kind(entry), _properties(entry, view), ci.finding_text(entry)) for entry in folded
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +44,7 @@ def _summary(report: Report, kinds: Mapping[str, int]) -> str:
     lines.append(visible(headings.round_in_words(report)))
     for kind, number in kinds.items():
         if number > SHOWN:
-            lines.append(f"GitHub shows {SHOWN} of {number} {kind}s: the log of the step has all")
+            lines.append(f"GitHub shows {SHOWN} of {number} {kind}s; the log of the step lists all")
     return "\n".join(lines)
 
 
@@ -51,13 +52,13 @@ def _properties(folded: findings.Folded, view: View) -> dict[str, str]:
     finding = folded.first
     title = f"waived {finding.code}" if finding.waiver else finding.code
     line = {"line": str(finding.line)} if finding.line else {}
-    return {"file": visible(view.checkout.place(finding)), **line, "title": visible(title)}
+    return {"file": visible(view.checkout.path_of(finding)), **line, "title": visible(title)}
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
-    listed = (f"{name}={_escaped(value, _OF_PROPERTIES)}" for name, value in properties.items())
-    return f"::{kind} {','.join(listed)}::{_escaped(message, _OF_DATA)}"
+    pairs = (f"{name}={_escaped(value, _OF_PROPERTIES)}" for name, value in properties.items())
+    return f"::{kind} {','.join(pairs)}::{_escaped(message, _OF_DATA)}"
 
 
 def _escaped(text: str, table: dict[str, str]) -> str:
-    return "".join(table.get(each, each) for each in text)
+    return "".join(table.get(character, character) for character in text)

@@ -17,20 +17,20 @@ _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 
 def gitlab(report: Report, view: View) -> str:
-    """An array of all findings, with notes and what is waived."""
+    """Render an array of all findings, including notes and waived findings."""
     marks = ci.fingerprints(report.findings, view)
-    found = zip(report.findings, marks, strict=True)
-    return json.dumps([_issue(each, mark, view) for each, mark in found], indent=2) + "\n"
+    pairs = zip(report.findings, marks, strict=True)
+    return json.dumps([_issue(finding, mark, view) for finding, mark in pairs], indent=2) + "\n"
 
 
 def _issue(finding: Finding, mark: str, view: View) -> dict[str, Any]:
     return {
-        "description": ci.said(Folded(finding)).replace("\n", "; "),
+        "description": ci.finding_text(Folded(finding)).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": mark,
         "severity": _severity(finding),
         "location": {
-            "path": visible(view.checkout.place(finding)),
+            "path": visible(view.checkout.path_of(finding)),
             "lines": {"begin": finding.line or 1},
         },
     }

@@ -1,4 +1,4 @@
-"""What groups of results and whole reports are called."""
+"""Headings of groups of results, and a report summarised in words."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from mlperf_pkg.render.findings import counts
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
-_SAYS = {
+NO_RESULT_SET = "no result set: no log names its benchmark"
+
+_MEANINGS = {
     (Basis.OFFICIAL, Verdict.PASS): "{reference} accepts this",
     (Basis.OFFICIAL, Verdict.FAIL): "{reference} rejects this",
-    (Basis.OFFICIAL, Verdict.NOT_CHECKED): "{reference} was not reproduced here",
-    (Basis.RULES, Verdict.PASS): "nothing against the written rules",
-    (Basis.RULES, Verdict.FAIL): "against the written rules",
+    (Basis.OFFICIAL, Verdict.NOT_CHECKED): "the verdict of {reference} is unknown",
+    (Basis.RULES, Verdict.PASS): "no violation of the written rules found",
+    (Basis.RULES, Verdict.FAIL): "violates the written rules",
     (Basis.RULES, Verdict.NOT_CHECKED): "the rulebook does not cover this",
 }
 
 
 def system_title(row: ResultSetRow, report: Report) -> str:
-    """The system of a result set, with what tells it from the others of the report."""
-    named = (each.submitter for each in report.result_sets)
-    first = next(named, None)
-    several = any(each != first for each in named)
-    owner = f"{row.submitter}: " if row.submitter and several else ""
-    system = row.system or "no system named"
+    """Return the system of a result set, with what distinguishes it within the report."""
+    submitters = (other.submitter for other in report.result_sets)
+    first = next(submitters, None)
+    differ = any(submitter != first for submitter in submitters)
+    owner = f"{row.submitter}: " if row.submitter and differ else ""
+    system = row.system or "unnamed system"
     about = [row.division or "no division"]
     if row.submitter is None and row.path != ".":
         about.append(f"in {row.path}")
@@ -33,17 +35,17 @@ def system_title(row: ResultSetRow, report: Report) -> str:
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:
-    """What a verdict (OFFICIAL or RULES) means, and of how much it does not speak."""
+    """Return what a verdict (OFFICIAL or RULES) means, and how much was not checked."""
     verdict: Verdict = getattr(report.verdict, basis)
     if verdict is Verdict.NOT_CHECKED and any(map(_not_as_packed, report.findings)):
-        return "not known to be the files that were packed"
-    said = _SAYS[basis, verdict].format(reference=report.tool["reference"])
+        return "not confirmed as the files that were packed"
+    meaning = _MEANINGS[basis, verdict].format(reference=report.tool["reference"])
     rows = report.result_sets or report.runs
-    open_ = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
-    if not open_ or verdict is Verdict.NOT_CHECKED:
-        return said
+    unchecked = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
+    if not unchecked or verdict is Verdict.NOT_CHECKED:
+        return meaning
     noun = "result set" if report.result_sets else "log"
-    return f"{said}; {open_} of {wording.counted(len(rows), noun)} not checked"
+    return f"{meaning}; {unchecked} of {wording.counted(len(rows), noun)} not checked"
 
 
 def _not_as_packed(finding: Finding) -> bool:
@@ -51,17 +53,17 @@ def _not_as_packed(finding: Finding) -> bool:
 
 
 def counts_in_words(report: Report) -> str:
-    """``2 errors, 1 warning, 0 notes``, and what was waived or left out."""
-    found = counts(report.findings)
-    told = [wording.counted(found[severity], severity.value) for severity in Severity]
+    """Return ``2 errors, 1 warning, 0 notes``, and how many were waived or hidden."""
+    numbers = counts(report.findings)
+    parts = [wording.counted(numbers[severity], severity.value) for severity in Severity]
     if waived := sum(finding.waiver is not None for finding in report.findings):
-        told.append(f"{waived} waived")
+        parts.append(f"{waived} waived")
     if report.hidden:
-        told.append(f"{wording.counted(report.hidden, 'finding')} left out by --select or --ignore")
-    return ", ".join(told)
+        parts.append(f"{wording.counted(report.hidden, 'finding')} hidden by --select or --ignore")
+    return ", ".join(parts)
 
 
 def round_in_words(report: Report) -> str:
-    """The round and why it was chosen."""
-    named = f"round {report.round}: " if report.round else ""
-    return f"{named}{report.round_reason}"
+    """Return the round and why it was chosen."""
+    prefix = f"round {report.round}: " if report.round else ""
+    return f"{prefix}{report.round_reason}"

@@ -1,7 +1,8 @@
 """A report as JUnit XML, which most CI servers show as tests.
 
-A suite per result set with a test for itself and one for each run, then suites for logs of no set,
-for the systems, and for the rest of the tree. A test fails by an error that is not waived.
+There is a suite per result set, with a test for the set and one for each run, then suites for logs
+outside result sets, for systems, and for the rest of the tree. An error that is not waived fails a
+test.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
 
 class _Case(Struct, frozen=True):
-    """A test: a thing that was checked (its path in the report), with its findings."""
+    """A test: something that was checked, named by its path, with its findings."""
 
     name: str
     verdict: Verdicts
@@ -38,7 +39,7 @@ class _Case(Struct, frozen=True):
 
 
 def junit(report: Report, view: View) -> str:
-    """All suites; both verdicts are properties of each and lines of each test."""
+    """Render all suites; both verdicts are properties of each suite and lines of each test."""
     root = ET.Element("testsuites", name="mlperf-pkg check")
     suites = [(name, cases) for name, cases in _suites(report, view) if cases]
     _count(root, [case for _, cases in suites for case in cases])
@@ -54,48 +55,48 @@ def junit(report: Report, view: View) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
 
 
-# ---- what becomes a test ------------------------------------------------------------------
+# ---- suites and tests ---------------------------------------------------------------------
 
 
 def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
-    told: dict[str, list[Finding]] = {}
+    by_path: dict[str, list[Finding]] = {}
     for finding in report.findings:
-        told.setdefault(finding.path, []).append(finding)
+        by_path.setdefault(finding.path, []).append(finding)
 
     def case(path: str, verdict: Verdicts, name: str = "") -> _Case:
-        return _Case(name or view.checkout.path(path), verdict, told.pop(path, ()))
+        return _Case(name or view.checkout.path(path), verdict, by_path.pop(path, ()))
 
     members = _members(report)
-    for at, row in enumerate(report.result_sets):
-        runs = [case(run.path, run.verdict) for run in members.pop(at, ())]
-        itself = case(row.path, row.verdict, f"{view.checkout.path(row.path)}: {row.benchmark}")
-        yield f"{headings.system_title(row, report)}: {row.benchmark}", [itself, *runs]
-    loose = [case(run.path, run.verdict) for several in members.values() for run in several]
-    yield "logs of no result set", loose
+    for index, row in enumerate(report.result_sets):
+        runs = [case(run.path, run.verdict) for run in members.pop(index, ())]
+        whole = case(row.path, row.verdict, f"{view.checkout.path(row.path)}: {row.benchmark}")
+        yield f"{headings.system_title(row, report)}: {row.benchmark}", [whole, *runs]
+    loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
+    yield "logs outside result sets", loose
     yield "systems", [case(row.path, row.verdict) for row in report.systems]
-    rest = [(view.checkout.place(several[0]), several) for several in told.values()]
-    yield "tree", [_Case(path, verdicts_of(several), several) for path, several in rest]
+    rest = [(view.checkout.path_of(group[0]), group) for group in by_path.values()]
+    yield "tree", [_Case(path, verdicts_of(group), group) for path, group in rest]
 
 
 def _members(report: Report) -> dict[int, list[RunRow]]:
-    """The runs of each result set by its place in the report; -1: of none.
+    """Return the runs of each result set by its index in the report; -1 is none.
 
-    Loose logs of two systems in one folder count to the first of them, which is all the report
-    tells.
+    Loose logs of two systems in one folder all count as runs of the first system: the report does
+    not distinguish them.
     """
-    places: dict[tuple[str | None, ...], int] = {}
-    for at, row in reversed(list(enumerate(report.result_sets))):
-        places[_key(row)] = at
-    found: dict[int, list[RunRow]] = {}
+    indices: dict[tuple[str | None, ...], int] = {}
+    for index, row in reversed(list(enumerate(report.result_sets))):
+        indices[_key(row)] = index
+    members: dict[int, list[RunRow]] = {}
     for run in report.runs:
-        place = folder(run.path) or "."
-        loose = places.get((place, run.benchmark, run.division, run.round), -1)
-        found.setdefault(places.get((place,), loose), []).append(run)
-    return found
+        parent = folder(run.path) or "."
+        loose = indices.get((parent, run.benchmark, run.division, run.round), -1)
+        members.setdefault(indices.get((parent,), loose), []).append(run)
+    return members
 
 
 def _key(row: ResultSetRow) -> tuple[str | None, ...]:
-    """A set of a submission is a folder, one of loose logs what they say of themselves."""
+    """Return what identifies a set: its folder in a submission, else what its logs name."""
     if row.submitter is not None:
         return (row.path,)
     return (row.path, row.benchmark, row.division, row.round)
@@ -111,7 +112,7 @@ def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
 
 
 def _describe(suite: ET.Element, report: Report) -> None:
-    listed = ET.SubElement(suite, "properties")
+    properties = ET.SubElement(suite, "properties")
     about = {
         "verdict.official": report.verdict.official.value,
         "verdict.rules": report.verdict.rules.value,
@@ -119,11 +120,11 @@ def _describe(suite: ET.Element, report: Report) -> None:
         **report.tool,
     }
     for name, value in about.items():
-        ET.SubElement(listed, "property", name=name, value=visible(value))
+        ET.SubElement(properties, "property", name=name, value=visible(value))
 
 
-def _test(suite: ET.Element, group: str, case: _Case, view: View) -> None:
-    test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(group))
+def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
+    test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
     if case.errors:
         _fail(test, case.errors, view)
     if case.skipped:
@@ -134,7 +135,7 @@ def _test(suite: ET.Element, group: str, case: _Case, view: View) -> None:
 
 
 def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
-    """The most important error as the message, all of them as the text."""
+    """Add a failure: the most important error as its message, all errors as its text."""
     worst = min(errors, key=ci.importance)
     others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
     fails = [basis for basis in (Basis.OFFICIAL, Basis.RULES) if _fails(errors, basis)]
@@ -152,10 +153,10 @@ def _verdicts(verdict: Verdicts) -> Iterator[str]:
     yield f"rules: {wording.VERDICTS[verdict.rules]}"
 
 
-def _lines(several: Iterable[Finding], view: View) -> Iterator[str]:
-    for finding in several:
-        place = visible(view.checkout.place(finding))
+def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
+    for finding in group:
+        path = visible(view.checkout.path_of(finding))
         line = f":{finding.line}" if finding.line else ""
-        first, *remarks = ci.said(findings.Folded(finding)).split("\n")
-        yield f"{place}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
+        first, *remarks = ci.finding_text(findings.Folded(finding)).split("\n")
+        yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)

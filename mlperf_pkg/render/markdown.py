@@ -12,13 +12,13 @@ from mlperf_pkg.results.report import Report
 
 
 def markdown(report: Report, view: View) -> str:
-    """Verdicts, results and findings, each a section of its own."""
+    """Render verdicts, results and findings, a section each."""
     sections = ("## MLPerf check", verdicts(report), _results(report), _findings(report, view))
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
 def section(titles: dict[str, bool], group: Group) -> str:
-    """A heading, a table with columns as for ``tables.markdown_table``, and remarks as a list."""
+    """Return a heading, a table (``titles`` as for ``tables.markdown_table``) and remarks."""
     rows = [[cell for cell, _ in row] for row in group.rows]
     table = tables.markdown_table(titles, rows) if rows else ""
     remarks = "".join(f"\n- {escape_markdown(remark)}" for remark in group.remarks)
@@ -26,7 +26,7 @@ def section(titles: dict[str, bool], group: Group) -> str:
 
 
 def verdicts(report: Report) -> str:
-    """Both verdicts, the counts and the round, as a list."""
+    """Return both verdicts, the counts and the round, as a list."""
     lines = [
         f"**{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}**"
         f" - {escape_markdown(headings.verdict_in_words(report, basis))}"
@@ -42,7 +42,7 @@ def _results(report: Report) -> str:
 
 
 def _findings(report: Report, view: View) -> str:
-    lines = [_finding(each) for each in findings.shown(report, view)]
+    lines = [_finding(folded) for folded in findings.shown(report, view)]
     return "\n".join(["### Findings", "", *lines]) if lines else ""
 
 

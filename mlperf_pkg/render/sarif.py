@@ -23,20 +23,20 @@ SCHEMA = (
 MARK = "mlperfPkgFinding/v1"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
-_ROOT = "%SRCROOT%"  # by convention: where the repository lies
+_ROOT = "%SRCROOT%"  # by convention: the root of the repository
 
 
 def sarif(report: Report, view: View) -> str:
-    """One run with all findings, with notes; what is waived is suppressed."""
+    """Render one run with all findings, including notes; waived findings are suppressed."""
     codes = sorted({finding.code for finding in report.findings})
     index = {code: number for number, code in enumerate(codes)}
     marks = ci.fingerprints(report.findings, view)
-    found = zip(report.findings, marks, strict=True)
+    pairs = zip(report.findings, marks, strict=True)
     run = {
         "tool": {"driver": _driver(report, codes)},
         "invocations": [_invocation(report)],
         "properties": _properties(report),
-        "results": [_result(each, index[each.code], mark, view) for each, mark in found],
+        "results": [_result(finding, index[finding.code], mark, view) for finding, mark in pairs],
     }
     return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
 
@@ -51,9 +51,9 @@ def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    status = int(any(finding.is_error for finding in report.findings))
-    said = headings.counts_in_words(report)
-    return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": said}
+    description = headings.counts_in_words(report)
+    status = int(report.has_errors)
+    return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": description}
 
 
 def _properties(report: Report) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _properties(report: Report) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    """What a code means; of a code that is nobody's, only its name."""
+    """Return what a code means; an unknown code has only its name."""
     from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
     from mlperf_pkg.rulebook.codes import codes  # noqa: PLC0415 - reads every explanation
 
@@ -84,11 +84,11 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _of_rulebook(code: str) -> tuple[str, str]:
-    """What a rule of the rulebook asks for in the newest round that has it, and everywhere."""
-    spans = [span for each in describe.histories(code) for span in each.spans]
+    """Return what a rule requires in the newest round that has it, and in all rounds."""
+    spans = [span for history in describe.histories(code) for span in history.spans]
     keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
-    asked = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
-    return f"{keys}: {describe.asked(spans[-1].rule)}", f"{keys}: {'; '.join(asked)}"
+    texts = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
+    return f"{keys}: {describe.asked(spans[-1].rule)}", f"{keys}: {'; '.join(texts)}"
 
 
 # ---- results ------------------------------------------------------------------------------
@@ -96,12 +96,12 @@ def _of_rulebook(code: str) -> tuple[str, str]:
 
 def _result(finding: Finding, rule: int, mark: str, view: View) -> dict[str, Any]:
     region = {"region": {"startLine": finding.line}} if finding.line else {}
-    artifact = {"uri": _uri(view.checkout.place(finding)), "uriBaseId": _ROOT}
+    artifact = {"uri": _uri(view.checkout.path_of(finding)), "uriBaseId": _ROOT}
     return {
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
         "level": _LEVELS[finding.severity],
-        "message": _message(ci.said(Folded(finding))),
+        "message": _message(ci.finding_text(Folded(finding))),
         "locations": [{"physicalLocation": {"artifactLocation": artifact, **region}}],
         "partialFingerprints": {MARK: mark},
         **_suppressions(finding),
@@ -118,14 +118,14 @@ def _suppressions(finding: Finding) -> Mapping[str, Any]:
 
 
 def _more(finding: Finding) -> dict[str, Any]:
-    """Whose rule it is, which verdicts it fails, and what else a finding says."""
+    """Return the basis, the verdicts that the finding fails, and its other fields."""
     fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
     rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}
     return {"basis": finding.basis.value, "fails": fails, **as_json(rest)}
 
 
 def _message(text: str) -> dict[str, str]:
-    """Plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
+    """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
     lines = map(visible, text.rstrip("\n").split("\n"))
     return {"text": re.sub(r"[{}]|\]\(", lambda m: _MARKUP[m[0]], "\n".join(lines))}
 

@@ -1,4 +1,4 @@
-"""Typed rows of results, one per result set, and the tables made of them."""
+"""The results of a report as tables, one row per result set: JSON, CSV, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def results(report: Report) -> tuple[Result, ...]:
 
 
 def results_csv(report: Report) -> str:
-    """The results as CSV with a header; no text of it is a formula to a spreadsheet."""
+    """Return the results as CSV with a header; no cell is a formula to a spreadsheet."""
     return csv_text(tuple(_FIELDS), (tuple(_fields(r).values()) for r in results(report)))
 
 
 def results_json(report: Report) -> str:
-    """The results as JSON: ``{"format": ..., "results": [...]}``."""
+    """Return the results as JSON: ``{"format": ..., "results": [...]}``."""
     return json_text({"format": FORMAT, "results": [_fields(r) for r in results(report)]})
 
 
@@ -118,7 +118,7 @@ def _fields(result: Result) -> dict[str, Any]:
 
 
 def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
-    """The results as one Markdown table, remarks below; a line in words where there are none."""
+    """Return the results as a Markdown table with remarks below; without results, as a sentence."""
     rows = [_row_texts(result) for result in results(report)]
     table = markdown_table(_TITLES, rows) if rows else "No result set.\n"
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
@@ -126,7 +126,7 @@ def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
 
 
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
-    """The results as a page with one table; nothing on it is loaded or executed."""
+    """Return the results as an HTML page with one table, which loads and executes nothing."""
     rows = "".join(
         f"<tr>{_html_cells('td', _row_texts(result))}</tr>\n" for result in results(report)
     )
@@ -150,7 +150,7 @@ def _html_cells(tag: str, texts: Sequence[str]) -> str:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV with ``\\n`` line ends: absent values are empty, texts are cells that cannot act."""
+    """Return CSV with ``\\n`` line ends; None is empty, and no text is a formula."""
     import csv  # noqa: PLC0415 - slow to import
 
     stream = io.StringIO()
@@ -166,23 +166,23 @@ def _csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON of structs and plain values; ASCII, so that it survives any terminal or pipe."""
+    """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
     try:
         text = _indented(plain(value))
         if _TOO_DEEP not in text:
             return text
     except (ValueError, msgspec.DecodeError, RecursionError):
-        pass  # numbers without a value, halves of surrogate pairs, or deeper yet
+        pass  # NaN, halves of surrogate pairs, or nested too deeply
     return _indented(as_json(value))
 
 
 def _indented(value: Any) -> str:
-    """As ``json.dumps`` with ``indent=2``, whose indenting is many times slower."""
+    """Return what ``json.dumps`` with ``indent=2`` does, many times faster."""
     return msgspec.json.format(json.dumps(value, allow_nan=False), indent=2) + "\n"
 
 
 def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; ``titles`` says of each column whether it holds numbers."""
+    """Return a Markdown table; ``titles`` maps each column to whether it holds numbers."""
     rules = ("---:" if numbers else "---" for numbers in titles.values())
     shown = ([escape_markdown(text) for text in row] for row in rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *shown))

@@ -1,4 +1,4 @@
-"""A report for a terminal or a pipe: tables, findings, verdicts."""
+"""A report for a terminal or a pipe: tables, findings and verdicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SYSTEMS = (
 
 
 def text(report: Report, view: View) -> str:
-    """The report as text of at most ``view.width`` columns, but for findings, never cut."""
+    """Render text of at most ``view.width`` columns, except for findings: they are never cut."""
     terminal = Terminal(view)
     for table in (_sets, _systems, _runs, _findings):
         table(terminal, report, view)
@@ -46,7 +46,7 @@ def text(report: Report, view: View) -> str:
 
 
 def verdict_spans(verdicts: Verdicts) -> list[Span]:
-    """Both verdicts as cells."""
+    """Return both verdicts as cells."""
     both = (verdicts.official, verdicts.rules)
     return [(wording.VERDICTS[verdict], STYLES[verdict]) for verdict in both]
 
@@ -54,7 +54,7 @@ def verdict_spans(verdicts: Verdicts) -> list[Span]:
 def _grouped(
     rows: Iterable[_Row], title: Callable[[_Row], str], cells: Callable[[_Row], Sequence[Span]]
 ) -> list[Group]:
-    """Rows below their titles, both in the order of the report."""
+    """Return rows below their titles, in the order of the report."""
     groups: dict[str, list[Sequence[Span]]] = {}
     for row in rows:
         groups.setdefault(title(row), []).append(cells(row))
@@ -74,13 +74,13 @@ def _set(row: ResultSetRow) -> list[Span]:
 
 
 def _systems(terminal: Terminal, report: Report, view: View) -> None:
-    """Only where nothing else tells how the descriptions fare."""
+    """Add the systems, unless the result sets show their verdicts already."""
     if report.systems and (view.verbose or not report.result_sets):
         terminal.table(_SYSTEMS, _grouped(report.systems, _owner, _system))
 
 
 def _owner(row: SystemRow) -> str:
-    return row.submitter or "no submitter named"
+    return row.submitter or "unnamed submitter"
 
 
 def _system(row: SystemRow) -> list[Span]:
@@ -90,7 +90,7 @@ def _system(row: SystemRow) -> list[Span]:
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
-    """All with ``verbose``, else loose logs only: those of a submission are in its findings."""
+    """Add all runs with ``verbose``, else only loose logs."""
     rows = report.runs if view.verbose else tuple(_loose(report))
     if rows:
         terminal.table(_RUNS, _grouped(rows, _run_title, _run))
@@ -103,8 +103,8 @@ def _loose(report: Report) -> Iterator[RunRow]:
 
 def _run_title(row: RunRow) -> str:
     about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    place = folder(row.path)
-    return f"{place}: {about}" if place else about
+    parent = folder(row.path)
+    return f"{parent}: {about}" if parent else about
 
 
 def _run(row: RunRow) -> list[Span]:
@@ -113,10 +113,10 @@ def _run(row: RunRow) -> list[Span]:
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
-    listed = findings.shown(report, view)
-    for each in listed:
-        _finding(terminal, each, view)
-    if listed:
+    shown = findings.shown(report, view)
+    for folded in shown:
+        _finding(terminal, folded, view)
+    if shown:
         terminal.line()
 
 

@@ -1,4 +1,4 @@
-"""How a reader wants to see a report."""
+"""How a report is shown: width, colours, and where its paths start."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct, field
 
 from mlperf_pkg.findings import Finding
 
-WAIVERS = "WAIVE"  # findings about the configuration, which lies where the command is run
+WAIVERS = "WAIVE"  # findings about the configuration, whose path starts from the current folder
 
 
 class Checkout(Struct, frozen=True):
-    """Where reports lie in a repository, for programs that show findings beside its files.
+    """How paths of a report map into a repository, for programs that annotate its files.
 
-    The paths of a report start from ``base``, that of its configuration from ``here``; what they
-    become starts from ``root``. All three are absolute.
+    The paths of a report start from ``base``, that of its configuration from ``here``. The methods
+    return paths from ``root``. All three are absolute.
     """
 
     root: str = "/"
@@ -23,11 +23,11 @@ class Checkout(Struct, frozen=True):
     base: str = "/"
 
     def path(self, label: str) -> str:
-        """A path of the report, from the root of the repository."""
+        """Return a path of the report, from the root of the repository."""
         return posixpath.relpath(posixpath.join(self.base, label), self.root)
 
-    def place(self, finding: Finding) -> str:
-        """The path of a finding, from the root of the repository."""
+    def path_of(self, finding: Finding) -> str:
+        """Return the path of a finding, from the root of the repository."""
         base = self.here if finding.code.startswith(WAIVERS) else self.base
         return posixpath.relpath(posixpath.join(base, finding.path), self.root)
 

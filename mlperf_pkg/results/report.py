@@ -115,6 +115,11 @@ class Report(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     hidden: int = 0
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding fails the check: an error that is not waived."""
+        return any(finding.is_error for finding in self.findings)
+
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
         """The report with the findings whose codes begin with one of ``select`` (empty: all).
 

@@ -40,10 +40,10 @@ def test_findings_are_told_apart(other: Finding) -> None:
     ],
 )
 def test_paths_start_from_the_repository(checkout: Checkout, path: str) -> None:
-    assert checkout.path("a.log") == checkout.place(finding("a.log")) == path
+    assert checkout.path("a.log") == checkout.path_of(finding("a.log")) == path
 
 
 def test_a_finding_about_the_configuration_is_here() -> None:
     checkout = Checkout("/repo", "/repo/sub", "/repo/sub/logs")
     found = finding("mlperf-pkg.yaml", code="WAIVE101")
-    assert checkout.place(found) == "sub/mlperf-pkg.yaml"
+    assert checkout.path_of(found) == "sub/mlperf-pkg.yaml"

@@ -66,7 +66,7 @@ def test_the_verdicts_come_first() -> None:
         "notice",
         {"title": "MLPerf check"},
         "official: FAIL - mlperf-logging 9.9.9 rejects this\n"
-        "rules: pass - nothing against the written rules\n"
+        "rules: pass - no violation of the written rules found\n"
         "1 error, 0 warnings, 0 notes\n"
         "round 2.0: as given",
     )
@@ -109,7 +109,7 @@ def test_what_github_leaves_out_is_said() -> None:
     listed = [finding(f"{number}/a", message=str(number)) for number in range(11)]
     first, *others = annotated(report(findings=listed))
     assert len(others) == 11
-    assert "\nGitHub shows 10 of 11 errors: the log of the step has all" in first.message
+    assert "\nGitHub shows 10 of 11 errors; the log of the step lists all" in first.message
     assert "GitHub shows" not in annotated(report(findings=listed[:10]))[0].message
 
 

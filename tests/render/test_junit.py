@@ -55,7 +55,7 @@ def test_what_becomes_a_test() -> None:
     found = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
     assert {suite.name: [case.name for case in suite] for suite in found} == {
         "dgx (closed): bert": ["ACME/results/dgx/bert: bert", f"ACME/{LOG}"],
-        "logs of no result set": ["ACME/stray.log"],
+        "logs outside result sets": ["ACME/stray.log"],
         "systems": ["ACME/systems/dgx.json"],
         "tree": ["ACME/benchmarks/x"],
     }

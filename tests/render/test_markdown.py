@@ -19,7 +19,7 @@ def test_a_report() -> None:
         "## MLPerf check",
         "",
         "- **official: FAIL** - mlperf-logging 9.9.9 rejects this",
-        "- **rules: pass** - nothing against the written rules",
+        "- **rules: pass** - no violation of the written rules found",
         "- 1 error, 0 warnings, 1 note",
         "- round 2.0: as given",
         "",

@@ -72,7 +72,7 @@ def test_a_submission() -> None:
 
         official: FAIL - mlperf-logging 9.9.9 rejects this; 1 of 3 result sets not
         checked
-        rules:    pass - nothing against the written rules; 1 of 3 result sets not
+        rules:    pass - no violation of the written rules found; 1 of 3 result sets not
         checked
         1 error, 1 warning, 1 note (--verbose shows the notes)
         round 2.0: as given
@@ -98,7 +98,7 @@ def test_loose_logs() -> None:
         Result sets  Runs  Minutes  RCP margin    Official  Rules
         dgx (closed, round 2.0)
           bert       2/10   20.500  pass +10.0 %  pass      pass
-        no system named (closed, in old, round 1.1)
+        unnamed system (closed, in old, round 1.1)
           bert       1/10   20.500  pass +10.0 %  pass      pass
 
         Runs     Minutes  Status, dropped   Official  Rules
@@ -108,7 +108,7 @@ def test_loose_logs() -> None:
           b.log        -  no run_stop       FAIL      pass
 
         official: pass - mlperf-logging 9.9.9 accepts this
-        rules:    pass - nothing against the written rules
+        rules:    pass - no violation of the written rules found
         0 errors, 0 warnings, 0 notes
         several rounds: 1.1, 2.0
         """
@@ -144,20 +144,20 @@ def test_submitters_are_named_where_there_are_several() -> None:
             PASS,
             [
                 "official: pass - mlperf-logging 9.9.9 accepts this",
-                "rules:    pass - nothing against the written rules",
+                "rules:    pass - no violation of the written rules found",
             ],
         ),
         (
             Verdicts(Verdict.FAIL, Verdict.FAIL),
             [
                 "official: FAIL - mlperf-logging 9.9.9 rejects this",
-                "rules:    FAIL - against the written rules",
+                "rules:    FAIL - violates the written rules",
             ],
         ),
         (
             NOT_CHECKED,
             [
-                "official: not checked - mlperf-logging 9.9.9 was not reproduced here",
+                "official: not checked - the verdict of mlperf-logging 9.9.9 is unknown",
                 "rules:    not checked - the rulebook does not cover this",
             ],
         ),
