@@ -9,7 +9,7 @@ import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import accepts
 from mlperf_pkg.commands.builder.explain import explained
@@ -19,32 +19,64 @@ from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.model import DIVISIONS
 
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
-_MEND = (
-    ": mend this, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
-    " or build all the same with --keep-invalid"
+_ADVICE = (
+    ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
+    " or build it anyway with --keep-invalid"
 )
 
 
 @click.command(name="build")
 @click.argument("workspace", default=".", type=_FOLDER)
-@click.option("--division", type=Choice(DIVISIONS), help="Only this division; else all.")
-@click.option("--logs", type=_FOLDER, help="The raw logs; by default logs/, else WORKSPACE.")
-@click.option("--systems", type=_FOLDER, help="The system descriptions; by default systems/.")
-@click.option("-o", "--output", type=_FOLDER, help="By default submissions/.")
-@options.round_option("The round, such as 2.0; else the tree's name or the runs' times tell.")
+@options.division_option("Build only this division (default: all).")
 @click.option(
-    "--leave-out", multiple=True, metavar="SYSTEM/BENCHMARK", help="Not this set; repeatable."
+    "--logs",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Read the raw logs from DIR (default: logs/, else WORKSPACE).",
 )
-@click.option("--select", is_flag=True, help="Of too many runs take those of the median window.")
-@click.option("--keep-invalid", is_flag=True, help="Build what is not valid all the same.")
-@click.option("--rcp-bypass", is_flag=True, help="Ask for a review of sets that fail the RCP test.")
-@click.option("--seed-checker-bypass", is_flag=True, help="The same for the seed test.")
-@click.option("--force", is_flag=True, help="Replace a tree that this command has built.")
+@click.option(
+    "--systems",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Read the system descriptions from DIR (default: systems/).",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Write the submission into DIR (default: submissions/).",
+)
+@options.round_option(options.ROUND)
+@click.option(
+    "--leave-out",
+    multiple=True,
+    metavar="SYSTEM/BENCHMARK",
+    help="Leave out this result set; repeatable.",
+)
+@click.option(
+    "--select",
+    is_flag=True,
+    help="Use the runs of the median window where there are too many.",
+)
+@options.keep_invalid_option("Build result sets even if they are not valid.")
+@click.option(
+    "--rcp-bypass",
+    is_flag=True,
+    help="Build result sets that fail the RCP test and request a review of them.",
+)
+@click.option(
+    "--seed-checker-bypass",
+    is_flag=True,
+    help="Build result sets that fail the seed test and request a review of them.",
+)
+@options.force_option("Replace a tree that this command built.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
-@click.option("--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml, write nothing.")
+@click.option(
+    "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
+)
 def command(
     *,
     workspace: Path,
@@ -63,14 +95,16 @@ def command(
 ) -> int:
     """Build a submission from raw logs and system descriptions.
 
-    The logs may have any names and lie in any folders. Runs are grouped by
-    system, benchmark and division and copied, by start time, to OUTPUT/
-    <submitter>/results/<system>/<benchmark>/result_<number>.txt, with the
-    descriptions and the results tables. Which system a log belongs to is told by
-    mlperf-pkg.yaml, a folder's name, submission_platform, or there is only one.
+    The logs may have any names and be in any folders. Runs are grouped by system,
+    benchmark and division, sorted by start time and copied to
+    DIR/<submitter>/results/<system>/<benchmark>/result_<number>.txt. System
+    descriptions and tables of results are written too.
 
-    Exit status: 0 if it was built (or would be), 1 if it is not valid, 2 if it
-    could not be done.
+    The system of a log is found, in this order, by mlperf-pkg.yaml, by the name of
+    a folder, by submission_platform, or because its division has only one system.
+
+    Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
+    if it could not be built.
 
     \b
     Examples:
@@ -80,10 +114,10 @@ def command(
       mlperf-pkg build --leave-out dgx-a100/bert --force
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
-    asked = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
+    chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),
-        Order(division, round_, leave_out, asked, keep_invalid, select),
+        Order(division, round_, leave_out, chosen_bypasses, keep_invalid, select),
     )
     plan = prepared.plan
     Output().write(
@@ -91,10 +125,10 @@ def command(
         if explain
         else show.plan_text(prepared, logs=dry_run)
     )
-    _say("note", prepared.notes)
+    _echo("note", prepared.notes)
     if prepared.refusals:
         return _refuse(prepared)
-    _say("kept although not valid", prepared.kept)
+    _echo("kept although not valid", prepared.kept)
     if not dry_run and not explain:
         accept = () if keep_invalid else (accepts(prepared),)
         write_tree(prepared.target, prepared.files, *accept, force=force)
@@ -103,12 +137,12 @@ def command(
 
 
 def _refuse(prepared: Prepared) -> int:
-    _say("error", prepared.refusals)
-    click.echo(f"nothing was built{_MEND if prepared.mendable else ''}", err=True)
+    _echo("error", prepared.refusals)
+    click.echo(f"nothing was built{_ADVICE if prepared.mendable else ''}", err=True)
     return 1
 
 
-def _say(kind: str, messages: Iterable[str]) -> None:
+def _echo(kind: str, messages: Iterable[str]) -> None:
     for message in messages:
         for line in f"{kind}: {message}".split("\n"):
             click.echo(visible(line), err=True)

@@ -13,25 +13,20 @@ from mlperf_pkg.render import FORMATS
 
 @click.command(name="check")
 @options.checked
-@options.chosen
+@options.filtered
 @options.written(FORMATS, several=True)
-def command(
-    *,
-    paths: tuple[str, ...],
-    how: Options,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    target: Outputs,
-) -> int:
+def command(*, paths: tuple[str, ...], how: Options, only: options.Filter, target: Outputs) -> int:
     """Check logs, result sets, submissions or whole rounds.
 
     PATH is a log, a folder of logs, a submission (a folder with results/ and
-    systems/) or a folder of submissions, here or in a store (s3://...); without
-    one it is logs/. Two verdicts are given: that of the official checker and
-    that of the written rules.
+    systems/) or a folder of submissions, on this machine or in an object store
+    (s3://...). The default is logs/. The report has two verdicts: one of the
+    official checker, one of the written rules.
 
-    Exit status: 0 if no error was found, 1 if one was, 2 if it could not be
-    checked. Findings that mlperf-pkg.yaml waives are told, but are no errors.
+    Waived findings (mlperf-pkg.yaml) are reported but do not fail the check.
+
+    Exit status: 0 if there is no error, 1 if there is one, 2 if the check could not
+    be done.
 
     \b
     Examples:
@@ -43,6 +38,6 @@ def command(
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
-    report = check(paths, how).report.only(select, ignore)
+    report = only(check(paths, how).report)
     target.write(FORMATS, report, paths)
-    return int(any(finding.is_error for finding in report.findings))
+    return int(report.has_errors)

@@ -11,36 +11,42 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.prices import known_prices
-from mlperf_pkg.commands.compare.ratios import Entry, Row, compete, named
+from mlperf_pkg.commands.compare.ratios import Row, compete
 from mlperf_pkg.commands.compare.results import Wanted, contenders
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.text import did_you_mean
 
 
-def _patterns(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
     return click.option(name, f"{name[2:]}s", multiple=True, metavar="NAME", help=text)
+
+
+def _file_option(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    return click.option(
+        name, type=LocalPath(dir_okay=False, path_type=Path), metavar="FILE", help=text
+    )
 
 
 @click.command(name="compare")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--baseline", metavar="NAME", help="What to compare with; default: the first PATH.")
-@_patterns("--benchmark", "Only this benchmark; repeatable, * is any text.")
-@_patterns("--system", "Only this system or submitter; repeatable, * is any text.")
-@_patterns("--division", "Only this division.")
 @click.option(
-    "--prices",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="List prices that go before those of --config and systems/prices.yaml.",
+    "--baseline",
+    metavar="NAME",
+    help="Compare with this system, submitter or both (default: the first PATH).",
 )
-@click.option(
+@_names_option("--benchmark", "Compare only this benchmark; * is any text; repeatable.")
+@_names_option("--system", "Compare only this system or submitter; * is any text; repeatable.")
+@_names_option("--division", "Compare only this division; repeatable.")
+@_file_option(
+    "--prices",
+    "Read list prices from FILE; they override those of --config and systems/prices.yaml.",
+)
+@_file_option(
     "--chart",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the ratios there too, as .svg or .png; needs the extra: report.",
+    "Also draw the ratios into FILE, .svg or .png (needs pip install 'mlperf-pkg[report]').",
 )
 @options.judged
 @options.written(COMPARE_FORMATS)
@@ -59,17 +65,17 @@ def command(
 ) -> int:
     """Compare results in speed, price and energy.
 
-    PATH is a submission, a folder of submissions, a system or result set in
-    one (ACME/results/dgx/bert), a folder of logs, or a .csv file of published
-    scores with the columns system, benchmark and minutes, and as known round,
-    submitter, division, accelerators, nodes, energy_joules.
+    PATH is a submission, a folder of submissions, a system or result set in one
+    (ACME/results/dgx/bert), a folder of logs, or a .csv file of published scores.
+    Such a file has the columns system, benchmark and minutes, and optionally round,
+    submitter, division, accelerators, nodes and energy_joules.
 
-    Results compare where benchmark and division agree. The baseline of each is
-    the first result of the first PATH, or of the system, submitter or both
-    (ACME/dgx) that --baseline names.
+    Results are compared where benchmark and division agree. The baseline of each
+    benchmark is the first result of the first PATH, or of the system, submitter or
+    both (ACME/dgx) that --baseline names.
 
-    Exit status: 0 if something was compared with a baseline, 1 if there was
-    nothing to compare, 2 if it could not be done.
+    Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
+    compare, 2 if the comparison could not be done.
 
     \b
     Examples:
@@ -79,48 +85,21 @@ def command(
       mlperf-pkg compare v1.0 v1.1 --baseline 'ipu-pod16*' --benchmark resnet
     """
     target.refuse_early(paths)
-    picture = _picture(chart, target.force, paths)
-    known = known_prices(prices, how.config.prices, Path())
+    if chart:
+        Output(chart, target.force).refuse_early(paths)
+    picture = _picture(chart) if chart else None
+    price_list = known_prices(prices, how.config.prices, Path())
     entries = contenders(paths, Wanted(benchmarks, systems, divisions), how)
     if not entries:
-        raise UserError("no result here is of such a benchmark, system and division")
-    rows = compete(entries, known, _is_baseline(baseline, entries))
-    if chart:
+        raise UserError("no result matches --benchmark, --system and --division")
+    rows = compete(entries, price_list, baseline_test(baseline, entries))
+    if chart and picture:
         write_whole(chart, picture(rows), replace=target.force)
     target.write(COMPARE_FORMATS[format_](rows, target.view()))
     return int(not any(row.speed is not None and not row.baseline for row in rows))
 
 
-def _picture(
-    file: Path | None, force: bool, inputs: Sequence[str]
-) -> Callable[[Sequence[Row]], bytes]:
-    """What draws into ``file``; what stands in the way is told before the work."""
-    if file is None:
-        return lambda _: b""
-    from mlperf_pkg.commands.charts import pictures as vega  # noqa: PLC0415 - only here
-    from mlperf_pkg.commands.charts.comparison import comparison  # noqa: PLC0415
-    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
+def _picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+    from mlperf_pkg.commands.charts.ratio_picture import ratio_picture  # noqa: PLC0415 - slow to import
 
-    draw = vega.PICTURES.get(file.suffix.lower().removeprefix("."))
-    if draw is None:
-        raise UserError(f"{file}: a chart is a file .svg or .png")
-    Output(file, force).refuse_early(inputs)
-    needed("vl_convert")
-
-    def picture(rows: Sequence[Row]) -> bytes:
-        chart = comparison(rows)
-        if chart is None:
-            raise UserError(f"{file}: there is nothing to draw")
-        return draw(chart)
-
-    return picture
-
-
-def _is_baseline(name: str | None, entries: Sequence[Entry]) -> Callable[[Entry], bool]:
-    if name is None:
-        return lambda entry: entry.argument == 0
-    if not any(named(entry, name) for entry in entries):
-        known = {entry.system for entry in entries} | {each.submitter or "" for each in entries}
-        meant = did_you_mean(name, sorted(known))
-        raise UserError(f"--baseline {name}: no such system or submitter here{meant}")
-    return lambda entry: named(entry, name)
+    return ratio_picture(file)

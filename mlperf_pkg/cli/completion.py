@@ -1,4 +1,4 @@
-"""What the shell completes where the types of options do not tell."""
+"""Shell completion of values that click cannot derive from the type of an option."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ _CODE = re.compile(r"\b[A-Z]{2,6}\d{3}\b")
 
 
 def rounds(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Rounds of the usage, the newest first."""
+    """Complete rounds of the usage, the newest first."""
     return _beginning(incomplete, (name for usage in _usages(ctx) for name in _rounds(usage)))
 
 
 def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Benchmarks of the round, or of all."""
-    asked = ctx.params.get("round_")
-    known = {
+    """Complete benchmarks of the round, or of all rounds."""
+    chosen = ctx.params.get("round_")
+    names = {
         name
         for usage in _usages(ctx)
         for round_ in _rounds(usage)
-        if asked in (None, round_)
+        if chosen in (None, round_)
         for name in load_round(usage, round_).benchmarks
     }
-    return _beginning(incomplete, sorted(known))
+    return _beginning(incomplete, sorted(names))
 
 
 def codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The codes of findings."""
+    """Complete codes of findings."""
     return _beginning(incomplete.upper(), _codes())
 
 
 def prefixes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """After the last comma the families of codes and, where one has begun, its codes."""
+    """Complete, after the last comma, families of codes and then the codes themselves."""
     before, comma, last = incomplete.upper().rpartition(",")
     families = sorted({name.rstrip("0123456789") for name in _codes()})
-    known = [*families, *_codes()] if last else families
-    return [f"{before}{comma}{name}" for name in _beginning(last, known)]
+    names = [*families, *_codes()] if last else families
+    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
 
 
 def systems(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The systems whose descriptions travel with the package."""
+    """Complete ids of the systems that the package describes."""
     return _beginning(
         incomplete, sorted(path.stem for path in data_folder("systems").glob("*.json"))
     )
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, which the shell knows itself."""
+    """Leave the completion of files to the shell."""
     return [CompletionItem(incomplete, type="file")]
 
 
-def _beginning(incomplete: str, known: Iterable[str]) -> list[str]:
-    return [name for name in dict.fromkeys(known) if name.startswith(incomplete)]
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
 
 def _usages(ctx: click.Context) -> list[str]:
@@ -72,6 +72,6 @@ def _rounds(usage: str) -> Iterable[str]:
 
 
 def _codes() -> list[str]:
-    """As ``codes.known_code`` knows them, but found in an instant: nobody waits for a tab key."""
+    """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
     texts = (path.read_text("utf-8") for path in data_folder("rules").rglob("*.yaml"))
     return sorted({code for text in texts for code in _CODE.findall(text)})

@@ -1,4 +1,4 @@
-"""Which format goes where: what the values of ``--format`` and ``-o [FORMAT:]FILE`` mean."""
+"""The files and formats that ``--format`` and ``-o [FORMAT:]FILE`` name."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _PREFIX = re.compile(r"([a-z]+):(?!//)(.*)", re.DOTALL)
 def destinations(
     outputs: Sequence[str], format_: str | None, formats: Sequence[str]
 ) -> list[tuple[str, Path | StoredFile | None]]:
-    """Formats and files, None for standard output, which it is without ``outputs``.
+    """Return the format and file of each output; the file None is standard output, the default.
 
-    The format of an output is its prefix. Without one it is ``format_`` if there is but one
-    output; else it follows from the file's ending, and only then from ``format_``.
+    The format of an output is its prefix. Without a prefix it is ``format_`` if there is only one
+    output; otherwise the ending of the file decides, and then ``format_``.
 
     Raises:
-        click.UsageError: a prefix is no format, a file has no name or is named twice.
+        click.UsageError: a prefix is not a format, a file has no name or is named twice.
     """
-    found = [_destination(each, formats) for each in outputs or [STDOUT]]
-    files = [file and file.resolve() for _, file in found]
-    if again := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
-        raise click.UsageError(f"-o {again[-1]} is given twice")
-    alone = format_ if len(found) == 1 else None
+    parsed = [_destination(value, formats) for value in outputs or [STDOUT]]
+    files = [file and file.resolve() for _, file in parsed]
+    if twice := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
+        raise click.UsageError(f"-o {twice[-1]} is given twice")
+    alone = format_ if len(parsed) == 1 else None
     return [
         (prefix or alone or _by_ending(file, formats) or format_ or DEFAULT, file)
-        for prefix, file in found
+        for prefix, file in parsed
     ]
 
 
@@ -49,17 +49,18 @@ def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path |
     matched = _PREFIX.fullmatch(value)
     prefix, name = matched.groups() if matched else (None, value)
     if prefix is not None and prefix not in formats:
-        meant = did_you_mean(prefix, formats) or f": there are {', '.join(formats)}"
+        suggestion = did_you_mean(prefix, formats) or f"; expected one of {', '.join(formats)}"
         raise click.UsageError(
-            f"-o {value}: no format {prefix!r}{meant} (./{value} is a file of that name)"
+            f"-o {value}: unknown format {prefix!r}{suggestion}"
+            f" (for a file of this name, write ./{value})"
         )
     if not name:
-        raise click.UsageError(f"-o {value}: no file is named")
+        raise click.UsageError(f"-o {value}: no file name")
     if name == STDOUT:
         return prefix, None
     return prefix, StoredFile(name) if is_url(name) else Path(name)
 
 
 def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
-    named = _ENDINGS.get(file.suffix.lower()) if file else None
-    return named if named in formats else None
+    format_ = _ENDINGS.get(file.suffix.lower()) if file else None
+    return format_ if format_ in formats else None

@@ -16,23 +16,16 @@ from mlperf_pkg.commands.diff.sides import compare_paths
 @click.argument("new", type=click.Path())
 @options.judged
 @options.written(DIFF_FORMATS)
-def command(
-    *,
-    old: str,
-    new: str,
-    how: Options,
-    format_: str,
-    target: Output,
-) -> int:
+def command(*, old: str, new: str, how: Options, format_: str, target: Output) -> int:
     """Show what changed from OLD to NEW.
 
-    Each is a submission, a folder of submissions or of logs, or a result set,
-    possibly of another system or submitter. Shown are systems and the fields of
-    their descriptions, result sets, hyperparameters, runs, scores, verdicts,
-    findings, and other files.
+    OLD and NEW are submissions, folders of submissions or of logs, or result sets,
+    which may be of different systems or submitters. Diff compares systems and the
+    fields of their descriptions, result sets, hyperparameters, runs, scores,
+    verdicts, findings and other files.
 
-    Exit status: 0 if nothing changed, 1 if something did, 2 if it could not be
-    told.
+    Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
+    not be done.
 
     \b
     Examples:
@@ -41,6 +34,6 @@ def command(
       mlperf-pkg diff logs.old/ logs/ --format json
     """
     target.refuse_early((old, new))
-    found = compare_paths(old, new, how)
-    target.write(DIFF_FORMATS[format_](found, target.view()))
-    return int(found.any)
+    changes = compare_paths(old, new, how)
+    target.write(DIFF_FORMATS[format_](changes, target.view()))
+    return int(changes.any)

@@ -1,4 +1,4 @@
-"""Groups of commands that are imported only when they are asked for."""
+"""Groups of commands, each imported only when it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean, visible
 
-FAILED = 2  # the exit status of a command that could not do its work
+FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
 
@@ -25,57 +25,57 @@ class Failure(click.ClickException):
     exit_code = FAILED
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message as compilers do, without anything that a terminal would act on."""
+        """Print the message as compilers do, free of terminal escapes."""
         lines = "\n".join(visible(line) for line in self.message.split("\n"))
         click.echo(f"mlperf-pkg: error: {lines}", file=file, err=True)
 
 
 class Group(click.Group):
-    """A group that tells a mistyped name the nearest one."""
+    """A group that suggests the nearest command for a mistyped name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As ``click.Group``, but with a suggestion."""
-        name, known = args[0], self.list_commands(ctx)
-        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"no such command {name!r}{did_you_mean(name, known)}")
+        """Find the command, or fail with a suggestion."""
+        name, commands = args[0], self.list_commands(ctx)
+        if name not in commands and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"no such command {name!r}{did_you_mean(name, commands)}")
         return super().resolve_command(ctx, args)
 
 
 class LazyGroup(Group):
-    """A group whose commands are the ``command`` of one module each."""
+    """A group whose commands are each the ``command`` of a module."""
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **more: Any) -> None:
-        """``modules`` maps the names of commands to those of modules."""
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:
+        """Create a group; ``modules`` maps names of commands to names of modules."""
+        super().__init__(*args, **attributes)
         self._modules = modules
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """Names in the order of the table, which is that of use."""
+        """Return the names in the order of the table, which is that of use."""
         return list(self._modules)
 
     def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; None where there is none of that name."""
+        """Import and return the command, or None if the name is unknown."""
         if cmd_name not in self._modules:
             return None
         command: click.Command = import_module(self._modules[cmd_name]).command
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete options and names, which needs no import."""
+        """Complete options and names of commands, without importing any."""
         names = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 class Program(LazyGroup):
-    """The outermost group: exit statuses, and failures as messages.
+    """The outermost group, which turns results and exceptions into exit statuses.
 
-    A command returns its exit status. Option ``debug`` shows the traceback of a defect.
+    A command returns its exit status. Option ``debug`` shows the traceback of an unexpected error.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command and exit."""
+        """Run the command and exit with its status."""
         try:
             ctx.exit(super().invoke(ctx))
         except (click.ClickException, click.Abort, click.exceptions.Exit):
@@ -92,11 +92,11 @@ class Program(LazyGroup):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
-            raise Failure(_defect(error)) from error
+            raise Failure(_bug(error)) from error
 
 
 def _discard_output() -> None:
-    """Nobody reads on: what is still buffered must not fail again at exit."""
+    """Redirect standard output, so that buffered text does not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -105,8 +105,8 @@ def _system_error(error: OSError) -> str:
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _defect(error: Exception) -> str:
+def _bug(error: Exception) -> str:
     return (
         f"{type(error).__name__}: {error}\n"
-        "This is a defect of mlperf-pkg: please report it with what 'mlperf-pkg --debug ...' prints"
+        "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mlperf_pkg.cli import options
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder.explain import explained
 from mlperf_pkg.commands.builder.prepare import Order, prepare
@@ -21,15 +22,15 @@ from mlperf_pkg.infra.text import visible
 
 @click.command(name="init")
 @click.argument("workspace", default=".", type=LocalPath(file_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite a configuration that exists.")
+@options.force_option("Overwrite an existing configuration.")
 def command(*, workspace: Path, force: bool) -> int:
-    """Write the configuration of a workspace, mlperf-pkg.yaml.
+    """Write mlperf-pkg.yaml, the configuration of a workspace.
 
-    Every key stands in it with its meaning. What the logs in logs/ and the
-    descriptions in systems/ tell is filled in; the rest are examples, commented
-    out.
+    The file lists every key with its meaning. Values that follow from the logs in
+    logs/ and the descriptions in systems/ are filled in; the others are examples,
+    commented out.
 
-    Exit status: 0 if it was written, 2 if not.
+    Exit status: 0 if the file was written, 2 if it could not be.
 
     \b
     Examples:
@@ -41,16 +42,16 @@ def command(*, workspace: Path, force: bool) -> int:
     path = workspace / CONFIG_NAME
     if path.exists() and not force:
         raise UserError(f"{path}: exists already; --force overwrites it")
-    write_whole(path, config_text(_told(workspace)), replace=force)
+    write_whole(path, config_text(_settings(workspace)), replace=force)
     click.echo(visible(str(path)))
     return 0
 
 
-def _told(workspace: Path) -> Mapping[str, Any]:
-    """What logs and systems tell; nothing where there are none yet."""
+def _settings(workspace: Path) -> Mapping[str, Any]:
+    """Return the settings that follow from logs and systems; none where there are no files yet."""
     try:
         prepared = prepare(Folders.of(workspace), Order(keep_invalid=True))
     except UserError as error:
-        click.echo(visible(f"note: nothing could be filled in: {error}"), err=True)
+        click.echo(visible(f"note: no value could be filled in: {error}"), err=True)
         return {}
     return explained(prepared.workspace, prepared.plan)

@@ -28,7 +28,7 @@ COMMANDS = {
 }
 
 
-# Python's own 700 makes it search again and again among what a check keeps: modules, rules, runs.
+# Python's default, 700, collects far too often among the objects that a check keeps.
 _OBJECTS_BETWEEN_COLLECTIONS = 5_000
 
 
@@ -38,12 +38,12 @@ _OBJECTS_BETWEEN_COLLECTIONS = 5_000
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__, message="mlperf-pkg %(version)s")
-@click.option("--debug", is_flag=True, help="Show the traceback of a defect.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 def cli(debug: bool) -> None:
     """Check and build MLPerf Training submissions.
 
-    Exit status: 0 if nothing is wrong, 1 if something was found, 2 if the command
-    could not do its work.
+    Exit status: 0 for success, 1 if a command found errors, 2 if it could not do its
+    work.
 
     \b
     Examples:
@@ -54,9 +54,9 @@ def cli(debug: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line and exit: 0 clean, 1 errors were found, 2 it could not be done."""
+    """Run the command line and exit: 0 for success, 1 for errors found, 2 for failure."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         cli(prog_name="mlperf-pkg")
     finally:
-        gc.freeze()  # nobody needs the cycles found of a process that ends
+        gc.freeze()  # skip the collection of cycles in a process that ends

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, each declared once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,29 @@ from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.rulebook.model import DIVISIONS
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Command = Callable[..., Any]
+
+Filter = Callable[[Report], Report]
+"""Return a report without the findings that the user does not want to see."""
 
 DEFAULT_FOLDER = "logs"
+NEWEST_ROUND = "Apply the rules of this round, such as 2.0 (default: the newest in the rulebook)."
 
-_ROUND = "The round, such as 2.0; without it the tree's name or the runs' own times tell."
+ROUND = (
+    "Apply the rules of this round, such as 2.0 (default: inferred from the folder name or the run"
+    " timestamps)."
+)
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``paths``, and how they are ``judged``: what is checked."""
+# ---- what is checked, and by which rules ---------------------------------------------------
+
+
+def checked(function: _Command) -> _Command:
+    """Add the arguments ``paths`` and all options of ``judged``."""
     return _together(
         function,
         click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()),
@@ -34,17 +47,17 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def judged(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``how`` (``checker.Options``): how it is checked."""
+def judged(function: _Command) -> _Command:
+    """Add the options of a check: the function receives ``how`` (``checker.values.Options``)."""
     return _ruled(function, jobs_option, _scheduler_option)
 
 
-def ruled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``how`` as for ``judged``, in one process."""
+def ruled(function: _Command) -> _Command:
+    """Add the options of ``judged`` without those for several processes."""
     return _ruled(function)
 
 
-def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Callable[..., Any]:
+def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     @wraps(function)
     def with_options(
         round_: str | None,
@@ -52,175 +65,33 @@ def _ruled(function: Callable[..., Any], *between: Callable[[Any], Any]) -> Call
         config: Path | None,
         jobs: int | None = None,
         scheduler: str | None = None,
-        **more: Any,
+        **others: Any,
     ) -> Any:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler exclude each other")
         how = replace(_how(round_, usage, jobs, config), scheduler=scheduler)
         with progress() as observer:
-            return function(how=replace(how, observer=observer), **more)
+            return function(how=replace(how, observer=observer), **others)
 
     return _together(
         with_options,
-        round_option(_ROUND),
-        click.option("--usage", type=Choice(["training", "hpc"]), help="The rules to apply."),
-        *between,
-        click.option(
-            "--config",
-            type=LocalPath(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help=f"Round, usage and waivers; by default {CONFIG_NAME} of this folder.",
-        ),
+        round_option(ROUND),
+        _usage_option,
+        *of_processes,
+        _config_option,
     )
 
 
 def _how(round_: str | None, usage: str | None, jobs: int | None, config: Path | None) -> Options:
-    """What is checked never configures its own check: only this folder or the user does."""
+    """Return the options; a configuration inside the input is never read, only that in use here."""
     file = config or Path(CONFIG_NAME)
     if config is None and not file.exists():
         return Options(usage, round_, jobs)
     return Options(usage, round_, jobs, read_config_file(file), str(file))
 
 
-def chosen(function: _Function) -> _Function:
-    """``select`` and ``ignore``: prefixes of the codes that are told, and that are not."""
-    return _together(
-        function,
-        _codes("--select", "Only findings whose code begins so; repeatable, or with commas."),
-        _codes("--ignore", "No findings whose code begins so. The verdicts stay what they are."),
-    )
-
-
-def _codes(name: str, text: str) -> Callable[[_Function], _Function]:
-    return click.option(
-        name,
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.prefixes,
-        callback=lambda *given: _prefixes(given[2]),
-        help=text,
-    )
-
-
-def _prefixes(given: Iterable[str]) -> tuple[str, ...]:
-    wanted = [part.strip() for each in given for part in each.split(",")]
-    if not wanted:
-        return ()
-    from mlperf_pkg.rulebook.explain.codes import known_prefix  # noqa: PLC0415 - reads every explanation
-
-    return tuple(map(known_prefix, wanted))
-
-
-def written(
-    formats: Iterable[str], *, several: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """How the result is written, and where: ``format_`` and ``target`` (``Output``).
-
-    With ``several`` it is ``target`` alone (``Outputs``), as each output has a format of its own.
-    """
-    known = tuple(formats)
-    more = "; repeatable" if several else ""
-    return lambda function: _together(
-        _with_target(function, known, several),
-        click.option(
-            "--format",
-            "format_",
-            type=Choice(known),
-            help="How the result is written; by default as FILE is named, else text.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            multiple=True,
-            metavar="[FORMAT:]FILE",
-            shell_complete=completion.files,
-            help=f"Write there, not to standard output (which is -){more}.",
-        ),
-        _force_option,
-        verbose_option,
-    )
-
-
-def output_options(function: _Function) -> _Function:
-    """``output`` and ``force``."""
-    return _together(
-        function,
-        click.option(
-            "-o",
-            "--output",
-            type=LocalPath(dir_okay=False, path_type=Path),
-            help="Write to a file instead of standard output.",
-        ),
-        _force_option,
-    )
-
-
-def _with_target(
-    function: Callable[..., Any], formats: tuple[str, ...], several: bool
-) -> Callable[..., Any]:
-    @wraps(function)
-    def with_target(
-        format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **more: Any
-    ) -> Any:
-        named = destinations(output, format_, formats)
-        listed = tuple((name, Output(file, force, verbose)) for name, file in named)
-        if several:
-            return function(target=Outputs(listed, force), **more)
-        if len(listed) > 1:
-            raise click.UsageError("this command writes one file: give -o once")
-        return function(format_=listed[0][0], target=listed[0][1], **more)
-
-    return with_target
-
-
-def _force_option(function: _Function) -> _Function:
-    return click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
-
-
-def _scheduler_option(function: _Function) -> _Function:
-    return click.option(
-        "--scheduler",
-        metavar="URL",
-        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786; see docs/scale.md.",
-    )(function)
-
-
-def jobs_option(function: _Function) -> _Function:
-    """``jobs``."""
-    return click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes; by default one per core.",
-    )(function)
-
-
-def verbose_option(function: _Function) -> _Function:
-    """``verbose``."""
-    return click.option(
-        "-v", "--verbose", is_flag=True, help="Show every run, note and source; fold nothing."
-    )(function)
-
-
-def round_option(text: str) -> Callable[[_Function], _Function]:
-    """``round_``, in which ``v2.0`` is ``2.0``."""
-    return click.option(
-        "--round",
-        "round_",
-        metavar="ROUND",
-        callback=lambda *given: _round(given[2]),
-        shell_complete=completion.rounds,
-        help=text,
-    )
-
-
-def _round(value: str | None) -> str | None:
-    return value if value is None else value.removeprefix("v")
-
-
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths given, else the folder that a workspace has its logs in."""
+    """Return the paths, by default the folder of logs in a workspace."""
     if paths or ctx.resilient_parsing:
         return paths
     if not Path(DEFAULT_FOLDER).is_dir():
@@ -231,8 +102,187 @@ def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tu
     return (DEFAULT_FOLDER,)
 
 
+def round_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``round_``; a leading ``v`` is removed."""
+    return click.option(
+        "--round",
+        "round_",
+        metavar="ROUND",
+        callback=_without_v,
+        shell_complete=completion.rounds,
+        help=text,
+    )
+
+
+def _without_v(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return value if value is None else value.removeprefix("v")
+
+
+def _usage_option(function: _Function) -> _Function:
+    return click.option(
+        "--usage",
+        type=Choice(["training", "hpc"]),
+        help="Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
+        " name, else training).",
+    )(function)
+
+
+def _config_option(function: _Function) -> _Function:
+    return click.option(
+        "--config",
+        type=LocalPath(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Read settings and waivers from FILE (default: {CONFIG_NAME} in the current folder).",
+    )(function)
+
+
+def jobs_option(function: _Function) -> _Function:
+    """Add ``jobs``, a number of processes."""
+    return click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Use N processes (default: one per core).",
+    )(function)
+
+
+def _scheduler_option(function: _Function) -> _Function:
+    return click.option(
+        "--scheduler",
+        metavar="URL",
+        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
+    )(function)
+
+
+def division_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``division``."""
+    return click.option("--division", type=Choice(DIVISIONS), help=text)
+
+
+# ---- which findings are shown --------------------------------------------------------------
+
+
+def filtered(function: _Command) -> _Command:
+    """Add ``--select`` and ``--ignore``: the function receives ``only`` (``Filter``)."""
+
+    @wraps(function)
+    def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
+        return function(only=lambda report: report.only(select, ignore), **others)
+
+    return _together(
+        with_filter,
+        _codes_option(
+            "--select", "Show only codes with these prefixes (repeatable or comma-separated)."
+        ),
+        _codes_option(
+            "--ignore",
+            "Hide codes with these prefixes (repeatable or comma-separated); the verdicts do not"
+            " change.",
+        ),
+    )
+
+
+def _codes_option(name: str, text: str) -> Callable[[_Function], _Function]:
+    return click.option(
+        name,
+        multiple=True,
+        metavar="CODES",
+        shell_complete=completion.prefixes,
+        callback=_prefixes,
+        help=text,
+    )
+
+
+def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
+    prefixes = [prefix.strip() for value in values for prefix in value.split(",")]
+    if not prefixes:
+        return ()
+    from mlperf_pkg.rulebook.explain.codes import known_prefix  # noqa: PLC0415 - reads every explanation
+
+    return tuple(map(known_prefix, prefixes))
+
+
+# ---- where the result goes -----------------------------------------------------------------
+
+
+def written(
+    formats: Iterable[str], *, several: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options of the result: the function receives ``format_`` and ``target`` (``Output``).
+
+    With ``several`` it receives ``target`` alone (``Outputs``), as each output has its own format.
+    """
+    names = tuple(formats)
+    repeatable = "; repeatable" if several else ""
+    return lambda function: _together(
+        _with_target(function, names, several=several),
+        click.option(
+            "--format",
+            "format_",
+            type=Choice(names),
+            help="Write in this format (default: by the ending of FILE, else text).",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            multiple=True,
+            metavar="[FORMAT:]FILE",
+            shell_complete=completion.files,
+            help=f"Write to FILE; - is standard output, the default{repeatable}.",
+        ),
+        force_option(),
+        verbose_option,
+    )
+
+
+def _with_target(function: _Command, formats: tuple[str, ...], *, several: bool) -> _Command:
+    @wraps(function)
+    def with_target(
+        format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **others: Any
+    ) -> Any:
+        outputs = tuple(
+            (name, Output(file, force, verbose))
+            for name, file in destinations(output, format_, formats)
+        )
+        if several:
+            return function(target=Outputs(outputs, force), **others)
+        if len(outputs) > 1:
+            raise click.UsageError("this command writes one file: give -o once")
+        return function(format_=outputs[0][0], target=outputs[0][1], **others)
+
+    return with_target
+
+
+def output_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add ``output``, one local file."""
+    return click.option(
+        "-o", "--output", type=LocalPath(dir_okay=False, path_type=Path), help=text, **attributes
+    )
+
+
+def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function], _Function]:
+    """Add ``force``."""
+    return click.option("--force", is_flag=True, help=text)
+
+
+def keep_invalid_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``keep_invalid``."""
+    return click.option("--keep-invalid", is_flag=True, help=text)
+
+
+def verbose_option(function: _Function) -> _Function:
+    """Add ``verbose``."""
+    return click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Show all runs, notes and sources, and do not fold findings.",
+    )(function)
+
+
 def _together(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:
-    """All of them applied, the first outermost and so first in the help."""
+    """Apply all decorators; the first is outermost, and so the first in the help."""
     for decorate in reversed(decorators):
         function = decorate(function)
     return function

@@ -1,4 +1,4 @@
-"""Where the output of a command goes, and how it looks there."""
+"""Where a command writes its result: standard output or files, in which format and width."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_several, write_whole
-from mlperf_pkg.infra.stores import StoredFile, is_url, is_within
+from mlperf_pkg.infra.files import refuse_within, write_several, write_whole
+from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.render import Checkout, View
 
 _Result = TypeVar("_Result")
@@ -22,32 +22,18 @@ _Result = TypeVar("_Result")
 WIDTH_OF_FILES = 80
 
 
-def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
-    """Nothing is ever written into what is read.
-
-    Raises:
-        UserError: ``path`` lies within one of ``inputs``.
-    """
-    if isinstance(path, StoredFile):
-        within = any(is_within(path.url, each) for each in inputs)
-    else:
-        within = any(path.resolve().is_relative_to(Path(each).resolve()) for each in inputs)
-    if within:
-        raise UserError(f"{path}: is within what is read, where nothing is ever written")
-
-
 class Output(Struct, frozen=True):
-    """A file, here or in a store, overwritten only by ``force``; standard output if None."""
+    """A local or stored file, overwritten only with ``force``; None is standard output."""
 
     file: Path | StoredFile | None = None
     force: bool = False
     verbose: bool = False
 
     def refuse_early(self, inputs: Sequence[str]) -> None:
-        """Refuse before the work rather than after it.
+        """Check before the work starts that the file can be written.
 
         Raises:
-            UserError: the file exists or has no folder, or it would be written into an input.
+            UserError: the file exists, its folder does not, or it is inside an input.
         """
         if self.file is None:
             return
@@ -58,7 +44,7 @@ class Output(Struct, frozen=True):
             raise UserError(f"{self.file}: exists already; --force overwrites it")
 
     def view(self) -> View:
-        """The width of the terminal, and colours if there is one that wants them."""
+        """Return the width of the terminal, and whether it shows colours."""
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -68,16 +54,16 @@ class Output(Struct, frozen=True):
         return View(width, color=color and os.environ.get("TERM") != "dumb", verbose=self.verbose)
 
     def write(self, content: str) -> None:
-        """Write the whole of it.
+        """Write the whole content.
 
         Raises:
             UserError: the file cannot be written.
-            BrokenPipeError: nobody reads standard output any longer.
+            BrokenPipeError: standard output was closed by its reader.
         """
         if self.file is not None:
             write_whole(self.file, content, replace=self.force)
             return
-        # What the encoding of a pipe or terminal lacks is spelt out.
+        # Characters that the terminal's encoding lacks are written as escapes.
         encoding = sys.stdout.encoding or "utf-8"
         click.echo(content.encode(encoding, "backslashreplace").decode(encoding), nl=False)
 
@@ -86,23 +72,23 @@ def _refuse_folder(file: Path) -> None:
     if file.is_dir():
         raise UserError(f"{file}: is a folder")
     if not file.parent.is_dir():
-        raise UserError(f"{file}: there is no folder {file.parent}")
+        raise UserError(f"{file}: the folder {file.parent} does not exist")
 
 
 class Outputs(Struct, frozen=True):
-    """One result for several places, for each in a format: ``("json", Output(...))``."""
+    """Several outputs of one result, each with the name of its format."""
 
-    listed: tuple[tuple[str, Output], ...]
+    by_format: tuple[tuple[str, Output], ...]
     force: bool = False
 
     def refuse_early(self, inputs: Sequence[str]) -> None:
-        """As each ``Output``.
+        """Check before the work starts that every output can be written.
 
         Raises:
             UserError: one of them cannot be written.
         """
-        for _, target in self.listed:
-            target.refuse_early(inputs)
+        for _, output in self.by_format:
+            output.refuse_early(inputs)
 
     def write(
         self,
@@ -110,32 +96,32 @@ class Outputs(Struct, frozen=True):
         result: _Result,
         inputs: Sequence[str],
     ) -> None:
-        """Write what ``formats`` make of the result of ``inputs``: all files or none.
+        """Write the result of ``inputs``, rendered by ``formats``: all files or none.
 
         Raises:
             UserError: a file cannot be written.
-            BrokenPipeError: nobody reads standard output any longer.
+            BrokenPipeError: standard output was closed by its reader.
         """
-        where = checkout(inputs)
-        made = [
-            (target, formats[name](result, replace(target.view(), checkout=where)))
-            for name, target in self.listed
+        around = checkout(inputs)
+        contents = [
+            (output, formats[name](result, replace(output.view(), checkout=around)))
+            for name, output in self.by_format
         ]
-        files = {target.file: content for target, content in made if target.file}
+        files = {output.file: content for output, content in contents if output.file}
         write_several(files, replace=self.force)
-        for target, content in made:
-            if target.file is None:
-                target.write(content)
+        for output, content in contents:
+            if output.file is None:
+                output.write(content)
 
 
 def checkout(inputs: Sequence[str]) -> Checkout:
-    """Where the paths of a report of ``inputs`` lie in the repository around this folder.
+    """Return how the paths of a report of ``inputs`` map into the repository around this folder.
 
-    Without a repository they are told from this folder. The paths of one input start from it, or
-    from the folder it lies in, those of several from here.
+    Without a repository, paths start from the current folder. The paths of one input are relative
+    to that folder (or to the folder of that file), those of several inputs to the current folder.
     """
     here = Path.cwd()
-    root = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     base = here
     if len(inputs) == 1 and not is_url(inputs[0]):
         base = here / inputs[0]

@@ -8,36 +8,39 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.output import Output, refuse_within
+from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.encryption import command as decrypting
-from mlperf_pkg.commands.archive.packing import Packed, default_target, pack, written_names
-from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
+from mlperf_pkg.commands.archive.packing import default_target, pack, written_names
+from mlperf_pkg.commands.archive.show import packed_text, refusal
+from mlperf_pkg.commands.archive.verification import verify_tree
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report
 
 
 @click.command(name="pack")
 @click.argument("tree", type=LocalPath(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    help="By default TREE.tar.gz, beside TREE.",
+@options.output_option(
+    "Write the archive to FILE (default: TREE.tar.gz, beside TREE).", metavar="FILE"
 )
 @options.judged
-@click.option("--encrypt", type=Choice([form.value for form in Form]), help="In which form.")
 @click.option(
-    "--recipient", multiple=True, metavar="KEY", help="age1... or ssh-..., for age; repeatable."
+    "--encrypt",
+    type=Choice([form.value for form in Form]),
+    help="Encrypt the archive in this form (default: not encrypted).",
+)
+@click.option(
+    "--recipient",
+    multiple=True,
+    metavar="KEY",
+    help="Encrypt for KEY, age1... or ssh-... (age only); repeatable.",
 )
 @secret.option("Encrypt")
-@click.option("--keep-invalid", is_flag=True, help="Pack what is not valid all the same.")
-@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@options.keep_invalid_option("Pack the tree even if it is not valid.")
+@options.force_option()
 def command(
     *,
     tree: Path,
@@ -49,18 +52,18 @@ def command(
     keep_invalid: bool,
     force: bool,
 ) -> int:
-    """Pack a submission tree into one archive and its checksum file.
+    """Pack a submission tree into one archive with a checksum file.
 
-    The same tree gives the same bytes, on any machine and at any time. The
-    archive holds MANIFEST.json, the SHA-256 of each file; it is made for a
-    tree that has none. TREE is checked first and never written to.
+    The same tree gives the same bytes, on any machine and at any time. The archive
+    contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
+    has none. TREE is checked first and never written to.
 
-    --encrypt age is the age format; openssl is openssl enc -aes-256-cbc
-    -pbkdf2; official is what pack_submission.sh --unpack reads, under its name.
-    What decrypts it is printed.
+    --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
+    -pbkdf2, and official what pack_submission.sh --unpack reads, with its file
+    name. The command that decrypts the archive is printed.
 
-    Exit status: 0 if it was packed, 1 if it is not valid, 2 if it could not be
-    done.
+    Exit status: 0 if the tree was packed, 1 if it is not valid, 2 if it could not be
+    packed.
 
     \b
     Examples:
@@ -71,23 +74,24 @@ def command(
     """
     with stop_cleanly():
         if not (tree / "results").is_dir():
-            raise UserError(f"{tree}: no submission (it holds no results/): build one first")
+            raise UserError(f"{tree}: not a submission (no folder results/): build one first")
         form = Form(encrypt) if encrypt else None
         target = output or default_target(tree, form)
-        _refuse_early(tree, target, form, force)
-        hidden = _encryption(form, recipient, passphrase_file)
-        found, report = verify_tree(tree, how, manifest_required=False)
-        if refusal := _refusal(report, keep_invalid):
+        _refuse_early(tree, target, form, force=force)
+        encryption = _encryption(form, recipient, passphrase_file)
+        contents, report = verify_tree(tree, how, manifest_required=False)
+        if reason := refusal(report, keep_invalid=keep_invalid):
             Output().write(FORMATS["text"](report, Output().view()))
-            click.echo(f"nothing was packed: {refusal}", err=True)
+            click.echo(f"nothing was packed: {reason}", err=True)
             return 1
-        for folder in found.empty:
+        for folder in contents.empty:
             click.echo(visible(f"note: {folder} is empty and not packed"), err=True)
-        Output().write(_text(pack(found, target, hidden, force=force), target, hidden))
+        packed = pack(contents, target, encryption, force=force)
+        Output().write(packed_text(packed, target, encryption))
         return 0
 
 
-def _refuse_early(tree: Path, target: Path, form: Form | None, force: bool) -> None:
+def _refuse_early(tree: Path, target: Path, form: Form | None, *, force: bool) -> None:
     refuse_within(target, [str(tree)])
     for name in written_names(target, form):
         Output(target.with_name(name), force).refuse_early([])
@@ -97,30 +101,14 @@ def _encryption(
     form: Form | None, keys: tuple[str, ...], passphrase_file: Path | None
 ) -> Encryption | None:
     if form is not Form.AGE and keys:
-        raise UserError("--recipient is for --encrypt age")
+        raise UserError("--recipient applies only to --encrypt age")
     if form is None:
         if passphrase_file:
-            raise UserError("--passphrase-file is for --encrypt")
+            raise UserError("--passphrase-file applies only to --encrypt")
         return None
     if keys:
         if passphrase_file:
-            raise UserError("--recipient and --passphrase-file: age takes one or the other")
+            raise UserError("--recipient and --passphrase-file exclude each other")
         recipients(keys)
         return Encryption(form, recipients=keys)
     return Encryption(form, secret.passphrase(passphrase_file, new=True))
-
-
-def _refusal(report: Report, keep_invalid: bool) -> str | None:
-    if integrity_failed(report.findings):
-        return "the tree is not what its manifest says, or holds what cannot be packed"
-    if keep_invalid or not any(each.is_error for each in report.findings):
-        return None
-    return "mend this, or pack all the same with --keep-invalid"
-
-
-def _text(packed: Packed, target: Path, how: Encryption | None) -> str:
-    size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
-    lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
-    if how:
-        lines.append(f"decrypt with: {decrypting(how, target)}")
-    return "".join(f"{visible(line)}\n" for line in lines)

@@ -9,7 +9,6 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.output import refuse_within
 from mlperf_pkg.cli.types import Choice, LocalPath
 
 _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
@@ -24,7 +23,7 @@ _FORMATS = ("svg", "png")
     type=LocalPath(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="The folder to write into.",
+    help="Write the charts into DIR.",
 )
 @click.option(
     "--format",
@@ -32,16 +31,16 @@ _FORMATS = ("svg", "png")
     type=Choice(_FORMATS),
     default=_FORMATS[0],
     show_default=True,
-    help="Vectors or pixels.",
+    help="Write vectors (svg) or pixels (png).",
 )
 @click.option(
     "--chart",
     "names",
     type=Choice(_CHARTS),
     multiple=True,
-    help="Only this chart; repeatable.",
+    help="Draw only this chart (default: all); repeatable.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@options.force_option()
 def command(
     *,
     paths: tuple[str, ...],
@@ -51,14 +50,16 @@ def command(
     names: tuple[str, ...],
     force: bool,
 ) -> int:
-    """Write charts as files, one each.
+    """Draw charts, each to its own file.
 
-    PATH is as for 'mlperf-pkg check'. Of each result set: its runs' curves, their
-    times, the RCP test and the timeline; of each benchmark: the scoreboard. The
-    names of the files are printed.
+    PATH is as for 'mlperf-pkg check'. For each result set, plot draws the curves of
+    its runs, their times, the RCP test and the timeline; for each benchmark, the
+    scoreboard. The names of the files are printed.
 
-    Exit status: 0 if there are charts, 1 if there is nothing to draw, 2 if they
-    could not be written. Needs the extra: pip install 'mlperf-pkg[report]'.
+    The command needs an extra: pip install 'mlperf-pkg[report]'.
+
+    Exit status: 0 if charts were written, 1 if there is nothing to draw, 2 if they
+    could not be written.
 
     \b
     Examples:
@@ -66,18 +67,18 @@ def command(
       mlperf-pkg plot submissions/ACME -o charts/ --format png --chart rcp
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.infra.files import write_together  # noqa: PLC0415
+    from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
     from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     refuse_within(output, paths)
     needed("vl_convert")
     charts = drawing.files(check(paths, how), names or _CHARTS, how.jobs)
     picture = pictures.PICTURES[format_]
-    drawn = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
-    if not drawn:
+    pictures_by_name = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
+    if not pictures_by_name:
         click.echo("mlperf-pkg: nothing to draw", err=True)
         return 1
-    write_together(output, drawn, replace=force)
-    for name in drawn:
+    write_together(output, pictures_by_name, replace=force)
+    for name in pictures_by_name:
         click.echo(output / name)
     return 0

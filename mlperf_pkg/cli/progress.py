@@ -1,4 +1,4 @@
-"""How far a check has come, on a terminal and where it takes a while."""
+"""The progress bar of a check, shown on a terminal after a second."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ SHOWN_AFTER_S = 1.0
 
 
 class Bar:
-    """Files and bytes done, the rate, and the time that remains; an ``Observer`` of checks."""
+    """An ``Observer`` of checks that shows files and bytes read, the rate and the time left."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
-        """Nothing is shown until a check has taken a second."""
+        """Create a bar that is hidden until a check has taken a second."""
         self._stream = stream
         self._clock = clock
-        self._begun = 0.0
+        self._started_s = 0.0
         self._files = self._done = self._size = self._read = 0
-        self._shown: Progress | None = None
+        self._bar: Progress | None = None
 
     def begin(self, files: int, size: int) -> None:
-        """So many files, of so many bytes, will be read."""
+        """Announce the number of files and their total size."""
         self.end()
-        self._begun = self._clock()
+        self._started_s = self._clock()
         self._files, self._size, self._done, self._read = files, size, 0, 0
 
     def advance(self, size: int) -> None:
-        """A file of so many bytes was read."""
+        """Count one file, and its size in bytes, as read."""
         self._done += 1
         self._read += size
         if self._done >= self._files:
             self.end()
-        elif self._shown or self._clock() - self._begun >= SHOWN_AFTER_S:
+        elif self._bar or self._clock() - self._started_s >= SHOWN_AFTER_S:
             self._show()
 
     def end(self) -> None:
-        """Leave nothing on the terminal."""
-        if self._shown:
-            self._shown.stop()
-            self._shown = None
+        """Remove the bar from the terminal."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
 
     def _show(self) -> None:
         files = f"{self._done}/{self._files} files"
-        if self._shown is None:
-            self._shown = _started(self._stream, self._size, files)
-        self._shown.update(self._shown.task_ids[0], completed=self._read, files=files)
+        if self._bar is None:
+            self._bar = _start_bar(self._stream, self._size, files)
+        self._bar.update(self._bar.task_ids[0], completed=self._read, files=files)
 
 
-def _started(stream: TextIO, size: int, files: str) -> Progress:
+def _start_bar(stream: TextIO, size: int, files: str) -> Progress:
     from rich import progress  # noqa: PLC0415 - slow to import, and seldom needed
     from rich.console import Console  # noqa: PLC0415
 
-    shown = progress.Progress(
+    bar = progress.Progress(
         progress.TextColumn("{task.fields[files]}"),
         progress.BarColumn(bar_width=None),
         progress.DownloadColumn(),
@@ -67,14 +67,14 @@ def _started(stream: TextIO, size: int, files: str) -> Progress:
         transient=True,
         expand=True,
     )
-    shown.add_task("", total=size, files=files)
-    shown.start()
-    return shown
+    bar.add_task("", total=size, files=files)
+    bar.start()
+    return bar
 
 
 @contextmanager
 def progress() -> Iterator[Bar | None]:
-    """A bar on standard error if that is a terminal; in a pipe, silence."""
+    """Yield a bar on standard error if that is a terminal, else None."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -10,40 +10,33 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import LocalPath
 
 DEFAULT_PAGE = "report.html"
 
 
 @click.command(name="report")
 @options.checked
-@options.chosen
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(dir_okay=False, path_type=Path),
+@options.filtered
+@options.output_option(
+    "Write the page to FILE; - is standard output.",
+    metavar="FILE",
     default=DEFAULT_PAGE,
     show_default=True,
-    help="The page to write.",
 )
-@click.option("--force", is_flag=True, help="Overwrite a page that exists.")
+@options.force_option()
 def command(
-    *,
-    paths: tuple[str, ...],
-    how: Options,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    output: Path,
-    force: bool,
+    *, paths: tuple[str, ...], how: Options, only: options.Filter, output: Path, force: bool
 ) -> int:
     """Write one HTML page: verdicts, results, charts and findings.
 
-    PATH is as for 'mlperf-pkg check'. The page is a single file that makes no
-    request and runs nothing but its own scripts: send it, print it, keep it. Its
-    name is printed.
+    PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
+    from the network and runs only its own scripts: send it, print it, archive it.
+    Its name is printed.
 
-    Exit status: 0 if no error was found, 1 if one was, 2 if no page could be
-    written. Needs the extra: pip install 'mlperf-pkg[report]'.
+    The command needs an extra: pip install 'mlperf-pkg[report]'.
+
+    Exit status: 0 if there is no error, 1 if there is one, 2 if the page could not
+    be written.
 
     \b
     Examples:
@@ -60,11 +53,11 @@ def command(
     for library in ("jinja2", "vl_convert"):
         needed(library)
     checked = check(paths, how)
-    report = checked.report.only(select, ignore)
-    shown = [each.first for each in content.shown_findings(report)[0]]
-    lines = drawing.excerpts(checked, shown)
+    report = only(checked.report)
+    findings = [folded.first for folded in content.shown_findings(report)[0]]
+    lines = drawing.excerpts(checked, findings)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
     target.write(html.html(page, pictures.runtime()))
     if not to_stdout:
         click.echo(output)
-    return int(any(finding.is_error for finding in report.findings))
+    return int(report.has_errors)

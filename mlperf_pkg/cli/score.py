@@ -10,10 +10,11 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.official_tables import OfficialTables
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.commands.official_tables.files import TableFolder
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from mlperf_pkg.infra.text import visible
 
 
 @click.command(name="score")
@@ -23,27 +24,21 @@ from mlperf_pkg.commands.score.formats import SCORE_FORMATS
     "--tables",
     type=LocalPath(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the official summarizer's tables there.",
+    help="Also write the tables of the official summarizer into DIR.",
 )
-def command(
-    *,
-    paths: tuple[str, ...],
-    how: Options,
-    target: Outputs,
-    tables: Path | None,
-) -> int:
-    """Show times to train and how scores come about.
+def command(*, paths: tuple[str, ...], how: Options, target: Outputs, tables: Path | None) -> int:
+    """Show times to train and how each score is computed.
 
-    PATH is as for 'mlperf-pkg check'. Shown are the minutes of each run, the
-    runs that are dropped and why, the olympic mean, the factor that convergence
-    faster than the reference costs, and the score.
+    PATH is as for 'mlperf-pkg check'. For each result set, score shows the minutes
+    of every run, which runs are dropped and why, the olympic mean, the factor for
+    convergence faster than the reference, and the score.
 
-    Exit status: 0 if there is a score, 1 if there is none, 2 if it could not be
-    worked out.
+    --tables needs submissions of one round. It writes what the official
+    summarizer would: summary, summary_detailed and (HPC) summary_weak_scaling, each
+    as .csv and .json, and summary.xlsx.
 
-    --tables is for submissions of one round: what the official summarizer would
-    write of them, as summary, summary_detailed and (HPC) summary_weak_scaling,
-    each .csv and .json, and summary.xlsx.
+    Exit status: 0 if there is a score, 1 if there is none, 2 if the scores could not
+    be computed.
 
     \b
     Examples:
@@ -52,12 +47,12 @@ def command(
       mlperf-pkg score submissions/ACME --tables tables/
     """
     target.refuse_early(paths)
-    official = OfficialTables(tables, target.force) if tables else None
-    if official:
-        official.refuse_early(paths)
+    table_folder = TableFolder(tables, target.force) if tables else None
+    if table_folder:
+        table_folder.refuse_early(paths)
     checked = check(paths, how)
-    if official:
-        official.write(checked)
-    given = scores(checked)
-    target.write(SCORE_FORMATS, given, paths)
-    return int(all(each.row.score_minutes is None for each in given.sets))
+    for note in table_folder.write(checked) if table_folder else ():
+        click.echo(visible(f"note: {note}"), err=True)
+    result = scores(checked)
+    target.write(SCORE_FORMATS, result, paths)
+    return int(all(scored.row.score_minutes is None for scored in result.sets))

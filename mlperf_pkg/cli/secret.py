@@ -18,21 +18,21 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 VARIABLE = "MLPERF_PKG_PASSPHRASE"
 
 
-def option(purpose: str) -> Callable[[_Function], _Function]:
-    """``passphrase_file``."""
+def option(verb: str) -> Callable[[_Function], _Function]:
+    """Add ``passphrase_file``."""
     return click.option(
         "--passphrase-file",
         type=LocalPath(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"{purpose} with the first line of FILE, else ${VARIABLE}, else ask.",
+        help=f"{verb} with the first line of FILE (default: ${VARIABLE}, else ask).",
     )
 
 
 def passphrase(file: Path | None, *, new: bool) -> str:
-    """The passphrase; a ``new`` one is asked for twice.
+    """Return the passphrase; ask for a ``new`` one twice.
 
     Raises:
-        UserError: it is empty, or there is nobody to ask.
+        UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
         lines = file.read_bytes().decode("utf-8", "replace").splitlines()
@@ -41,14 +41,13 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         return _not_empty(os.environ[VARIABLE], f"${VARIABLE}")
     if not sys.stdin.isatty():
         raise UserError(
-            f"a passphrase is needed and there is no terminal to ask on: --passphrase-file FILE"
-            f" or ${VARIABLE}"
+            f"no passphrase and no terminal to ask on: use --passphrase-file FILE or ${VARIABLE}"
         )
     prompt = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
     return _not_empty(str(prompt), "the passphrase")
 
 
-def _not_empty(text: str, where: str) -> str:
+def _not_empty(text: str, origin: str) -> str:
     if not text:
-        raise UserError(f"{where}: an empty passphrase protects nothing")
+        raise UserError(f"{origin}: the passphrase is empty")
     return text

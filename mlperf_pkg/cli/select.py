@@ -9,29 +9,24 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.select.formats import SELECT_FORMATS, Selections, State, selections
+from mlperf_pkg.commands.select.formats import SELECT_FORMATS
+from mlperf_pkg.commands.select.selections import Selections, State, selections
 
 
 @click.command(name="select")
 @options.checked
 @options.written(SELECT_FORMATS)
-def command(
-    *,
-    paths: tuple[str, ...],
-    how: Options,
-    format_: str,
-    target: Output,
-) -> int:
-    """Select the runs to submit where more were made than required.
+def command(*, paths: tuple[str, ...], how: Options, format_: str, target: Output) -> int:
+    """Select the runs to submit where there are more than required.
 
-    PATH is as for 'mlperf-pkg check'. By the rules it is the consecutive runs,
-    by start time, whose result is closest to the median of all such windows;
-    runs that did not converge count as infinite, and an infinite median makes
-    the result invalid. Shown are the windows, the median and the files to
-    submit; nothing is copied or removed.
+    PATH is as for 'mlperf-pkg check'. The rules ask for the consecutive runs, by
+    start time, whose result is closest to the median of all such windows. Runs that
+    did not converge count as infinite, and an infinite median makes the result
+    invalid. Select shows the windows, the median and the files to submit; it copies
+    and removes nothing.
 
-    Exit status: 0 if each result set has a valid selection, 1 if the result of
-    one is invalid or has too few runs, 2 if it could not be told.
+    Exit status: 0 if every result set has a valid selection, 1 if the result of one
+    is invalid or has too few runs, 2 if the selection could not be made.
 
     \b
     Examples:
@@ -39,13 +34,13 @@ def command(
       mlperf-pkg select logs/bert --format json -o selection.json
     """
     target.refuse_early(paths)
-    given = selections(check(paths, how))
-    target.write(SELECT_FORMATS[format_](given, target.view()))
-    return _status(given)
+    result = selections(check(paths, how))
+    target.write(SELECT_FORMATS[format_](result, target.view()))
+    return _status(result)
 
 
-def _status(given: Selections) -> int:
-    states = {each.state for each in given.sets}
+def _status(result: Selections) -> int:
+    states = {selected.state for selected in result.sets}
     if State.INVALID in states:
         return 1
     return FAILED if not states or State.NOT_CHECKED in states else 0

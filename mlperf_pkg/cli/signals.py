@@ -1,4 +1,4 @@
-"""Ending early without debris."""
+"""Ending early without leaving partial files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stop_cleanly() -> Iterator[None]:
-    """Being told to end is like Ctrl-C: whatever is half done is removed on the way out."""
+    """Handle SIGTERM like Ctrl-C, so that partial files are removed on the way out."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.simulated import LAYOUTS, write_a_round, write_a_set
 from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.commands.simulate.result_set import LAYOUTS, SetOrder, write_set
+from mlperf_pkg.commands.simulate.whole_round import RoundOrder, write_whole_round
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
-_OF_A_SET = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
-_OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
+_Order = TypeVar("_Order", SetOrder, RoundOrder)
+
+_REQUIRED = ("benchmarks", "system", "submitter")
+_ONLY_OF_A_SET = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
+_ONLY_OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
+_A_ROUND = ("whole_round", "submitters", "systems")
 
 
 @click.command(name="simulate")
@@ -27,97 +33,124 @@ _OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force"
     multiple=True,
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="The benchmark, such as bert.",
+    help="Simulate this benchmark, such as bert (whole round: repeatable; default: all).",
 )
-@click.option("--system", metavar="ID", shell_complete=completion.systems, help="The system's id.")
-@click.option("--submitter", metavar="ORG", help="The submitting organisation.")
+@click.option(
+    "--system",
+    metavar="ID",
+    shell_complete=completion.systems,
+    help="Set the id of the system, such as dgx-a100.",
+)
+@click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @click.option(
     "--usage",
     type=Choice(usages()),
     default="training",
     show_default=True,
-    help="MLPerf Training or HPC.",
+    help="Simulate MLPerf Training or MLPerf HPC.",
 )
-@options.round_option("The round, such as 2.0; by default the newest with the benchmark.")
+@options.round_option(
+    "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
+    " the newest)."
+)
 @click.option(
     "--division",
     type=Choice(DIVISIONS),
-    help="The division; by default closed, in a whole round both.",
+    help="Simulate this division (default: closed; whole round: both).",
 )
 @click.option(
-    "--runs", type=click.IntRange(min=1), metavar="N", help="Runs; by default as many as required."
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Simulate N runs (default: the number that the rules require).",
 )
-@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="The seed.")
 @click.option(
-    "--minutes", type=float, metavar="M", help="The mean time to train; by default a model's."
+    "--seed",
+    type=int,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Seed the random numbers: the same options and seed write the same bytes.",
+)
+@click.option(
+    "--minutes",
+    type=float,
+    metavar="M",
+    help="Set the mean time to train (default: estimated from benchmark and accelerators).",
 )
 @click.option(
     "--accelerators",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Accelerators; by default those of the system, if it is a known one.",
+    help="Set the number of accelerators (default: from the packaged description of the system,"
+    " else 16).",
 )
-@click.option("--optimizer", metavar="NAME", help="The optimizer, where a benchmark has several.")
+@click.option(
+    "--optimizer",
+    metavar="NAME",
+    help="Set the optimizer, where a benchmark allows several.",
+)
 @click.option(
     "--failure",
     "failures",
     multiple=True,
     type=Choice(list(FAILURES)),
-    help="How the last run fails; of a whole round, that of every tenth set. Repeat for several.",
+    help="Make the last run fail (whole round: the last run of every tenth result set);"
+    " repeatable.",
 )
 @click.option(
     "--records",
     type=click.IntRange(min=0),
     metavar="N",
     default=0,
-    help="Records of training statistics in each log besides; 1000 make it as large as real ones.",
+    show_default=True,
+    help="Add N records of training statistics to each log; 1000 make a log of real size.",
 )
 @click.option(
     "--layout",
     type=Choice(list(LAYOUTS)),
     default="flat",
     show_default=True,
-    help="Loose logs, or folders as in results/.",
+    help="Write all logs into one folder, or into folders as in results/.",
 )
 @click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
 @click.option(
     "--submitters",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Submitters in a whole round; by default 3.",
+    help="Write a whole round with N submitters (default: 3).",
 )
 @click.option(
     "--systems",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Systems in a whole round, of all submitters; by default 10.",
+    help="Write a whole round with N systems, shared among all submitters (default: 10).",
 )
 @click.option(
     "--sets",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Benchmarks on each system of a whole round; by default 1 or 2 in turn.",
+    help="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
 )
-@click.option("--power", is_flag=True, help="Power logs of systems of up to four nodes.")
-@click.option("--code", is_flag=True, help="Stubs of code in benchmarks/.")
+@click.option(
+    "--power", is_flag=True, help="Whole round: add power logs to systems of up to four nodes."
+)
+@click.option("--code", is_flag=True, help="Whole round: add stubs of code in benchmarks/.")
 @options.jobs_option
-@click.option("--force", is_flag=True, help="Replace a whole round that was simulated before.")
+@options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context
-def command(
-    ctx: click.Context, /, *, folder: Path, usage: str, round_: str | None, **given: Any
-) -> int:
-    """Write the logs of simulated runs that keep the rules into DIR.
+def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) -> int:
+    """Write logs of simulated runs that pass the check into DIR.
 
-    They make one result set; the same options make the same bytes. Written are
+    Without --whole-round, DIR receives the logs of one result set:
     DIR/<ID>_<benchmark>_<number>.log or, with --layout tree,
-    DIR/<ID>/<benchmark>/result_<number>.txt; a file that exists is never
+    DIR/<ID>/<benchmark>/result_<number>.txt. Existing files are never
     overwritten. The paths are printed.
 
-    With --whole-round, --submitters or --systems DIR becomes a whole round: a
-    submission of each submitter with systems/ and results/ of every benchmark
-    that --benchmark names, by default all. DIR must not exist.
+    With --whole-round, --submitters or --systems, DIR becomes a whole round: a
+    submission of each submitter, with systems/ and results/. DIR must not exist.
 
-    Exit status: 0 if it was written, 2 if it could not be.
+    Exit status: 0 if the logs were written, 2 if they could not be.
 
     \b
     Examples:
@@ -127,14 +160,38 @@ def command(
       mlperf-pkg simulate training_results_v5.1 --round 5.1 --submitters 10 \\
           --systems 200 --records 1000
     """
-    whole = given["whole_round"] or given["submitters"] or given["systems"]
-    _refuse(ctx, _OF_A_SET if whole else _OF_A_ROUND, whole)
-    return (write_a_round if whole else write_a_set)(folder, usage, round_, given)
+    values["round"] = values.pop("round_")
+    if any(values[name] for name in _A_ROUND):
+        _refuse(ctx, _ONLY_OF_A_SET, "one result set, not of a whole round")
+        summary = write_whole_round(folder, _order(RoundOrder, values), force=force)
+        click.echo(visible(summary))
+        return 0
+    _refuse(ctx, _ONLY_OF_A_ROUND, "a whole round (--whole-round)")
+    _require_one_set(values)
+    values["benchmark"] = values["benchmarks"][0]
+    values["division"] = values["division"] or DIVISIONS[0]
+    for path in write_set(folder, _order(SetOrder, values)):
+        click.echo(visible(str(path)))
+    return 0
 
 
-def _refuse(ctx: click.Context, names: Sequence[str], whole: bool) -> None:
-    """Options that mean nothing here."""
+def _order(kind: type[_Order], values: Mapping[str, Any]) -> _Order:
+    return kind(**{name: values[name] for name in kind.__struct_fields__})
+
+
+def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
+    """Refuse options that do not apply."""
     for name in names:
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            kind = "one result set, not a whole round" if whole else "a whole round (--whole-round)"
             raise click.UsageError(f"--{name} is an option of {kind}")
+
+
+def _require_one_set(values: Mapping[str, Any]) -> None:
+    missing = [f"--{name.removesuffix('s')}" for name in _REQUIRED if not values[name]]
+    if missing:
+        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
+    if len(values["benchmarks"]) > 1:
+        raise click.UsageError(
+            "--benchmark is given more than once; one result set has one benchmark"
+            " (or --whole-round)"
+        )

@@ -14,9 +14,9 @@ COMMANDS = {
 
 @click.group(name="system", cls=LazyGroup, modules=COMMANDS)
 def command() -> None:
-    """Work on system descriptions.
+    """Write and check system descriptions.
 
-    Exit status: that of the command.
+    Exit status: as for each command.
 
     \b
     Examples:

@@ -10,23 +10,24 @@ import click
 from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.system import Wanted, describe, this_machine
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round, rounds
-from mlperf_pkg.rulebook.model import DIVISIONS
 
 _USAGE = "training"
 
 
 @click.command(name="init")
-@options.round_option("The round, such as 2.0; by default the newest of the rulebook.")
-@click.option("--submitter", metavar="ORG", help="The submitting organisation.")
-@click.option("--division", type=Choice(DIVISIONS), help="The division.")
-@click.option("--status", metavar="TEXT", help="The availability, such as onprem or cloud.")
-@click.option("--name", metavar="TEXT", help="The system's name in the results table.")
-@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="How many such nodes.")
-@options.output_options
+@options.round_option(options.NEWEST_ROUND)
+@click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
+@options.division_option("Set the division.")
+@click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud.")
+@click.option("--name", metavar="TEXT", help="Set the system's name in the results table.")
+@click.option(
+    "--nodes", type=click.IntRange(min=1), metavar="N", help="Set the number of such nodes."
+)
+@options.output_option("Write to FILE (default: standard output).", metavar="FILE")
+@options.force_option()
 def command(
     *,
     round_: str | None,
@@ -38,14 +39,14 @@ def command(
     output: Path | None,
     force: bool,
 ) -> int:
-    """Describe the machine that this runs on, as far as it can tell.
+    """Write a system description of this machine.
 
-    Run it on a node of the system, in the environment that trains: versions are
-    those of the Python distributions installed there. What the rules ask and
-    the machine does not tell begins with "FILL IN", which 'system check'
-    refuses. The host's name is not read.
+    Run the command on a node of the system, in the environment used for training:
+    versions are those of the Python distributions installed there. Required fields
+    that could not be detected begin with "FILL IN", which 'system check' rejects.
+    The host's name is not read.
 
-    Exit status: 0 if it was written, 2 if it could not be.
+    Exit status: 0 if the description was written, 2 if it could not be.
 
     \b
     Examples:
@@ -59,7 +60,7 @@ def command(
     wanted = Wanted(chosen, submitter, division, status, name, nodes)
     fields = describe(this_machine(), wanted)
     target.write(f"{json.dumps(fields, indent=2)}\n")
-    open_ = [field for field, value in fields.items() if str(value).startswith(FILL_IN)]
-    if open_:
-        click.echo(f"to fill in: {visible(', '.join(open_))}", err=True)
+    missing = [field for field, value in fields.items() if str(value).startswith(FILL_IN)]
+    if missing:
+        click.echo(f"fields to fill in: {visible(', '.join(missing))}", err=True)
     return 0

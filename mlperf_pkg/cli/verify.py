@@ -24,7 +24,7 @@ from mlperf_pkg.results.report import Report
     "--extract",
     type=LocalPath(path_type=Path),
     metavar="DIR",
-    help="Unpack into the new folder DIR, if all is as packed.",
+    help="Unpack into the new folder DIR, if nothing changed since packing.",
 )
 @secret.option("Decrypt")
 @click.option(
@@ -32,7 +32,7 @@ from mlperf_pkg.results.report import Report
     "--identity",
     type=LocalPath(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Decrypt with the age or SSH identity in FILE.",
+    help="Decrypt with the age or SSH identities in FILE.",
 )
 @options.written(FORMATS, several=True)
 def command(
@@ -44,13 +44,13 @@ def command(
     identity: Path | None,
     target: Outputs,
 ) -> int:
-    """Verify an archive or a tree: that nothing changed, and that it is valid.
+    """Verify that an archive or a tree is unchanged and valid.
 
-    An archive is compared with the checksum file beside it and unpacked into a
-    temporary folder; each file is compared with MANIFEST.json; then all of it
-    is checked as by 'mlperf-pkg check'. An encrypted archive is decrypted.
+    An archive is compared with the checksum file beside it, decrypted if necessary,
+    and unpacked into a temporary folder. Each file is compared with MANIFEST.json.
+    Then the tree is checked as by 'mlperf-pkg check'.
 
-    Exit status: 0 if no error was found, 1 if one was, 2 if it could not be
+    Exit status: 0 if there is no error, 1 if there is one, 2 if it could not be
     verified.
 
     \b
@@ -65,12 +65,12 @@ def command(
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, how, secrets, extract)
         target.write(FORMATS, report, [str(packed)])
-        return int(any(finding.is_error for finding in report.findings))
+        return int(report.has_errors)
 
 
-def _verify(packed: Path, asked: Options, secrets: Secrets, extract: Path | None) -> Report:
+def _verify(packed: Path, how: Options, secrets: Secrets, extract: Path | None) -> Report:
     if not packed.is_dir():
-        return verify_archive(packed, asked, secrets, extract)
+        return verify_archive(packed, how, secrets, extract)
     if extract:
-        raise UserError("--extract is for an archive")
-    return verify_tree(packed, asked)[1]
+        raise UserError("--extract applies only to an archive")
+    return verify_tree(packed, how)[1]

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.stores import StoredFile
+from mlperf_pkg.infra.stores import StoredFile, is_within
 
 _Content = str | bytes
 _Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
@@ -135,6 +135,20 @@ def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: b
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     write_several({folder / name: content for name, content in files.items()}, replace=replace)
+
+
+def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
+    """Refuse to write where a command reads.
+
+    Raises:
+        UserError: ``path`` is one of ``inputs`` or inside one.
+    """
+    if isinstance(path, StoredFile):
+        within = any(is_within(path.url, place) for place in inputs)
+    else:
+        within = any(path.resolve().is_relative_to(Path(place).resolve()) for place in inputs)
+    if within:
+        raise UserError(f"{path}: refusing to write inside an input folder")
 
 
 def _data(content: str | bytes) -> bytes:

@@ -99,10 +99,14 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
         ([], 2, "Missing argument"),
         (["nowhere"], 2, "nowhere: no such file or folder"),
         (["v2.0/ACME", "--baseline", "bow-pod"], 2, "did you mean bow-pod16?"),
-        (["v2.0/ACME", "--benchmark", "x"], 2, "no result here is of such a benchmark"),
+        (
+            ["v2.0/ACME", "--benchmark", "x"],
+            2,
+            "no result matches --benchmark, --system and --division",
+        ),
         (["v2.0/ACME", "--prices", "none.yaml"], 2, "none.yaml: cannot be read"),
         (["v2.0/ACME"], 1, "Time to train"),
-        (["v2.0/ACME", "-o", "v2.0/ACME/x"], 2, "nothing is ever written"),
+        (["v2.0/ACME", "-o", "v2.0/ACME/x"], 2, "refusing to write inside an input folder"),
     ],
 )
 def test_exit_status(tree: Path, arguments: list[str], status: int, message: str) -> None:
@@ -167,9 +171,17 @@ def test_chart_shows_every_ratio(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "name", "message"),
     [
-        (["dgx,resnet,40,2.0,Other,closed,8"], "speed.gif", "a chart is a file .svg or .png"),
-        (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "there is nothing to draw"),
-        (["dgx,resnet,40,2.0,Other,closed,8"], "v2.0/ACME/speed.svg", "is within what is read"),
+        (
+            ["dgx,resnet,40,2.0,Other,closed,8"],
+            "speed.gif",
+            "not a chart format; expected .svg or .png",
+        ),
+        (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "no ratio to draw"),
+        (
+            ["dgx,resnet,40,2.0,Other,closed,8"],
+            "v2.0/ACME/speed.svg",
+            "refusing to write inside an input folder",
+        ),
     ],
 )
 def test_no_chart(tree: Path, lines: list[str], name: str, message: str) -> None:

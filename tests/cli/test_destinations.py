@@ -41,10 +41,13 @@ def test_an_ending_of_a_format_that_a_command_lacks() -> None:
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        (["jsn:a"], r"no format 'jsn'; did you mean json\? \(./jsn:a is a file of that name\)"),
-        (["zzz:a"], "no format 'zzz': there are text, json, "),
-        (["json:"], "no file is named"),
-        ([""], "no file is named"),
+        (
+            ["jsn:a"],
+            r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)",
+        ),
+        (["zzz:a"], "unknown format 'zzz'; expected one of text, json, "),
+        (["json:"], "no file name"),
+        ([""], "no file name"),
         (["a", "json:./a"], "-o json:./a is given twice"),
         (["-", "json:-"], "-o json:- is given twice"),
     ],

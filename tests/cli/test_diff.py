@@ -206,4 +206,4 @@ def test_what_cannot_be_told(arguments: tuple[str, ...]) -> None:
 def test_nothing_is_written_into_a_side(old: Path) -> None:
     result = call("diff", old, old, "-o", old / "diff.txt")
     assert result.exit_code == 2
-    assert "within what is read" in result.stderr
+    assert "refusing to write inside an input folder" in result.stderr

@@ -134,7 +134,7 @@ def defect(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_defect_asks_to_be_reported(tmp_path: Path) -> None:
     result = call("check", tmp_path)
     assert result.exit_code == 2
-    assert result.stderr.startswith("mlperf-pkg: error: KeyError: 'oops'\nThis is a defect")
+    assert result.stderr.startswith("mlperf-pkg: error: KeyError: 'oops'\nThis is a bug")
 
 
 @pytest.mark.usefixtures("defect")

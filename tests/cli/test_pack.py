@@ -55,7 +55,8 @@ def test_what_is_not_valid_is_packed_only_on_demand(tree: Path) -> None:
     assert result.exit_code == 1
     assert "SET101" in result.stdout
     assert (
-        result.stderr == "nothing was packed: mend this, or pack all the same with --keep-invalid\n"
+        result.stderr
+        == "nothing was packed: fix the errors, or pack the tree anyway with --keep-invalid\n"
     )
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--keep-invalid").exit_code == 0
@@ -66,7 +67,7 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
     result = call("pack", tree, "--keep-invalid")
     assert result.exit_code == 1
     assert "gone: error PACK203" in result.stdout
-    assert "nothing was packed: the tree is not what its manifest says" in result.stderr
+    assert "nothing was packed: the tree does not match its manifest" in result.stderr
     assert beside(tree) == ["ACME"]
 
 
@@ -85,17 +86,20 @@ def test_empty_folders_are_told(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "{tree}/x.tar.gz"], "is within what is read"),
-        (["-o", "{tree}/../none/x.tar.gz"], "there is no folder"),
+        (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
+        (["-o", "{tree}/../none/x.tar.gz"], "/none does not exist"),
         (["-o", "{tree}/../a\nb"], "no name that a checksum file can tell"),
-        (["--recipient", "age1x"], "--recipient is for --encrypt age"),
-        (["--encrypt", "openssl", "--recipient", "age1x"], "--recipient is for --encrypt age"),
+        (["--recipient", "age1x"], "--recipient applies only to --encrypt age"),
+        (
+            ["--encrypt", "openssl", "--recipient", "age1x"],
+            "--recipient applies only to --encrypt age",
+        ),
         (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is no recipient"),
-        (["--passphrase-file", __file__], "--passphrase-file is for --encrypt"),
-        (["--encrypt", "age"], "there is no terminal to ask on"),
+        (["--passphrase-file", __file__], "--passphrase-file applies only to --encrypt"),
+        (["--encrypt", "age"], "no passphrase and no terminal to ask on"),
         (
             ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
-            "age takes one or the other",
+            "--recipient and --passphrase-file exclude each other",
         ),
         (["--encrypt", "zip"], "'zip' is not one of"),
     ],
@@ -107,7 +111,7 @@ def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
     assert beside(tree) == ["ACME"]
 
 
-@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "no submission (it holds no results/)")])  # fmt: skip
+@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "not a submission (no folder results/)")])  # fmt: skip
 def test_no_submission(tree: Path, path: str, message: str) -> None:
     result = call("pack", tree.parent / path)
     assert result.exit_code == 2
@@ -122,7 +126,7 @@ def test_an_empty_passphrase(tree: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "secret").write_text(text)
     result = call("pack", tree, "--encrypt", "openssl", "--passphrase-file", tmp_path / "secret")
     assert result.exit_code == 2
-    assert "an empty passphrase protects nothing" in result.stderr
+    assert "the passphrase is empty" in result.stderr
 
 
 def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,4 +183,4 @@ def test_loose_logs_are_no_submission(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     result = call("pack", tmp_path / "logs")
     assert result.exit_code == 2
-    assert "no submission (it holds no results/)" in result.stderr
+    assert "not a submission (no folder results/)" in result.stderr

@@ -33,7 +33,7 @@ def test_findings_are_exit_status_1(tmp_path: Path) -> None:
     assert ">SET101</b>" in page.read_text("utf-8")
     page.unlink()
     assert call("report", tree, "-o", page, "--ignore", "SET").exit_code == 0
-    assert "left out by --select or --ignore" in page.read_text("utf-8")
+    assert "hidden by --select or --ignore" in page.read_text("utf-8")
 
 
 def test_the_same_input_is_the_same_page(tmp_path: Path) -> None:

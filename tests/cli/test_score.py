@@ -80,7 +80,7 @@ def test_official_tables_are_not_written_into_the_tree(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
     result = call("score", tree, "--tables", tree / "tables")
     assert result.exit_code == 2
-    assert "within what is read" in result.stderr
+    assert "refusing to write inside an input folder" in result.stderr
 
 
 def test_what_the_official_tables_lack_is_said(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--system", "../x"], "--system '../x' cannot be a file's name"),
-        (["--system", ".x"], "--system '.x' cannot be a file's name"),
+        (["--system", "../x"], "--system '../x' is not a valid file name"),
+        (["--system", ".x"], "--system '.x' is not a valid file name"),
         (["--minutes", "-1"], "minutes must be a positive number"),
         (["--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
         (["--round", "9.9"], "'9.9'"),
@@ -150,7 +150,7 @@ def test_sizes_by_default(
         (["--benchmark", "bert", "--system", "", "--submitter", "x"], "missing --system"),
         (["--benchmark", "bert", "--system", "x", "--submitter", ""], "missing --submitter"),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
-        ([*RESNET, "--benchmark", "bert"], "one result set is of one benchmark"),
+        ([*RESNET, "--benchmark", "bert"], "one result set has one benchmark"),
         (["--whole-round", "--runs", "3"], "--runs is an option of one result set"),
         (["--systems", "3", "--system", "x"], "--system is an option of one result set"),
         ([*RESNET, "--power"], "--power is an option of a whole round"),

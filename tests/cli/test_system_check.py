@@ -55,7 +55,9 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_an_empty_folder(tmp_path: Path) -> None:
     result = call("system", "check", tmp_path)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"mlperf-pkg: error: {tmp_path}: no system description here")
+    assert result.stderr.startswith(
+        f"mlperf-pkg: error: {tmp_path}: no system description in this folder"
+    )
 
 
 def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

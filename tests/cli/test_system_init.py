@@ -25,7 +25,7 @@ def test_to_standard_output() -> None:
     assert result.exit_code == 0
     fields = json.loads(result.stdout)
     assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
-    assert result.stderr == "to fill in: accelerator_memory_configuration, cooling\n"
+    assert result.stderr == "fields to fill in: accelerator_memory_configuration, cooling\n"
 
 
 def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
         (["--round", "9.9"], "9.9"),
         (["--division", "network"], "'network'"),
         (["--nodes", "0"], "x>=1"),
-        (["-o", "no/such/folder/x.json"], "there is no folder no/such/folder"),
+        (["-o", "no/such/folder/x.json"], "the folder no/such/folder does not exist"),
     ],
 )
 def test_refused(options: list[str], message: str) -> None:

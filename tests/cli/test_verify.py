@@ -47,7 +47,7 @@ def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
     assert result.stdout.splitlines()[0] == (
         "cut.tar.gz: error PACK102: it is cut off: the compressed data does not end [rules]"
     )
-    assert "official: not checked - not known to be the files that were packed" in result.stdout
+    assert "official: not checked - not confirmed as the files that were packed" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["cut.tar.gz"]
 
 
@@ -80,7 +80,7 @@ def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
         ([], "Missing argument 'ARCHIVE|TREE'"),
         (["none.tar.gz"], "does not exist"),
         ([__file__], "no .tar.gz archive"),
-        ([str(Path(__file__).parent), "--extract", "x"], "--extract is for an archive"),
+        ([str(Path(__file__).parent), "--extract", "x"], "--extract applies only to an archive"),
         ([str(Path(__file__).parents[1] / "helpers")], "no MLPerf log here"),
     ],
 )

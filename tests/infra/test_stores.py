@@ -168,7 +168,7 @@ def test_a_report_goes_to_a_store(bucket: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("s3://submissions/ACME/report.json", "is within what is read"),
+        ("s3://submissions/ACME/report.json", "refusing to write inside an input folder"),
         ("s3://submissions", "names no file"),
         ("s3://submissions/x/", "names no file"),
         ("s3://no-such-bucket/report.json", "no such bucket"),

@@ -1,1 +1,1 @@
-"""score"""
+"""Scores, and how each is computed."""

@@ -1,4 +1,4 @@
-"""Scores in detail: the time of every run, what was dropped, and how the score came about."""
+"""Scores as text, JSON, Markdown and CSV: each run's time, dropped runs, and the score."""
 
 from __future__ import annotations
 
@@ -26,48 +26,46 @@ _SET_FIELDS = (
     "official_minutes",
     "score_note",
 )
-_NAMED = ("submitter", "system", "benchmark", "division", "round")
+_SET_NAMES = ("submitter", "system", "benchmark", "division", "round")
 
 
-def text(given: Scores, view: View) -> str:
-    """For a terminal or a pipe."""
+def text(scores: Scores, view: View) -> str:
+    """Render for a terminal or a pipe."""
     terminal = Terminal(view)
-    if given.sets:
-        terminal.table(_COLUMNS, [_group(each, given.report) for each in given.sets], apart=True)
+    if scores.sets:
+        groups = [_group(scored, scores.report) for scored in scores.sets]
+        terminal.table(_COLUMNS, groups, apart=True)
     else:
-        terminal.line(("no result set: no log names its benchmark", PLAIN))
-    terminal.paragraph((headings.round_in_words(given.report), PLAIN))
+        terminal.line((headings.NO_RESULT_SET, PLAIN))
+    terminal.paragraph((headings.round_in_words(scores.report), PLAIN))
     return terminal.text()
 
 
-def _group(each: ScoredSet, report: Report) -> Group:
-    rows = [*map(_run, each.runs), *_sums(each.row)]
-    return Group(_title(each.row, report), rows, list(_remarks(each.row)))
+def _group(scored: ScoredSet, report: Report) -> Group:
+    title = f"{scored.row.benchmark}: {headings.system_title(scored.row, report)}"
+    rows = [*map(_run_cells, scored.runs), *_score_rows(scored.row)]
+    return Group(title, rows, list(_remarks(scored.row)))
 
 
-def _title(row: ResultSetRow, report: Report) -> str:
-    return f"{row.benchmark}: {headings.system_title(row, report)}"
-
-
-def _run(run: RunRow) -> list[Span]:
+def _run_cells(run: RunRow) -> list[Span]:
     cells = (name(run.path), wording.minutes(run.minutes), wording.outcome(run))
     return [(cell, PLAIN) for cell in cells]
 
 
-def _sums(row: ResultSetRow) -> Iterator[list[Span]]:
-    """The way from the mean to the score, and what the official summarizer makes of it."""
+def _score_rows(row: ResultSetRow) -> Iterator[list[Span]]:
+    """Yield the steps from the mean to the score, and the score of the official summarizer."""
     yield [("olympic mean", PLAIN), (wording.minutes(row.unscaled_minutes), PLAIN), ("", PLAIN)]
     yield [("scaling factor", PLAIN), (f"{row.scaling_factor:.4f}", PLAIN), ("", PLAIN)]
     yield [("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ("", PLAIN)]
     yield [
         ("official", PLAIN),
         (wording.minutes(row.official_minutes), PLAIN),
-        (_no_score(row), PLAIN),
+        (_no_official_score(row), PLAIN),
     ]
 
 
-def _no_score(row: ResultSetRow) -> str:
-    """Why there is no official score; without rules for the benchmark nobody knows."""
+def _no_official_score(row: ResultSetRow) -> str:
+    """Return why there is no official score; it is unknown without rules for the benchmark."""
     if row.official_minutes is not None:
         return ""
     return "not checked" if row.runs_required is None else "mlperf-logging gives no score"
@@ -78,39 +76,41 @@ def _remarks(row: ResultSetRow) -> Iterator[str]:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
-        yield from _with_and_without(row, row.rcp)
+        yield from _normalised(row, row.rcp)
 
 
-def _with_and_without(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
-    """What the normalisation makes of the score, also where it does not apply."""
+def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
+    """Yield the normalised score, even where normalisation does not apply."""
     if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
-        normalised = wording.minutes(row.unscaled_minutes * test.normalization)
-        yield f"normalised {normalised} minutes, without it {wording.minutes(row.unscaled_minutes)}"
+        minutes = wording.minutes(row.unscaled_minutes * test.normalization)
+        yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
 
 
-def json(given: Scores, _: View) -> str:
-    """For programs: the result sets of the report, each with its ``runs``."""
-    report: dict[str, Any] = as_json(given.report)
+def json(scores: Scores, _: View) -> str:
+    """Render the result sets of the report, each with its ``runs``."""
+    report: dict[str, Any] = as_json(scores.report)
     head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
-    sets = [{**as_json(each.row), "runs": as_json(each.runs)} for each in given.sets]
+    sets = [{**as_json(scored.row), "runs": as_json(scored.runs)} for scored in scores.sets]
     return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
 
 
-def csv(given: Scores, _: View) -> str:
-    """One row per run, with the score of its set beside it."""
-    header = (*_NAMED, *_RUN_FIELDS, *_SET_FIELDS)
-    return tables.csv_text(header, (_cells(e.row, r) for e in given.sets for r in e.runs))
+def csv(scores: Scores, _: View) -> str:
+    """Render one row per run, with the score of its set beside it."""
+    header = (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS)
+    rows = (_csv_cells(scored.row, run) for scored in scores.sets for run in scored.runs)
+    return tables.csv_text(header, rows)
 
 
-def _cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
+def _csv_cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
+    of_run = [getattr(run, name) for name in _RUN_FIELDS]
     of_set = [getattr(row, name) for name in _SET_FIELDS]
-    return [*(getattr(row, n) for n in _NAMED), *(getattr(run, n) for n in _RUN_FIELDS), *of_set]
+    return [*(getattr(row, name) for name in _SET_NAMES), *of_run, *of_set]
 
 
-def markdown(given: Scores, _: View) -> str:
-    """For the summary of a CI job: a section per result set."""
-    sections = [section(_TITLES, _group(each, given.report)) for each in given.sets]
-    ending = escape_markdown(headings.round_in_words(given.report))
+def markdown(scores: Scores, _: View) -> str:
+    """Render for the summary of a CI job, a section per result set."""
+    sections = [section(_TITLES, _group(scored, scores.report)) for scored in scores.sets]
+    ending = escape_markdown(headings.round_in_words(scores.report))
     return "\n\n".join(["## MLPerf scores", *sections, ending]) + "\n"
 
 

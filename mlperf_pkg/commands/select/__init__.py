@@ -1,1 +1,1 @@
-"""select"""
+"""The runs to submit, selected from more runs than required."""

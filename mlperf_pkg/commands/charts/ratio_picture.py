@@ -1,0 +1,33 @@
+"""The ratios of a comparison as a picture for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mlperf_pkg.commands.charts.comparison import comparison
+from mlperf_pkg.commands.charts.pictures import PICTURES
+from mlperf_pkg.commands.compare.ratios import Row
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import needed
+
+
+def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+    """Return a function that draws rows in the format of ``file``.
+
+    Raises:
+        UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
+            function raises it where there is no ratio to draw.
+    """
+    draw = PICTURES.get(file.suffix.lower().removeprefix("."))
+    if draw is None:
+        raise UserError(f"{file}: not a chart format; expected .svg or .png")
+    needed("vl_convert")
+
+    def picture(rows: Sequence[Row]) -> bytes:
+        chart = comparison(rows)
+        if chart is None:
+            raise UserError(f"{file}: no ratio to draw")
+        return draw(chart)
+
+    return picture

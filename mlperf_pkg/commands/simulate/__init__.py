@@ -1,0 +1,1 @@
+"""Writing simulated logs: one result set, or a whole round of submissions."""

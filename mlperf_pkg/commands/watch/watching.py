@@ -1,0 +1,122 @@
+"""Several logs followed until each has ended, is lost or is given up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from enum import Enum, auto
+from pathlib import Path
+
+from msgspec import Struct
+
+from mlperf_pkg.checker.plan import round_for
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch.display import display
+from mlperf_pkg.commands.watch.events import Event, Lost, State
+from mlperf_pkg.commands.watch.judge import Judge
+from mlperf_pkg.commands.watch.session import Session
+from mlperf_pkg.commands.watch.show import EVENT_FORMATS, duration, status
+from mlperf_pkg.errors import UserError
+
+_SECONDS_PER_MINUTE = 60.0
+
+
+class Outcome(Enum):
+    """How following the logs ended."""
+
+    SUCCESS = auto()
+    LOST = auto()
+    GIVEN_UP = auto()
+
+
+class Manner(Struct, frozen=True, kw_only=True):
+    """How logs are followed.
+
+    ``interval_s`` is the pause between two looks. After ``idle_s`` without news a log is reported
+    as silent, after ``timeout_s`` (None: never) it is given up. ``format`` is a key of
+    ``EVENT_FORMATS``; ``refreshing`` shows a line for each log that is updated in place.
+    ``fail_fast`` ends as soon as one run is lost.
+    """
+
+    interval_s: float
+    idle_s: float
+    timeout_s: float | None
+    format: str
+    refreshing: bool
+    fail_fast: bool
+
+
+def watch(logs: Sequence[str], how: Options, manner: Manner) -> Outcome:
+    """Follow logs and write events to standard output as they happen.
+
+    Raises:
+        UserError: a log is a folder, the rulebook has no such round, or a waiver names an unknown
+            code.
+        BrokenPipeError: standard output was closed by its reader.
+    """
+    followed = [_Followed(session, manner) for session in _sessions(logs, how)]
+    with ExitStack() as stack:
+        for log in followed:
+            stack.callback(log.session.close)
+        write, refresh = stack.enter_context(display(refreshing=manner.refreshing))
+        while True:
+            for event in (event for log in followed for event in log.events()):
+                write(EVENT_FORMATS[manner.format](event, datetime.now()))
+                if manner.fail_fast and isinstance(event, Lost):
+                    return Outcome.LOST
+            if all(log.over for log in followed):
+                return _outcome([log.session for log in followed])
+            refresh([log.status() for log in followed if not log.over])
+            time.sleep(manner.interval_s)
+
+
+def _outcome(sessions: Sequence[Session]) -> Outcome:
+    if any(session.lost for session in sessions):
+        return Outcome.LOST
+    return Outcome.SUCCESS if all(session.done for session in sessions) else Outcome.GIVEN_UP
+
+
+def _sessions(logs: Sequence[str], how: Options) -> Iterator[Session]:
+    waivers = Waivers(how.config.waivers, how.origin)
+    waivers.check_codes()
+    for log in dict.fromkeys(logs):
+        if Path(log).is_dir():
+            raise UserError(f"{log}: is a folder; name the logs in it")
+        usage, round_, _ = round_for(Path(log), how)
+        yield Session(Judge(log, usage, round_, waivers))
+
+
+class _Followed(Struct):
+    """A log, and whether it is silent or given up."""
+
+    session: Session
+    manner: Manner
+    silent: bool = False
+    given_up: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.session.done or self.given_up
+
+    def events(self) -> Iterator[Event]:
+        if self.over:
+            return
+        yield from self.session.tick()
+        if not self.session.done:
+            yield from self._silence()
+
+    def _silence(self) -> Iterator[Event]:
+        seconds, path = self.session.silent, self.session.path
+        message = f"nothing new for {duration(seconds / _SECONDS_PER_MINUTE)}"
+        if self.manner.timeout_s is not None and seconds >= self.manner.timeout_s:
+            self.given_up = True
+            yield State(path, "given_up", f"{message}: given up")
+        elif seconds >= self.manner.idle_s and not self.silent:
+            yield State(path, "silent", message)
+        self.silent = seconds >= self.manner.idle_s
+
+    def status(self) -> str:
+        return status(self.session.path, self.session.progress, datetime.now())
