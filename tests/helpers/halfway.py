@@ -28,8 +28,9 @@ def halfway(log: bytes, usage: str, round_: str | None, part: float = 0.5) -> tu
 def lines_until(log: bytes, time_ms: float) -> int:
     """The number of lines before the first record that is later."""
     reader = LogReader(BytesIO(log), "log.txt", lambda _: None)
-    later = (reader.line - 1 for record in reader if record and record.time_ms > time_ms)
-    return next(later, len(log))
+    records = enumerate(reader)
+    later = (number for number, record in records if record and record.time_ms > time_ms)
+    return next((reader.line_of(number) - 1 for number in later), len(log))
 
 
 def forecast_of(course: Course, run: Run) -> Forecast | None:

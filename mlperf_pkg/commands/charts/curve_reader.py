@@ -67,9 +67,9 @@ def read_curve(file: CurveFile) -> Curve:
     reading = _Reading(file.rules)
     with file.source.open() as stream:
         reader = LogReader(stream, file.source.label, lambda _: None)
-        for record in reader:
+        for number, record in enumerate(reader):
             if record is not None and isinstance(record.key, str):
-                reading.take(record, reader)
+                reading.take(record, number, reader)
     return reading.curve(file.source.label)
 
 
@@ -132,9 +132,9 @@ class _Reading(Struct):
     intervals: list[_Interval] = field(default_factory=list)
     began_ms: dict[str, float] = field(default_factory=dict)
 
-    def take(self, record: Record, reader: LogReader) -> None:
+    def take(self, record: Record, number: int, reader: LogReader) -> None:
         if record.key in evaluations.KEYS:
-            evaluation = evaluation_of(record, self.rules, reader.line)
+            evaluation = evaluation_of(record, self.rules, reader.line_of(number))
             if evaluation and evaluation.values:
                 self.evaluations.append(evaluation)
         elif record.key in _EDGES:

@@ -67,9 +67,9 @@ class CourseReader(Struct):
     def take(self, lines: bytes) -> None:
         """Read more complete lines."""
         reader = LogReader(BytesIO(lines), "", lambda _: None)
-        for record in reader:
+        for number, record in enumerate(reader):
             if record is not None and isinstance(record.key, str) and isfinite(record.time_ms):
-                self._see(record, reader)
+                self._see(record, number, reader)
         self._lines += lines.count(b"\n")
 
     def course(self, rules: Benchmark | None) -> Course:
@@ -83,7 +83,7 @@ class CourseReader(Struct):
             mark=replace(mark, values={}) if mark else None,
         )
 
-    def _see(self, record: Record, reader: LogReader) -> None:
+    def _see(self, record: Record, number: int, reader: LogReader) -> None:
         time_ms = float(record.time_ms)
         self.last_ms = max(time_ms, self.last_ms or time_ms)
         if record.key == "run_start" and self.start_ms is None:
@@ -94,9 +94,9 @@ class CourseReader(Struct):
         elif self.start_ms is None:
             return
         elif record.key in evaluations.KEYS:
-            self._evaluations.append(_Logged(record, self._lines + reader.line))
+            self._evaluations.append(_Logged(record, self._lines + reader.line_of(number)))
         elif record.key == "tracked_stats" and position_of(record, None):
-            self._mark = _Logged(record, self._lines + reader.line)
+            self._mark = _Logged(record, self._lines + reader.line_of(number))
 
 
 def _joined(logged: Sequence[_Logged], rules: Benchmark | None) -> Iterator[Evaluation]:
