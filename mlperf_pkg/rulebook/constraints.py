@@ -47,12 +47,13 @@ class Logged(msgspec.Struct, eq=False, kw_only=True):
     @classmethod
     def of(cls, record: Record, number: int = 0) -> Logged:
         """Return what the first record of a key says, by its ``number`` in the log."""
+        value, time_ms = record.value, record.time_ms
         return cls(
-            first=record.value,
-            last=record.value,
+            first=value,
+            last=value,
             first_number=number,
             last_number=number,
-            earliest_ms=min(_LATEST_MS, record.time_ms),
+            earliest_ms=time_ms if time_ms < _LATEST_MS else _LATEST_MS,
             metadata=record.metadata,
         )
 
@@ -258,8 +259,7 @@ def _minutes_of(argument: Mapping[str, Any]) -> str:
 
 
 def _formula(text: str, declared: frozenset[str] = frozenset()) -> Test:
-    formula = Formula(text, declared)
-    return lambda record, seen: formula.holds(formula.operands(record, seen))
+    return Formula(text, declared).holds
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {

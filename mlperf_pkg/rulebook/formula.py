@@ -8,9 +8,9 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,9 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _RECORDS = ("metadata", "previous")
 _MEMBER = re.compile(rf"\b({'|'.join(_RECORDS)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
+Operand: TypeAlias = float | str
 _NO_NAMES: frozenset[str] = frozenset()
+_OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 
 
 class NoAnswerError(ValueError):
@@ -45,7 +47,7 @@ def of_a_record(formula: str) -> bool:
     return bool(_MEMBER.search(formula))
 
 
-class Operands(msgspec.Struct, eq=False):
+class Operands(msgspec.Struct, frozen=True):
     """The values that a formula is evaluated with, by name; None where there is none.
 
     ``values`` are those of the formula's ``names``, ``metadata`` the members that it uses of the
@@ -60,13 +62,6 @@ class Operands(msgspec.Struct, eq=False):
         """Return a copy in which some ``values`` are others."""
         return Operands({**self.values, **values}, self.metadata, self.previous)
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """All values in the order of their names, which is the same for all of one formula."""
-        if not self.metadata and not self.previous:
-            return tuple(self.values.values())
-        return (*self.values.values(), *self.metadata.values(), *self.previous.values())
-
 
 class Formula:
     """A formula as a function of the values of its ``names``.
@@ -79,9 +74,11 @@ class Formula:
 
     def __init__(self, text: str, declared: frozenset[str] = _NO_NAMES) -> None:
         """Take a formula, which may be wrong; ``declared`` are further names to declare."""
-        self.names = tuple(sorted(names_in(text)))
+        self.names = names_in(text)
         self._text = text
-        self._declared = declared.union(self.names)
+        self._declared = self.names | declared | _OF_A_RECORD
+        self._keys = tuple(sorted(self.names - _OF_A_RECORD))
+        self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
         self._metadata, self._previous = (_members(text, record) for record in _RECORDS)
         self._answers: dict[tuple[Any, ...], bool | str] = {}
 
@@ -96,20 +93,39 @@ class Formula:
 
     def operands(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
-        values: dict[str, Any] = {}
-        for name in self.names:  # a comprehension takes longer
-            if name == "value":
-                values[name] = record.value
-            elif name == "nth":
-                values[name] = nth
-            else:
-                values[name] = seen[name].last if name in seen else None
-        before = seen[record.key].metadata if self._previous and record.key in seen else None
-        return Operands(
-            values, _chosen(record.metadata, self._metadata), _chosen(before, self._previous)
+        values = {key: seen[key].last if key in seen else None for key in self._keys}
+        if self._of_value:
+            values["value"] = record.value
+        if self._of_nth:
+            values["nth"] = nth
+        before = seen[record.key].metadata if record.key in seen else None
+        metadata, previous = (
+            _chosen(record.metadata, self._metadata),
+            _chosen(before, self._previous),
         )
+        return Operands(values, metadata, previous)
 
-    def holds(self, operands: Operands) -> bool:
+    def holds(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> bool:
+        """Return whether it holds at a record; see ``operands`` and ``evaluate``.
+
+        Raises:
+            NoAnswerError, ValueError: as ``evaluate``.
+        """
+        signature = self._signature(record, seen, nth)
+        try:
+            answer = self._answers.get(signature)
+        except TypeError:  # a list or an object, which is not a number
+            return self.evaluate(self.operands(record, seen, nth))
+        if answer is None:
+            answer = self._answer(self.operands(record, seen, nth))
+            # Zeros have a sign, which equality does not see.
+            if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
+                self._answers[signature] = answer
+        if isinstance(answer, str):
+            raise NoAnswerError(answer)
+        return answer
+
+    def evaluate(self, operands: Operands) -> bool:
         """Return whether it holds.
 
         Raises:
@@ -117,27 +133,37 @@ class Formula:
                 decides without needing it (``a || b``) is not needed.
             ValueError: it is not CEL, or not of type bool.
         """
-        key = operands.key
-        try:
-            answer = self._answers.get(key)
-        except TypeError:  # a list or an object, which is not a number
-            answer = self._answer(operands)
-        if answer is None:
-            answer = self._answer(operands)
-            # Zeros have a sign, which equality does not see.
-            if 0 not in key and len(self._answers) < _MOST_ANSWERS:
-                self._answers[key] = answer
+        answer = self._answer(operands)
         if isinstance(answer, str):
             raise NoAnswerError(answer)
         return answer
 
     def _answer(self, operands: Operands) -> bool | str:
         """Return true or false, or why there is no answer."""
-        data: dict[str, Any] = _present({n: to_float(v) for n, v in operands.values.items()})
-        for record, members in zip(_RECORDS, (operands.metadata, operands.previous), strict=True):
-            if members:
-                data[record] = _present({n: _operand(v) for n, v in members.items()})
+        data: dict[str, Any] = _converted(operands.values, to_float)
+        if operands.metadata:
+            data["metadata"] = _converted(operands.metadata, _operand)
+        if operands.previous:
+            data["previous"] = _converted(operands.previous, _operand)
         return self.compiled.answer(data)
+
+    def _signature(self, record: Record, seen: Mapping[str, Any], nth: Any) -> tuple[Any, ...]:
+        """Return all values that ``operands`` would have, to find an answer given before."""
+        values = [record.value] if self._of_value else []
+        if self._of_nth:
+            values.append(nth)
+        for key in self._keys:  # a comprehension takes longer
+            values.append(seen[key].last if key in seen else None)
+        if self._metadata:
+            members = record.metadata if isinstance(record.metadata, dict) else {}
+            for name in self._metadata:
+                values.append(members.get(name))
+        if self._previous:
+            before = seen[record.key].metadata if record.key in seen else None
+            members = before if isinstance(before, dict) else {}
+            for name in self._previous:
+                values.append(members.get(name))
+        return tuple(values)
 
 
 def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
@@ -163,11 +189,14 @@ def _chosen(metadata: Any, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: members.get(name) for name in names}
 
 
-def _present(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _converted(
+    values: Mapping[str, Any], convert: Callable[[Any], Operand | None]
+) -> dict[str, Operand]:
+    """Return values as CEL takes them, without those that it cannot take."""
+    return {n: operand for n, value in values.items() if (operand := convert(value)) is not None}
 
 
-def _operand(value: Any) -> float | str | None:
+def _operand(value: Any) -> Operand | None:
     """Return a number as a double, or a text, of a record's metadata; None for anything else."""
     if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
         return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -11,10 +11,10 @@ from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, names_in
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
-from mlperf_pkg.run.record_rules import Evidence, Refusal, holds
+from mlperf_pkg.run.record_rules import Evidence, Refusal
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 # What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
@@ -44,8 +44,8 @@ class Conclusions:
         """
         formula, rule = refusal.rule.formula, refusal.rule.rule
         assert formula  # noqa: S101
-        final = {key: self._seen[key].last for key in self._seen.keys() & set(formula.names)}
-        if rule.basis is Basis.BOTH and holds(formula, refusal.operands.with_values(final)):
+        final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
+        if rule.basis is Basis.BOTH and _is_true(formula, refusal.operands.with_values(final)):
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
@@ -158,9 +158,17 @@ class Conclusions:
         if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
-        if not holds(formula, formula.operands(last, self._seen)):
+        if not _is_true(formula, formula.operands(last, self._seen)):
             expected = str(rule.formula)
             self._findings.add(rule, logged.last_number, found=logged.last, expected=expected)
+
+
+def _is_true(formula: Formula, operands: Operands) -> bool:
+    """Whether a formula holds; False as well where it lacks a value."""
+    try:
+        return formula.evaluate(operands)
+    except NoAnswerError:
+        return False
 
 
 def _times(count: int) -> str:

@@ -134,8 +134,12 @@ class RecordRules:
         refusals = self.evidence.refusals
         if len(refusals) < _MOST_REFUSALS:
             nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-            operands = formula.operands(record, self._seen, nth)
-            if not holds(formula, operands, without_answer=compiled.without_answer):
+            try:
+                held = formula.holds(record, self._seen, nth)
+            except NoAnswerError:
+                held = compiled.without_answer
+            if not held:
+                operands = formula.operands(record, self._seen, nth)
                 refusals.append(Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:
@@ -189,14 +193,6 @@ class RecordRules:
     def _crash(self, number: int, reason: str) -> None:
         if self.evidence.crash is None:
             self.evidence.crash = f"line {self._findings.line_of(number)}: {reason}"
-
-
-def holds(formula: Formula, operands: Operands, *, without_answer: bool = False) -> bool:
-    """Return whether a formula holds, or ``without_answer`` where it lacks a value."""
-    try:
-        return formula.holds(operands)
-    except NoAnswerError:
-        return without_answer
 
 
 def _passes(asked: Asked | CompiledRule, record: Record, seen: Seen) -> bool:

@@ -37,7 +37,6 @@ class RuleChecker:
         """Start at the head of the log ``path``."""
         self._table = table
         self._order = table.order
-        self._followed = table.order.one_by_one.union(table.order.together)
         self._findings = RuleFindings(path, report, line_of)
         self._records = RecordRules(table, self._findings)
         self._evidence = self._records.evidence
@@ -95,10 +94,11 @@ class RuleChecker:
     def _take_in_order(
         self, block: Block, indexes: Sequence[int], others: Mapping[str, Taker]
     ) -> None:
-        first, followed, take = block.first, self._followed, self._records.take
+        first, take = block.first, self._records.take
+        one_by_one, together = self._order.one_by_one, self._order.together
         for index, record in zip(indexes, block.select(indexes), strict=True):
             key = record.key
-            if key in followed:
+            if key in one_by_one or key in together:
                 take(record, first + index)
             if key in others:
                 others[key](record, first + index)
@@ -136,8 +136,9 @@ class RuleChecker:
     def _all_hold(self, compiled: CompiledRule, group: Group) -> bool:
         """Whether no record of a group breaks a rule; False as well where that takes more."""
         try:
-            if not all(self._holds(check, group) for check in compiled.checks):
-                return False
+            for check in compiled.checks:
+                if not self._holds(check, group):
+                    return False
             if compiled.of_metadata and not group.metadata_passes(compiled.of_metadata):
                 return False
             if compiled.rule.tensors is not None:

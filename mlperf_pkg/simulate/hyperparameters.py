@@ -129,8 +129,7 @@ def _allowed(
 def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
-            compiled.formula is None
-            or compiled.formula.holds(compiled.formula.operands(record, seen))
+            compiled.formula is None or compiled.formula.holds(record, seen)
         )
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False

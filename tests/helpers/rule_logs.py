@@ -181,8 +181,7 @@ class _Builder:
             if compiled.reaches and not compiled.reaches(record, self._seen):
                 return False
             if compiled.formula:
-                operands = compiled.formula.operands(record, self._seen, nth=0)
-                return compiled.formula.holds(operands)
+                return compiled.formula.holds(record, self._seen, nth=0)
         except NoAnswerError:
             return compiled.rule.basis == "rules"
         except (TypeError, ValueError, LookupError, ArithmeticError):

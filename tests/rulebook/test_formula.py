@@ -18,8 +18,7 @@ def answer(text: str, values: dict[str, Any]) -> bool:
     seen = {name: Logged.of(Record(name, 0, value, None)) for name, value in values.items()}
     if "previous" in values:
         seen["key"] = Logged.of(Record("key", 0, None, values["previous"]))
-    formula = compile_formula(text)
-    return formula.holds(formula.operands(record, seen))
+    return compile_formula(text).holds(record, seen)
 
 
 WHOLE = "math.abs(math.round(value) - value) < 0.00001"

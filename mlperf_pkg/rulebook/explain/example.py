@@ -70,7 +70,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
         formula = compile_formula(rule.formula) if rule.formula else None
-        return met and (not formula or formula.holds(formula.operands(record, seen)))
+        return met and (not formula or formula.holds(record, seen))
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
 
