@@ -14,7 +14,7 @@ from mlperf_pkg.render import FORMATS
 @click.command(name="check")
 @options.checked
 @options.filtered
-@options.written(FORMATS, several=True)
+@options.written(FORMATS, repeatable=True)
 def command(*, paths: tuple[str, ...], how: Options, only: options.Filter, target: Outputs) -> int:
     """Check logs, result sets, submissions or whole rounds.
 

@@ -207,16 +207,16 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
 
 
 def written(
-    formats: Iterable[str], *, several: bool = False
+    formats: Iterable[str], *, repeatable: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the options of the result: the function receives ``format_`` and ``target`` (``Output``).
 
-    With ``several`` it receives ``target`` alone (``Outputs``), as each output has its own format.
+    With ``repeatable`` it receives ``target`` alone (``Outputs``), as each output has its own format.
     """
     names = tuple(formats)
-    repeatable = "; repeatable" if several else ""
+    suffix = "; repeatable" if repeatable else ""
     return lambda function: _together(
-        _with_target(function, names, several=several),
+        _with_target(function, names, repeatable=repeatable),
         click.option(
             "--format",
             "format_",
@@ -229,14 +229,14 @@ def written(
             multiple=True,
             metavar="[FORMAT:]FILE",
             shell_complete=completion.files,
-            help=f"Write to FILE; - is standard output, the default{repeatable}.",
+            help=f"Write to FILE; - is standard output, the default{suffix}.",
         ),
         force_option(),
         verbose_option,
     )
 
 
-def _with_target(function: _Command, formats: tuple[str, ...], *, several: bool) -> _Command:
+def _with_target(function: _Command, formats: tuple[str, ...], *, repeatable: bool) -> _Command:
     @wraps(function)
     def with_target(
         format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **others: Any
@@ -245,7 +245,7 @@ def _with_target(function: _Command, formats: tuple[str, ...], *, several: bool)
             (name, Output(file, force, verbose))
             for name, file in destinations(output, format_, formats)
         )
-        if several:
+        if repeatable:
             return function(target=Outputs(outputs, force), **others)
         if len(outputs) > 1:
             raise click.UsageError("this command writes one file: give -o once")

@@ -19,7 +19,7 @@ from mlperf_pkg.infra.text import visible
 
 @click.command(name="score")
 @options.checked
-@options.written(SCORE_FORMATS, several=True)
+@options.written(SCORE_FORMATS, repeatable=True)
 @click.option(
     "--tables",
     type=LocalPath(file_okay=False, path_type=Path),

@@ -34,7 +34,7 @@ from mlperf_pkg.results.report import Report
     metavar="FILE",
     help="Decrypt with the age or SSH identities in FILE.",
 )
-@options.written(FORMATS, several=True)
+@options.written(FORMATS, repeatable=True)
 def command(
     *,
     packed: Path,

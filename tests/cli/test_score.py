@@ -89,7 +89,7 @@ def test_what_the_official_tables_lack_is_said(tmp_path: Path) -> None:
     result = call("score", tree, "--tables", tmp_path / "tables")
     assert (result.exit_code, result.stderr) == (
         0,
-        "note: not in the tables: results/other: no systems/other.json that can be read\n",
+        "note: not in the tables: results/other: systems/other.json is missing or not readable\n",
     )
 
 

@@ -1,4 +1,4 @@
-"""The official summarizer's tables, cell by cell: plain, detailed, and HPC's weak scaling."""
+"""The tables of the official summarizer, cell by cell: plain, detailed and weak scaling (HPC)."""
 
 from __future__ import annotations
 

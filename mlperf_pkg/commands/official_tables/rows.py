@@ -1,4 +1,4 @@
-"""From a check to the rows of the official tables."""
+"""The rows of the official tables, from a check."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ _ALIASES = {"mask": "maskrcnn"}
 class Summary(Struct, frozen=True):
     """The official tables of one round.
 
-    ``plain`` has the times to train in minutes, one column a benchmark; ``detailed`` what belongs
-    to them (energy in joules); ``weak`` is the throughput of HPC, None for training. ``left_out``
-    tells what the tables lack and why; of most of that the official summarizer dies.
+    ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
+    size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
+    for training. ``left_out`` lists what the tables lack and why; the official summarizer crashes
+    on most of it.
     """
 
     usage: str
@@ -49,32 +50,32 @@ class Summary(Struct, frozen=True):
 
 
 def summarize(checked: Checked) -> Summary:
-    """The tables of the submissions of a check, as the tree was published.
+    """Return the tables of the submissions of a check, as their trees were published.
 
-    That is what the official summarizer prints when it first reads a tree. It then writes factors
-    of its own into ``scaling.json``, and from the second time on prints other numbers.
+    They are what the official summarizer writes when it first reads a tree. It also writes its own
+    factors into ``scaling.json``, so its later runs give other numbers.
 
     Raises:
-        UserError: there is no submission, or they are of several rounds.
+        UserError: there is no submission, or the submissions are of several rounds.
     """
-    submissions = [each for given in checked.inputs for each in given.submissions]
+    submissions = [submission for source in checked.inputs for submission in source.submissions]
     usage, round_ = checked.report.usage, checked.report.round
     if not submissions or round_ is None or usage not in _USAGES:
-        raise UserError("official tables are of submissions, all of one round")
-    maker = _Maker(usage, round_, _benchmarks(usage, round_), checked)
-    for each in submissions:
-        maker.add(each)
-    return maker.summary()
+        raise UserError("no official tables: expected submissions, all of one round")
+    collector = _Collector(usage, round_, _benchmarks(usage, round_), checked)
+    for submission in submissions:
+        collector.add(submission)
+    return collector.summary()
 
 
 def _benchmarks(usage: str, round_: str) -> tuple[str, ...]:
-    """In the order of the official columns."""
+    """Return the benchmarks in the order of the official columns."""
     ruleset = load_round(usage, round_).ruleset
     return tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
 
 
-class _Maker:
-    """Collects rows, one a system and table."""
+class _Collector:
+    """Collects rows, one per system and table."""
 
     def __init__(
         self, usage: str, round_: str, benchmarks: tuple[str, ...], checked: Checked
@@ -90,23 +91,23 @@ class _Maker:
         self._left_out: list[str] = []
 
     def add(self, submission: Submission) -> None:
-        """The rows of a submission: one for each folder of its results, however empty."""
+        """Add a row for each folder in the results of a submission, even an empty one."""
         for folder in submission.tested:
             path = submission.place.child("systems").child(f"{folder.place.name}.json").label
             system = self._systems.get(path)
             if system is None or system.contents is None:
-                self._left_out.append(f"{folder.place.label}: no {path} that can be read")
+                self._left_out.append(f"{folder.place.label}: {path} is missing or not readable")
                 continue
             try:
-                row = specs.specs(system.contents, folder.private_id)
+                row = specs.system_cells(system.contents, folder.private_id)
             except ValueError as error:
                 self._left_out.append(f"{folder.place.label}: {path}: {error}")
                 continue
-            row |= specs.urls(system.contents, folder.place.name, self._usage, self._round)
+            row |= specs.url_cells(system.contents, folder.place.name, self._usage, self._round)
             self._add_rows(submission, folder, row)
 
     def _add_rows(self, submission: Submission, folder: SystemFolder, row: Row) -> None:
-        """HPC has a row for each kind of scaling that has a folder."""
+        """Add the rows of a system; HPC has one for each kind of scaling with a folder."""
         for scaling in (STRONG, WEAK) if self._usage == "hpc" else (None,):
             if scaling and scaling not in folder.folders:
                 continue
@@ -116,27 +117,27 @@ class _Maker:
                 self._weak.append(row | _cells(results, _throughput))
             else:
                 self._plain.append(row | _cells(results, _minutes))
-                self._detailed.append(self._blank_words() | row | _cells(results, _details))
+                self._detailed.append(self._blank_rcp() | row | _cells(results, _details))
 
     def _results(self, submission: Submission, parent: str) -> dict[str, SetResult]:
-        """The result sets in a folder, by the name of their columns."""
-        found = {}
+        """Return the result sets in a folder by the names of their columns."""
+        by_column = {}
         for files in submission.result_sets:
             label = files.place.label
             if label.rpartition("/")[0] == parent and label in self._sets:
                 name = _ALIASES.get(files.benchmark, files.benchmark)
                 if name in self._benchmarks:
-                    found[name] = self._sets[label]
+                    by_column[name] = self._sets[label]
                 else:
-                    self._left_out.append(f"{label}: no benchmark of round {self._round}")
-        return found
+                    self._left_out.append(f"{label}: not a benchmark of round {self._round}")
+        return by_column
 
-    def _blank_words(self) -> Row:
-        """Of benchmarks without results the RCP column holds an empty text."""
+    def _blank_rcp(self) -> Row:
+        """Return empty texts for the RCP columns, which benchmarks without results keep."""
         return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:
-        """The tables of what was added."""
+        """Return the tables of all submissions added."""
         return Summary(
             usage=self._usage,
             round=self._round,
@@ -167,14 +168,14 @@ def _minutes(name: str, result: SetResult) -> Row:
 
 
 def _details(name: str, result: SetResult) -> Row:
-    said = result.summarized
+    summarized = result.summarized
     values = (
         result.row.official_minutes,
         result.row.energy_joules,
-        said.batch_size,
-        said.to_converge,
-        said.rcp,
-        said.scaling_factor,
+        summarized.batch_size,
+        summarized.to_converge,
+        summarized.rcp,
+        summarized.scaling_factor,
     )
     return {f"{name}:{metric}": v for metric, v in zip(STRONG_METRICS, values, strict=True)}
 

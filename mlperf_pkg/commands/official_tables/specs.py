@@ -1,6 +1,6 @@
-"""A system description as the first and last columns of the official tables.
+"""The first and last columns of the official tables: a system and its URLs.
 
-(mlperf_logging.result_summarizer)
+Source: mlperf_logging.result_summarizer
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from mlperf_pkg.commands.official_tables.table import Cell
 
-NEEDED = (
+REQUIRED = (
     "division",
     "status",
     "submitter",
@@ -30,77 +30,78 @@ NEEDED = (
 _COMMIT = re.compile(r" commit hash = .*")
 
 
-def specs(described: Mapping[str, Any], private_id: str | None) -> dict[str, Cell]:
-    """The columns before the scores; ``private_id`` is the text of ``privateid.json``, if any.
+def system_cells(description: Mapping[str, Any], private_id: str | None) -> dict[str, Cell]:
+    """Return the cells before the scores; ``private_id`` is the text of ``privateid.json``.
 
     Raises:
-        ValueError: a field is missing, or no such value that the columns can be made of it. The
-            official summarizer dies of that.
+        ValueError: a field is missing or has a value on which the official summarizer crashes.
     """
-    if missing := [name for name in NEEDED if name not in described]:
-        raise ValueError(f"no {' and no '.join(missing)}")
-    nodes = _count(described, "number_of_nodes")
-    values = {name: make(described) for name, make in _TEXTS.items()}
-    made: dict[str, Cell] = {name: None if v is None else str(v) for name, v in values.items()}
-    made["host_processors_count"] = _count(described, "host_processors_per_node") * nodes
-    made["accelerators_count"] = _count(described, "accelerators_per_node") * nodes
-    made["private_id"] = _private_id(private_id)
-    return {name: made[name] for name in COLUMNS}
+    if missing := [name for name in REQUIRED if name not in description]:
+        raise ValueError(f"no {', no '.join(missing)}")
+    nodes = _count(description, "number_of_nodes")
+    values = {name: value_of(description) for name, value_of in _TEXTS.items()}
+    cells: dict[str, Cell] = {name: None if v is None else str(v) for name, v in values.items()}
+    cells["host_processors_count"] = _count(description, "host_processors_per_node") * nodes
+    cells["accelerators_count"] = _count(description, "accelerators_per_node") * nodes
+    cells["private_id"] = _private_id(private_id)
+    return {name: cells[name] for name in COLUMNS}
 
 
-def urls(described: Mapping[str, Any], system: str, usage: str, round_: str) -> dict[str, Cell]:
-    """The columns after the scores; ``system`` is the folder in ``results/``."""
+def url_cells(
+    description: Mapping[str, Any], system: str, usage: str, round_: str
+) -> dict[str, Cell]:
+    """Return the cells after the scores; ``system`` is the name of its folder in ``results/``."""
     home = f"https://github.com/mlcommons/{usage}_results_v{round_}"
-    submitter = described["submitter"]
+    submitter = description["submitter"]
     return {
         "details_url": f"{home}/blob/main/{submitter}/systems/{system}.json",
         "code_url": f"{home}/blob/master/{submitter}/benchmarks",
     }
 
 
-def _count(described: Mapping[str, Any], name: str) -> int:
+def _count(description: Mapping[str, Any], name: str) -> int:
     try:
-        return int(described[name])
+        return int(description[name])
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} is no whole number") from error
+        raise ValueError(f"{name} is not a whole number") from error
 
 
-def _system(described: Mapping[str, Any]) -> Any:
-    name = described["system_name"]
-    chips = _count(described, "accelerators_per_node") * 2
+def _system(description: Mapping[str, Any]) -> Any:
+    name = description["system_name"]
+    chips = _count(description, "accelerators_per_node") * 2
     return f"TPUv3.{chips}" if name == "tpu-v3" else name
 
 
-def _accelerator(described: Mapping[str, Any]) -> Any:
-    name = described["accelerator_model_name"]
+def _accelerator(description: Mapping[str, Any]) -> Any:
+    name = description["accelerator_model_name"]
     return "TPUv3" if name == "tpu-v3" else name
 
 
-def _framework(described: Mapping[str, Any]) -> Any:
-    framework = described["framework"]
+def _framework(description: Mapping[str, Any]) -> Any:
+    framework = description["framework"]
     if not isinstance(framework, str) or "TensorFlow" not in framework:
         return framework
     commit = _COMMIT.search(framework)
     return framework.replace(commit[0], "") if commit else framework
 
 
-def _notes(described: Mapping[str, Any]) -> str:
-    given = [described[name] for name in ("hw_notes", "sw_notes") if described[name]]
-    if not all(isinstance(each, str) for each in given):
-        raise ValueError("hw_notes or sw_notes is no text")
-    return ";".join(given)
+def _notes(description: Mapping[str, Any]) -> str:
+    notes = [description[name] for name in ("hw_notes", "sw_notes") if description[name]]
+    if not all(isinstance(note, str) for note in notes):
+        raise ValueError("hw_notes or sw_notes is not a string")
+    return ";".join(notes)
 
 
 def _private_id(text: str | None) -> str:
     try:
-        known = json.loads(text) if text is not None else {}
+        contents = json.loads(text) if text is not None else {}
     except ValueError:
-        known = {}
-    return str(known.get("private_id", "")) if isinstance(known, dict) else ""
+        contents = {}
+    return str(contents.get("private_id", "")) if isinstance(contents, dict) else ""
 
 
 def _field(name: str) -> Callable[[Mapping[str, Any]], Any]:
-    return lambda described: described[name]
+    return lambda description: description[name]
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

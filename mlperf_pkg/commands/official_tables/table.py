@@ -1,4 +1,4 @@
-"""A table as the official summarizer writes it, which is as pandas does: CSV and JSON."""
+"""A table in the CSV and JSON of the official summarizer, which are those of pandas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlperf_pkg.infra.text import escape_formula
 Cell = str | int | float | None
 
 _DECIMALS = 10  # what pandas keeps of a number in JSON
-_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # beyond them it writes 10 significant digits
+_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
 
 
 class Table(Struct, frozen=True):
@@ -27,12 +27,12 @@ class Table(Struct, frozen=True):
 
     @classmethod
     def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
-        """Rows sorted by all columns from the left, empty cells last; absent cells are empty."""
+        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
         cells = (tuple(map(row.get, columns)) for row in rows)
         return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
 
     def csv(self) -> str:
-        """As ``DataFrame.to_csv`` writes it, except that no text is a formula to a spreadsheet."""
+        """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.columns)
@@ -40,7 +40,7 @@ class Table(Struct, frozen=True):
         return stream.getvalue()
 
     def json(self) -> str:
-        """As ``DataFrame.to_json(orient="records")``: numbers are rounded to 10 decimals."""
+        """Write as ``DataFrame.to_json(orient="records")`` does: numbers have 10 decimals."""
         records = [dict(zip(self.columns, map(_rounded, row), strict=True)) for row in self.rows]
         return json.dumps(records, indent=2, allow_nan=False)
 
@@ -60,7 +60,7 @@ def _plain(cell: Cell) -> Cell:
 
 
 def _rounded(cell: Cell) -> Cell:
-    """A number as pandas' own JSON writer leaves it."""
+    """Return a number as the JSON writer of pandas rounds it."""
     if not isinstance(cell, float):
         return cell
     if not math.isfinite(cell):

@@ -1,7 +1,7 @@
 """The tables as a workbook: a sheet for each division, in it a section for each availability.
 
-The official summarizer's own export cannot be compared with: its configuration is not in the
-installed package, and it calls what pandas no longer has.
+This is not compared with the official summarizer's own export: its configuration is not part of
+the installed package, and it calls functions that pandas no longer has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 ONPREM, CLOUD, PREVIEW = "Available on-premise", "Available cloud", "Preview"
 RESEARCH = "Research, Development, or Internal (RDI)"
 SECTIONS = (ONPREM, CLOUD, PREVIEW, RESEARCH)
-_AVAILABILITIES = {  # as written in system descriptions, in lower case
+_AVAILABILITIES = {  # as in system descriptions, in lower case
     **{name.lower(): name for name in SECTIONS},
     **dict.fromkeys(("onprem", "available", "available onprem"), ONPREM),
     "cloud": CLOUD,
@@ -39,10 +39,10 @@ _OPTIONS = {
 
 
 def workbook(summary: Summary) -> bytes | None:
-    """The plain table, and that of weak scaling, as XLSX; the same summary gives the same bytes.
+    """Return the plain table and that of weak scaling as XLSX; the bytes are reproducible.
 
-    Rows are numbered through all sheets, as ``2.0-0001``. None where XlsxWriter, of the optional
-    extra ``xlsx``, is not installed.
+    Rows are numbered across all sheets, as ``2.0-0001``. The result is None if XlsxWriter, of the
+    optional extra ``xlsx``, is not installed.
     """
     try:
         import xlsxwriter  # noqa: PLC0415 - optional
@@ -50,7 +50,7 @@ def workbook(summary: Summary) -> bytes | None:
         return None
     stream = io.BytesIO()
     with xlsxwriter.Workbook(stream, _OPTIONS) as book:
-        # A fixed time of creation, so that the bytes depend on nothing else.
+        # A fixed creation time, so that the bytes are reproducible.
         day = load_round(summary.usage, summary.round).submission_date
         book.set_properties({"created": datetime.combine(day, time(), UTC)})
         writer = _Writer(book, summary.round)
@@ -60,7 +60,7 @@ def workbook(summary: Summary) -> bytes | None:
 
 
 def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
-    """Both divisions, though empty; whatever else a description says there is in one of its own."""
+    """Yield a sheet per division, even an empty one, and a sheet for unknown divisions."""
     for suffix, table in (("", summary.plain), (" weak scaling", summary.weak)):
         if table is None:
             continue
@@ -78,8 +78,9 @@ def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
     column = table.columns.index("availability")
     sections: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in SECTIONS}
     for row in table.rows:
-        said = str(row[column] or "no availability")
-        sections.setdefault(_AVAILABILITIES.get(said.lower(), said), []).append(row)
+        availability = str(row[column] or "no availability")
+        title = _AVAILABILITIES.get(availability.lower(), availability)
+        sections.setdefault(title, []).append(row)
     return ((name, rows) for name, rows in sections.items() if rows)
 
 
@@ -100,8 +101,9 @@ class _Writer:
         sheet.write_row(0, 0, ("ID", *table.columns), self._heading)
         line = count(1)
         for name, rows in _sections(table):
-            sheet.merge_range(at := next(line), 0, at, len(table.columns), "", self._section)
-            sheet.write_string(at, 0, name[:_LONGEST], self._section)
+            index = next(line)
+            sheet.merge_range(index, 0, index, len(table.columns), "", self._section)
+            sheet.write_string(index, 0, name[:_LONGEST], self._section)
             for row in rows:
                 sheet.write_row(next(line), 0, (self._id(), *map(_cut, row)))
 

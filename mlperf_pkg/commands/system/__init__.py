@@ -1,9 +1,9 @@
-"""What the machine that this runs on says of itself, for a system description.
+"""System descriptions: written for this machine, and checked by themselves.
 
-``describe`` gives every field of a description; what no machine knows, or this one does not tell,
-is marked ``FILL IN``, which ``checks.systems`` refuses. The host is read from ``/proc`` and
-``/sys`` rather than through psutil, which knows neither processor models, caches, memory modules
-nor InfiniBand, and reads ``/sys`` of this machine alone, where tests need those of others.
+``describe`` returns every field of a description. Required fields that could not be detected are
+marked ``FILL IN``, which ``checks.systems`` rejects. The host is read from ``/proc`` and ``/sys``
+instead of through psutil, which has no processor models, caches, memory modules or InfiniBand, and
+cannot read the ``/sys`` of another machine, as the tests do.
 """
 
 from mlperf_pkg.commands.system.describe import Wanted, describe

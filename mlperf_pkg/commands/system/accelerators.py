@@ -20,9 +20,9 @@ _LINK = re.compile(r"^\s*Link \d+: ([\d.]+) GB/s", re.MULTILINE)
 
 
 def accelerators(sources: Sources) -> dict[str, str]:
-    """The fields of accelerators; none of them where no NVIDIA one is found.
+    """Return the fields of accelerators; no field where there is no NVIDIA accelerator.
 
-    That there is none at all is never said: there may be one of another vendor.
+    The number is never given as 0, as there may be accelerators of another vendor.
     """
     cards = _cards(sources)
     if not cards:
@@ -30,8 +30,8 @@ def accelerators(sources: Sources) -> dict[str, str]:
         count, model = len(models), counted(Counter(models))
         return _counted_fields(count, model) if models else {}
     first = cards[0]
-    alike = len({card["name"] for card in cards}) == 1
-    model = first["name"] if alike else counted(Counter(card["name"] for card in cards))
+    uniform = len({card["name"] for card in cards}) == 1
+    model = first["name"] if uniform else counted(Counter(card["name"] for card in cards))
     return {
         **_counted_fields(len(cards), model),
         "accelerator_host_interconnect": _pcie(first),
@@ -42,10 +42,10 @@ def accelerators(sources: Sources) -> dict[str, str]:
 
 
 def driver(sources: Sources) -> str:
-    """The version of the driver."""
+    """Return the version of the driver."""
     text = sources.text("proc/driver/nvidia/version")
-    found = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
-    return found[1] if found else next((card["driver"] for card in _cards(sources)), "")
+    version = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
+    return version[1] if version else next((card["driver"] for card in _cards(sources)), "")
 
 
 def _cards(sources: Sources) -> list[dict[str, str]]:
@@ -57,8 +57,8 @@ def _cards(sources: Sources) -> list[dict[str, str]]:
 
 def _models_of_driver(sources: Sources) -> list[str]:
     files = sources.paths("proc/driver/nvidia/gpus/*/information")
-    found = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
-    return [_vendor(match[1].strip()) for match in found if match]
+    matches = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
+    return [_vendor(match[1].strip()) for match in matches if match]
 
 
 def _counted_fields(count: int, model: str) -> dict[str, str]:
@@ -74,11 +74,11 @@ def _with_unit(number: str, unit: str) -> str:
 
 
 def _pcie(card: dict[str, str]) -> str:
-    known = card["generation"].isdigit() and card["width"].isdigit()
-    return f"PCIe Gen{card['generation']} x{card['width']}" if known else ""
+    complete = card["generation"].isdigit() and card["width"].isdigit()
+    return f"PCIe Gen{card['generation']} x{card['width']}" if complete else ""
 
 
 def _links(sources: Sources) -> str:
-    """The links of the first accelerator to others; the tool reports GB/s a direction."""
+    """Return the links of the first accelerator; the tool reports GB/s per direction."""
     speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
     return f"NVLink: {counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""

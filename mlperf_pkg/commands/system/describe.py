@@ -1,4 +1,4 @@
-"""A system description of the machine, as far as it can tell."""
+"""A system description of a machine, from its sources and from what the user adds."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _USAGE = "training"
 
 
 class Wanted(Struct, frozen=True):
-    """What no machine knows, as far as the user says it; ``round`` decides how it is written.
+    """Values that only the user knows; ``round`` decides how they are written.
 
-    ``status`` is an availability in any round's words; ``name`` that of the system in the results
-    table, never the host's.
+    ``status`` is an availability in the words of any round. ``name`` is the system's name in the
+    results table, never that of the host.
     """
 
     round: str
@@ -49,23 +49,23 @@ class Wanted(Struct, frozen=True):
 
 
 def describe(sources: Sources, wanted: Wanted) -> dict[str, Any]:
-    """Every required field, in order.
+    """Return every required field, in order.
 
-    A field to which the rules need an answer that is not known begins with ``FILL IN``; another
-    one that is not known is empty.
+    The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
+    empty where they do not.
 
     Raises:
         UserError: the round has no such availability.
     """
-    known = {**_said(wanted), **_read(sources)}
-    fields = {name: known.get(name) or "" for name in required_fields()}
+    values = {**_from_user(wanted), **_from_machine(sources)}
+    fields = {name: values.get(name) or "" for name in required_fields()}
     for group in needing_answer():
         if not any(fields[name] for name in group):
             fields[group[0]] = f"{FILL_IN}: {_question(group[0], wanted, sources)}"
     return fields
 
 
-def _said(wanted: Wanted) -> dict[str, str | None]:
+def _from_user(wanted: Wanted) -> dict[str, str | None]:
     return {
         "submitter": wanted.submitter,
         "division": wanted.division,
@@ -79,16 +79,16 @@ def _said(wanted: Wanted) -> dict[str, str | None]:
 def _status(wanted: Wanted) -> str | None:
     if wanted.status is None:
         return None
-    found = status_of_round(wanted.status, _USAGE, wanted.round)
-    if found is None:
+    status = status_of_round(wanted.status, _USAGE, wanted.round)
+    if status is None:
         raise UserError(
             f"unknown status of round {wanted.round}: {wanted.status!r}"
             f" (known: {'; '.join(statuses(_USAGE, wanted.round))})"
         )
-    return found
+    return status
 
 
-def _read(sources: Sources) -> Mapping[str, Any]:
+def _from_machine(sources: Sources) -> Mapping[str, Any]:
     installed = frameworks(sources)
     return {
         **processors(sources),
@@ -104,7 +104,7 @@ def _read(sources: Sources) -> Mapping[str, Any]:
 
 
 def _question(field: str, wanted: Wanted, sources: Sources) -> str:
-    """What a human is asked, or the answers that there are."""
+    """Return what the user must fill in, or the possible answers."""
     choices = {
         "status": statuses(_USAGE, wanted.round),
         "division": DIVISIONS,

@@ -1,6 +1,6 @@
 """The host: processors, memory, storage and operating system, from ``/proc`` and ``/sys``.
 
-Each function gives the text of one or more fields, empty where the machine does not tell.
+Each function returns the text of one or more fields, empty where the machine gives no value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from mlperf_pkg.commands.system.sources import Sources
 
 _CPU = "sys/devices/system/cpu"
-_SECTOR = 512  # bytes, whatever the device's own
+_SECTOR = 512  # bytes, the unit of ``size`` for every device
 _ARM = {"0xd0c": "Neoverse-N1", "0xd40": "Neoverse-V1", "0xd49": "Neoverse-N2"} | {
     "0xd4f": "Neoverse-V2"
 }
@@ -21,19 +21,19 @@ _LINKS = (
     ("Intel Xeon Platinum", "UPI"),
     ("Intel Xeon Gold", "UPI"),
 )
-"""How the sockets of a server are linked, by how its processor's name begins."""
+"""The interconnect of the sockets of a server, by the start of its processor's name."""
 
 _KINDS = {"Data": "d", "Instruction": "i"}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def processors(sources: Sources) -> dict[str, str]:
-    """The fields of the host's processors."""
+    """Return the fields of the host's processors."""
     blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
     logical = [block for block in blocks if "processor" in block]
     model = _model(logical[0]) if logical else ""
     sockets = _sockets(sources, logical)
-    cores = {core for several in sockets.values() for core in several}
+    cores = set().union(*sockets.values())
     count = len(sockets)
     return {
         "host_processors_per_node": str(count or ""),
@@ -47,10 +47,10 @@ def processors(sources: Sources) -> dict[str, str]:
 
 
 def memory(sources: Sources) -> dict[str, str]:
-    """The fields of the host's memory.
+    """Return the fields of the host's memory.
 
-    The blocks of memory are all that is installed; where only the kernel's total is known, what
-    the firmware keeps is missing from it.
+    The memory blocks add up to the installed memory; the kernel's total, used where there are no
+    blocks, lacks what the firmware reserves.
     """
     block = sources.text("sys/devices/system/memory/block_size_bytes")
     blocks = sources.paths("sys/devices/system/memory/memory[0-9]*")
@@ -66,7 +66,7 @@ def memory(sources: Sources) -> dict[str, str]:
 
 
 def storage(sources: Sources) -> dict[str, str]:
-    """The fields of the disks built in, without those that are none: loops, memory, arrays."""
+    """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
     kinds, sizes = Counter[str](), Counter[str]()
     for disk in sources.paths("sys/block/*"):
         size = (sources.number(f"{disk}/size") or 0) * _SECTOR
@@ -81,26 +81,26 @@ def storage(sources: Sources) -> dict[str, str]:
 
 
 def operating_system(sources: Sources) -> str:
-    """Name and version of the distribution."""
+    """Return name and version of the distribution."""
     lines = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
-    found = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
-    return found[2].strip() if found else ""
+    match = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
+    return match[2].strip() if match else ""
 
 
 def product(sources: Sources) -> str:
-    """What the vendor calls the machine."""
+    """Return the vendor and the name of the machine."""
     names = ("sys_vendor", "product_name")
     return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
 
 
 def numa(sources: Sources) -> str:
-    """How many memory domains the processors see."""
+    """Return the number of NUMA nodes, if there are several."""
     nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
     return f"{nodes} NUMA nodes" if nodes > 1 else ""
 
 
 def counted(names: Counter[str]) -> str:
-    """Like ``8 x 3.84 TB, 480 GB``, the most frequent first."""
+    """Return text like ``8 x 3.84 TB, 480 GB``, the most frequent name first."""
     ordered = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{_times(number)}{name}" for name, number in ordered)
 
@@ -123,13 +123,13 @@ def _model(block: dict[str, str]) -> str:
 def _sockets(
     sources: Sources, logical: Iterable[dict[str, str]]
 ) -> dict[str, set[tuple[str, str]]]:
-    """The cores of each socket, told apart by socket and number."""
+    """Return the cores of each socket, as pairs of socket and core number."""
     pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
     if not all(core for _, core in pairs):
         topologies = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
         pairs = [
-            (sources.text(f"{place}/physical_package_id"), sources.text(f"{place}/core_id"))
-            for place in topologies
+            (sources.text(f"{folder}/physical_package_id"), sources.text(f"{folder}/core_id"))
+            for folder in topologies
         ]
     sockets: dict[str, set[tuple[str, str]]] = {}
     for socket, core in pairs:
@@ -139,22 +139,22 @@ def _sockets(
 
 
 def _frequency(sources: Sources) -> str:
-    """In the text of published descriptions; the kernel counts in kHz."""
+    """Return frequencies worded like published descriptions; the kernel counts in kHz."""
     files = {"base": "base_frequency", "boost": "cpuinfo_max_freq"}
-    found = {what: sources.number(f"{_CPU}/cpu0/cpufreq/{name}") for what, name in files.items()}
-    known = [f"{khz / 1e6:.2f} GHz {what}" for what, khz in found.items() if khz]
-    written = re.search(
+    khz = {kind: sources.number(f"{_CPU}/cpu0/cpufreq/{name}") for kind, name in files.items()}
+    frequencies = [f"{value / 1e6:.2f} GHz {kind}" for kind, value in khz.items() if value]
+    in_name = re.search(
         r"^model name.*@ *([\d.]+) ?GHz", sources.text("proc/cpuinfo"), re.MULTILINE
     )
-    if written and not found["base"]:
-        known.insert(0, f"{float(written[1].rstrip('.')):.2f} GHz base")
-    return ", ".join(known)
+    if in_name and not khz["base"]:
+        frequencies.insert(0, f"{float(in_name[1].rstrip('.')):.2f} GHz base")
+    return ", ".join(frequencies)
 
 
 def _caches(sources: Sources) -> str:
-    """The caches of one processor: how many of each kind and level, and their size."""
+    """Return the caches of one processor: number, size, level and kind."""
     package = sources.text(f"{_CPU}/cpu0/topology/physical_package_id")
-    found: dict[tuple[str, str], set[str]] = {}
+    sharers: dict[tuple[str, str], set[str]] = {}
     for cpu in sources.paths(f"{_CPU}/cpu[0-9]*"):
         if sources.text(f"{cpu}/topology/physical_package_id") == package:
             for index in sources.paths(f"{cpu}/cache/index[0-9]*"):
@@ -163,8 +163,8 @@ def _caches(sources: Sources) -> str:
                     for name in ("level", "type", "size", "shared_cpu_list")
                 )
                 name = f"L{level}{_KINDS.get(kind, '')}"
-                found.setdefault((name, _binary(size)), set()).add(shared)
-    caches = sorted((name, size, len(shared)) for (name, size), shared in found.items() if size)
+                sharers.setdefault((name, _binary(size)), set()).add(shared)
+    caches = sorted((name, size, len(shared)) for (name, size), shared in sharers.items() if size)
     return ", ".join(f"{_times(number)}{size} {name}" for name, size, number in caches)
 
 
@@ -173,7 +173,7 @@ def _link(model: str) -> str:
 
 
 def _modules(sources: Sources) -> str:
-    """Memory modules as the memory controllers report them; sizes are in MiB."""
+    """Return the memory modules that the memory controllers report; sizes are in MiB."""
     modules = Counter[str]()
     for module in sources.paths("sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
         if size := sources.number(f"{module}/size"):
@@ -183,7 +183,7 @@ def _modules(sources: Sources) -> str:
 
 
 def _kind(sources: Sources, disk: str) -> str:
-    """The kind of a disk; empty where it is none of its own, or does not tell, as in clouds."""
+    """Return the kind of a disk, empty if it is not a physical disk or unknown, as in clouds."""
     name = disk.rpartition("/")[2]
     if re.fullmatch(r"nvme\d+n\d+", name):
         return "NVMe SSD"
@@ -194,9 +194,9 @@ def _kind(sources: Sources, disk: str) -> str:
 
 
 def _binary(size: str) -> str:
-    """A size as the kernel writes it, such as ``32768K``."""
-    found = re.fullmatch(r"(\d{1,12})K", size)
-    kib = int(found[1]) if found else 0
+    """Return a size that the kernel writes like ``32768K`` with its unit."""
+    match = re.fullmatch(r"(\d{1,12})K", size)
+    kib = int(match[1]) if match else 0
     return "" if not kib else f"{kib / 1024:g} MiB" if kib >= 1024 else f"{kib} KiB"  # noqa: PLR2004
 
 

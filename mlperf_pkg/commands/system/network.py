@@ -1,4 +1,4 @@
-"""The network adapters, from ``/sys``. Their descriptions are not read: they hold host names."""
+"""The network adapters, from ``/sys``; their descriptions are not read: they have host names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ETHERNET = "1"  # ARPHRD_ETHER
 
 
 def network(sources: Sources) -> str:
-    """Adapters by kind and speed; one whose link is down has no speed and is left out."""
+    """Return adapters by kind and speed, without those whose link is down: they have no speed."""
     ports = Counter[str]()
     for port in sources.paths("sys/class/infiniband/*/ports/*"):
         rate = re.match(r"([\d.]+ Gb/s)ec(?: \(\w+ (\w+)\))?", sources.text(f"{port}/rate"))

@@ -1,4 +1,4 @@
-"""Frameworks and libraries, as the Python distributions that are installed beside this one."""
+"""Frameworks and libraries, from the installed Python distributions."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _LIBRARIES = {
 
 
 def frameworks(sources: Sources) -> list[str]:
-    """Each framework that is installed, with its version."""
-    found = ((name, sources.version_of(package)) for package, name in _FRAMEWORKS.items())
-    return [f"{name} {version}" for name, version in found if version]
+    """Return each installed framework with its version."""
+    versions = ((name, sources.version_of(package)) for package, name in _FRAMEWORKS.items())
+    return [f"{name} {version}" for name, version in versions if version]
 
 
 def libraries(sources: Sources) -> dict[str, str]:
-    """Versions of libraries and of the driver, by name."""
-    found = {
+    """Return the versions of libraries and of the driver, by name."""
+    versions = {
         name: next(filter(None, map(sources.version_of, packages)), "")
         for name, packages in _LIBRARIES.items()
     }
-    found["NVIDIA driver"] = driver(sources)
-    return {name: version for name, version in found.items() if version}
+    versions["NVIDIA driver"] = driver(sources)
+    return {name: version for name, version in versions.items() if version}

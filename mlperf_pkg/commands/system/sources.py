@@ -1,6 +1,6 @@
-"""Where facts about a machine come from: files, ``nvidia-smi``, installed Python distributions.
+"""The sources of a machine's values: files, ``nvidia-smi`` and installed Python distributions.
 
-Nothing here raises where a source is not there: what cannot be read is an empty text.
+A source that is missing or cannot be read gives an empty text; nothing here raises.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _TOOL = "nvidia-smi"
 class Sources(Struct, frozen=True):
     """The sources of one machine.
 
-    ``root`` is the folder that holds ``proc``, ``sys`` and ``etc``, None where it has none.
-    ``nvidia_smi`` gives the output of that tool with some arguments, ``version_of`` the version of
-    an installed Python distribution; both give an empty text where there is none.
+    ``root`` is the folder of ``proc``, ``sys`` and ``etc``, None where there is none.
+    ``nvidia_smi`` returns the output of that tool for some arguments, ``version_of`` the version
+    of an installed Python distribution; both return an empty text where there is none.
     """
 
     root: Path | None
@@ -32,20 +32,20 @@ class Sources(Struct, frozen=True):
     version_of: Callable[[str], str]
 
     def text(self, path: str) -> str:
-        """What a file holds, without blanks around it."""
+        """Return the contents of a file, stripped."""
         return "" if self.root is None else _text(self.root / path)
 
     def number(self, path: str) -> int | None:
-        """What a file holds, where it is a whole number, not below zero."""
+        """Return the contents of a file as a non-negative whole number, None if it is not one."""
         text = self.text(path)
         return int(text) if text.isascii() and text.isdigit() else None
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder."""
+        """Return whether a file or folder exists."""
         return self.root is not None and (self.root / path).exists()
 
     def paths(self, pattern: str) -> list[str]:
-        """The files and folders that a pattern matches, in the order of their names."""
+        """Return the files and folders that match a pattern, sorted by name."""
         if self.root is None:
             return []
         try:
@@ -57,7 +57,7 @@ class Sources(Struct, frozen=True):
 
 
 def this_machine() -> Sources:
-    """The sources of the machine that this runs on; only Linux has files."""
+    """Return the sources of this machine; only Linux has files."""
     root = Path("/") if sys.platform == "linux" else None
     return Sources(root, _nvidia_smi, _version_of)
 
@@ -71,7 +71,7 @@ def _text(path: Path) -> str:
 
 
 def _nvidia_smi(*arguments: str) -> str:
-    """Run the tool that the driver installs, by the absolute path that PATH gives it."""
+    """Run the driver's tool, found in PATH and called by its absolute path."""
     tool = shutil.which(_TOOL)
     if tool is None or not Path(tool).is_absolute():
         return ""

@@ -15,14 +15,14 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
-from mlperf_pkg.commands.official_tables.specs import COLUMNS, NEEDED, specs
+from mlperf_pkg.commands.official_tables.specs import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.official_summarizer import official_files, rows
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
-DESCRIBED = {
-    **dict.fromkeys(NEEDED, ""),
+DESCRIPTION = {
+    **dict.fromkeys(REQUIRED, ""),
     "division": "closed",
     "number_of_nodes": "4",
     "host_processors_per_node": 2,
@@ -144,7 +144,7 @@ NUMBERS = random.Random(4)
 def test_numbers_in_json_are_those_of_pandas(values: list[float]) -> None:
     ours = [json.loads(Table(("x",), ((v,),)).json())[0]["x"] for v in values]
     frame = pd.DataFrame({"x": values})
-    assert ours == [each["x"] for each in json.loads(frame.to_json(orient="records"))]
+    assert ours == [record["x"] for record in json.loads(frame.to_json(orient="records"))]
 
 
 # ---- what is ours -------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_columns(tmp_path: Path) -> None:
 
 
 def test_left_out(tmp_path: Path) -> None:
-    """Of all but the second the official summarizer dies."""
+    """The official summarizer crashes on all but the second."""
     root = write_submission(tmp_path / "ACME")
     write_set(root / "results" / SYSTEM / "chess", simulated())
     write_set(root / "results" / "unknown" / "resnet", simulated())
@@ -165,9 +165,9 @@ def test_left_out(tmp_path: Path) -> None:
     write_set(root / "results" / "vague" / "resnet", simulated())
     summary = summary_of(root)
     assert summary.left_out == (
-        f"results/{SYSTEM}/chess: no benchmark of round 2.0",
-        "results/unknown: no systems/unknown.json that can be read",
-        "results/vague: systems/vague.json: number_of_nodes is no whole number",
+        f"results/{SYSTEM}/chess: not a benchmark of round 2.0",
+        "results/unknown: systems/unknown.json is missing or not readable",
+        "results/vague: systems/vague.json: number_of_nodes is not a whole number",
     )
     assert len(summary.plain.rows) == 1
 
@@ -181,7 +181,7 @@ def test_several_submissions_are_sorted(tmp_path: Path) -> None:
 
 def test_loose_logs_have_no_tables(tmp_path: Path) -> None:
     write_set(tmp_path, simulated())
-    with pytest.raises(UserError, match="of submissions, all of one round"):
+    with pytest.raises(UserError, match="expected submissions, all of one round"):
         summary_of(tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_empty_cells_come_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "column", "needed"),
+    ("changes", "column", "expected"),
     [
         ({}, "accelerators_count", 64),
         ({}, "host_processors_count", 8),
@@ -209,33 +209,36 @@ def test_empty_cells_come_last() -> None:
         ({"framework": "JAX commit hash = 1"}, "framework", "JAX commit hash = 1"),
     ],
 )
-def test_specs(changes: dict[str, Any], column: str, needed: object) -> None:
-    assert specs({**DESCRIBED, **changes}, None)[column] == needed
+def test_specs(changes: dict[str, Any], column: str, expected: object) -> None:
+    assert system_cells({**DESCRIPTION, **changes}, None)[column] == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "needed"), [(None, ""), ("{}", ""), ("[]", ""), ("{", ""), ('{"private_id": 7}', "7")]
+    ("text", "expected"),
+    [(None, ""), ("{}", ""), ("[]", ""), ("{", ""), ('{"private_id": 7}', "7")],
 )
-def test_private_id(text: str | None, needed: str) -> None:
-    assert specs(DESCRIBED, text)["private_id"] == needed
+def test_private_id(text: str | None, expected: str) -> None:
+    assert system_cells(DESCRIPTION, text)["private_id"] == expected
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("hw_notes", 1, "hw_notes or sw_notes is no text"),
-        ("accelerators_per_node", "", "accelerators_per_node is no whole number"),
-        ("number_of_nodes", None, "number_of_nodes is no whole number"),
+        ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
+        ("accelerators_per_node", "", "accelerators_per_node is not a whole number"),
+        ("number_of_nodes", None, "number_of_nodes is not a whole number"),
     ],
 )
 def test_unusable_specs(name: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        specs({**DESCRIBED, name: value}, None)
+        system_cells({**DESCRIPTION, name: value}, None)
 
 
 def test_missing_specs() -> None:
-    with pytest.raises(ValueError, match="no framework and no hw_notes"):
-        specs({k: v for k, v in DESCRIBED.items() if k not in ("framework", "hw_notes")}, None)
+    with pytest.raises(ValueError, match="no framework, no hw_notes"):
+        system_cells(
+            {k: v for k, v in DESCRIPTION.items() if k not in ("framework", "hw_notes")}, None
+        )
 
 
 # ---- weak scaling -------------------------------------------------------------------------

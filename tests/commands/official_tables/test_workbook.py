@@ -40,7 +40,7 @@ def read(data: bytes | None) -> dict[str, list[list[str]]]:
 
 def _texts(archive: zipfile.ZipFile, name: str) -> list[str]:
     root = ElementTree.fromstring(archive.read(name))
-    return [each.text or "" for each in root.iterfind(".//x:t", _NAMES)]
+    return [element.text or "" for element in root.iterfind(".//x:t", _NAMES)]
 
 
 def _text(cell: ElementTree.Element, strings: list[str]) -> str:

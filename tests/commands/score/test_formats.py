@@ -31,7 +31,7 @@ RUNS = (
 )
 
 
-def given(**changes: Any) -> Scores:
+def some_scores(**changes: Any) -> Scores:
     row = result_set(
         runs_found=3,
         unscaled_minutes=20.0,
@@ -44,7 +44,7 @@ def given(**changes: Any) -> Scores:
 
 def test_text() -> None:
     long = "The mean to converge reaches the smallest acceptable mean of all of the runs."
-    shown = SCORE_FORMATS["text"](given(rcp=rcp(explanation=long)), View(80))
+    shown = SCORE_FORMATS["text"](some_scores(rcp=rcp(explanation=long)), View(80))
     assert shown == dedent(
         """\
         Scores            Minutes  Status, dropped
@@ -74,7 +74,7 @@ def test_text() -> None:
     ],
 )
 def test_text_without_a_score(changes: dict[str, Any], line: str) -> None:
-    shown = SCORE_FORMATS["text"](given(**changes), View(80))
+    shown = SCORE_FORMATS["text"](some_scores(**changes), View(80))
     assert f"  {line}" in shown.splitlines()
 
 
@@ -84,12 +84,12 @@ def test_text_without_a_set() -> None:
 
 
 def test_json() -> None:
-    read = json.loads(SCORE_FORMATS["json"](given(), View()))
+    read = json.loads(SCORE_FORMATS["json"](some_scores(), View()))
     assert list(read) == ["format", "tool", "usage", "round", "round_reason", "result_sets"]
     assert read["format"] == "mlperf-pkg/score/1"
     only = read["result_sets"][0]
     assert only["score_minutes"] == 20.5
-    assert [(each["minutes"], each["dropped"]) for each in only["runs"]] == [
+    assert [(run["minutes"], run["dropped"]) for run in only["runs"]] == [
         (19.0, "fastest"),
         (20.0, None),
         (30.0, "did not converge"),
@@ -97,7 +97,7 @@ def test_json() -> None:
 
 
 def test_csv() -> None:
-    rows = list(csv.DictReader(io.StringIO(SCORE_FORMATS["csv"](given(), View()))))
+    rows = list(csv.DictReader(io.StringIO(SCORE_FORMATS["csv"](some_scores(), View()))))
     assert rows[2] == {
         "submitter": "ACME",
         "system": "dgx",
@@ -117,7 +117,7 @@ def test_csv() -> None:
 
 
 def test_markdown() -> None:
-    assert SCORE_FORMATS["markdown"](given(), View()).split("\n") == [
+    assert SCORE_FORMATS["markdown"](some_scores(), View()).split("\n") == [
         "## MLPerf scores",
         "",
         "### bert: dgx (closed)",
@@ -142,8 +142,8 @@ def test_markdown() -> None:
 
 def sorted_runs(path: Path) -> dict[str, list[str]]:
     """The runs of each set, by its system."""
-    found = scores(check([str(path)], Options()))
-    return {each.row.system or "": [r.path for r in each.runs] for each in found.sets}
+    sets = scores(check([str(path)], Options())).sets
+    return {scored.row.system or "": [run.path for run in scored.runs] for scored in sets}
 
 
 def test_the_runs_of_a_submission(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ WANTED = Wanted("5.1", "ACME", "closed", "onprem", "ACME X8", 4)
 NOWHERE = Sources(None, lambda *_: "", lambda _: "")
 
 
-def told(machine: Machine, root: Path, wanted: Wanted = WANTED) -> dict[str, Any]:
-    """What is known: neither empty nor for a human."""
+def detected(machine: Machine, root: Path, wanted: Wanted = WANTED) -> dict[str, Any]:
+    """Return the fields that are neither empty nor left to the user."""
     fields = describe(machine.sources(root), wanted)
     assert list(fields) == list(required_fields())
     assert HOST not in json.dumps(fields)
@@ -39,7 +39,7 @@ SAID = {
 
 
 def test_two_sockets_and_eight_accelerators(tmp_path: Path) -> None:
-    assert told(EPYC, tmp_path) == SAID | {
+    assert detected(EPYC, tmp_path) == SAID | {
         "host_processors_per_node": "2",
         "host_processor_model_name": "AMD EPYC 9654",
         "host_processor_core_count": "2",
@@ -71,7 +71,7 @@ def test_two_sockets_and_eight_accelerators(tmp_path: Path) -> None:
 
 
 def test_arm_with_a_tool_that_fails(tmp_path: Path) -> None:
-    assert told(ARM, tmp_path) == SAID | {
+    assert detected(ARM, tmp_path) == SAID | {
         "host_processors_per_node": "1",
         "host_processor_model_name": "Neoverse-V2",
         "host_processor_core_count": "2",
@@ -85,7 +85,7 @@ def test_arm_with_a_tool_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_container_without_devices(tmp_path: Path) -> None:
-    assert told(CONTAINER, tmp_path) == SAID | {
+    assert detected(CONTAINER, tmp_path) == SAID | {
         "host_processors_per_node": "1",
         "host_processor_model_name": "Intel Xeon Platinum 8481C",
         "host_processor_core_count": "1",
@@ -98,7 +98,7 @@ def test_a_container_without_devices(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", [BROKEN, Machine()])
 def test_what_cannot_be_read_is_left_to_a_human(machine: Machine, tmp_path: Path) -> None:
-    assert told(machine, tmp_path).keys() <= {*SAID, "host_processor_vcpu_count"}
+    assert detected(machine, tmp_path).keys() <= {*SAID, "host_processor_vcpu_count"}
 
 
 @pytest.mark.parametrize("round_", rounds("training"))

@@ -45,9 +45,9 @@ def test_no_tool(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_versions() -> None:
-    found = this_machine()
-    assert found.version_of("click") == version("click")
-    assert found.version_of("no-such-distribution") == ""
+    sources = this_machine()
+    assert sources.version_of("click") == version("click")
+    assert sources.version_of("no-such-distribution") == ""
 
 
 def test_only_linux_has_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(" 12\n")
     (tmp_path / "a").write_bytes(b"\xff\x00x")
     (tmp_path / "c").write_text("\u0663")
-    found = Sources(tmp_path, lambda *_: "", lambda _: "")
-    assert [found.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
-    assert [found.number(name) for name in "abcd"] == [None, 12, None, None]
-    assert found.paths("[a-b]") == ["a", "b"]
+    sources = Sources(tmp_path, lambda *_: "", lambda _: "")
+    assert [sources.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
+    assert [sources.number(name) for name in "abcd"] == [None, 12, None, None]
+    assert sources.paths("[a-b]") == ["a", "b"]
