@@ -211,7 +211,7 @@ def written(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the options of the result: the function receives ``format_`` and ``target`` (``Output``).
 
-    With ``repeatable`` it receives ``target`` alone (``Outputs``), as each output has its own format.
+    With ``repeatable`` it receives only ``target`` (``Outputs``), as formats differ per output.
     """
     names = tuple(formats)
     suffix = "; repeatable" if repeatable else ""
