@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.load import read_yaml
+from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.rulebook.files import read, rule_files
 
 
 class Code(Struct, frozen=True):
-    """What a code stands for: a title, an explanation in prose, and the source of the rule."""
+    """What a code means: a title, an explanation in prose, and the source of the rule."""
 
     code: str
     title: str
@@ -20,12 +19,14 @@ class Code(Struct, frozen=True):
     source: str
 
 
-@cache
+@per_rulebook
 def codes() -> Mapping[str, Code]:
-    """Return the codes of ``rules/findings.yaml``.
+    """Return the codes of ``findings.yaml``.
 
     Raises:
         RulebookError: the file is not valid.
     """
-    entries = read_yaml(data_folder("rules") / "findings.yaml")
-    return {code: Code(code=code, **fields) for code, fields in entries.items()}
+    found: dict[str, Code] = {}
+    for file in reversed(list(rule_files("findings.yaml"))):
+        found |= {code: Code(code=code, **fields) for code, fields in read(file).items()}
+    return found

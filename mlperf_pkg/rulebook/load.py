@@ -1,30 +1,30 @@
-"""From the YAML files under ``rules/`` to frozen rules: strict, with inheritance.
+"""From the YAML files under ``rules/`` to frozen rules, with inheritance.
 
-A round extends its predecessor: of every file it says only what changed. Within a section a key
-replaces its rules as a whole; ``null`` takes them away. A benchmark that was given a new name is
-``like`` the one it was. ``defaults`` are fields of every rule of a section that does not say them.
+A round extends its predecessor: each of its files says only what changed. Within a section a key
+replaces its rules as a whole; ``null`` removes them. A benchmark with a new name is ``like`` the
+one it was. ``defaults`` are fields of every rule of a section that does not have them itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.braces import expand_braces
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
-from mlperf_pkg.rulebook.formula import compile_formula, names_in_all
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS
+from mlperf_pkg.rulebook.files import Document, read, rule_files
+from mlperf_pkg.rulebook.inheritance import ROUND, inherited, problem_of, rounds, usages
+from mlperf_pkg.rulebook.metaschema import required_fields
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
+    SECTIONS,
     Benchmark,
     Epochs,
     Joined,
@@ -32,145 +32,54 @@ from mlperf_pkg.rulebook.model import (
     Rule,
     Rules,
     Runs,
-    version_of,
 )
+from mlperf_pkg.rulebook.problems import Steps
 
-SECTIONS = ("common", *DIVISIONS)
-_ROUND_FIELDS = {
-    "round",
-    "extends",
-    "ruleset",
+__all__ = [
+    "benchmarks_of",
+    "load_benchmark",
+    "load_round",
+    "rounds",
+    "simulation_of",
     "submission_date",
-    "benchmarks",
-    "normalised",
-    "source",
-    "defaults",
-    "simulation",
-}
-_BENCHMARK_FIELDS = {
-    "like",
-    "runs",
-    "target",
-    "convergence",
-    "source",
-    "variants",
-    "joined",
-    "defaults",
-    "simulation",
-}
-_PLAIN_FIELDS = {
-    "code",
-    "source",
-    "message",
-    "needed",
-    "hint",
-    "occurs",
-    "formula",
-    "nth_since",
-    "first",
-    "reached",
-    "fatal",
-}
-_RULE_FIELDS = _PLAIN_FIELDS | {"basis", "severity", "reaches", "tensors"} | CONSTRAINTS.keys()
-
-_KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
-
-COMPILED = "compiled.msgpack"  # made of all files of the rulebook by rulebook.compile
-Document = dict[str, Any]
-
-
-def read_yaml(path: Path) -> Document:
-    """The mapping in a YAML file of the rulebook.
-
-    It is taken from ``COMPILED`` where that has this very text, which is ten times faster.
-
-    Raises:
-        RulebookError: it is no YAML, has a repeated key, or is not a mapping.
-    """
-    data = path.read_bytes()
-    compiled = _compiled().get(data)
-    document = _parsed(path, data) if compiled is None else msgspec.msgpack.decode(compiled)
-    if not isinstance(document, dict):
-        raise RulebookError(f"{path}: not a mapping")
-    return document
-
-
-@lru_cache
-def _compiled() -> Mapping[bytes, msgspec.Raw]:
-    """What the files of the rulebook hold, by their texts."""
-    path = data_folder("rules") / COMPILED
-    kind = dict[bytes, msgspec.Raw]
-    return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}
-
-
-def _parsed(path: Path, data: bytes) -> Any:
-    from mlperf_pkg.rulebook.strictyaml import parse  # noqa: PLC0415 - slow to import
-
-    document = parse(path, data)
-    formulas = list(_formulas(document))
-    names = names_in_all(formulas)
-    for formula in formulas:
-        try:
-            compile_formula(formula, names)
-        except ValueError as error:
-            raise RulebookError(f"{path}: {error}") from error
-    return document
-
-
-def _formulas(document: Any) -> Iterator[str]:
-    """Yield every formula of a rule in a document; those of ``simulation`` are no conditions."""
-    if isinstance(document, dict) and isinstance(document.get("formula"), str):
-        yield document["formula"]
-    if isinstance(document, dict):
-        document = [part for name, part in document.items() if name != "simulation"]
-    if isinstance(document, list):
-        for part in document:
-            yield from _formulas(part)
-
-
-@lru_cache
-def rounds(usage: str) -> tuple[str, ...]:
-    """The rounds that the rulebook has for a usage, oldest first."""
-    folder = data_folder("rules") / usage
-    names = [entry.name for entry in folder.iterdir() if (entry / "round.yaml").is_file()]
-    return tuple(sorted(names, key=version_of))
-
-
-@lru_cache
-def usages() -> tuple[str, ...]:
-    """The usages that the rulebook has: training, and later hpc."""
-    folder = data_folder("rules")
-    return tuple(sorted({path.parent.parent.name for path in folder.glob("*/*/round.yaml")}))
+    "tensors",
+    "usages",
+]
 
 
 def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:
-    """The benchmarks of one of the ``rounds``; its rules are not read."""
-    return tuple(_inherited(usage, name, "round")["benchmarks"])
+    """Return the benchmarks of one of the ``rounds``; its rules are not read."""
+    return tuple(_round_document(usage, name)["benchmarks"])
 
 
 def submission_date(usage: str, name: str) -> date:
-    """The day of submission of one of the ``rounds``; its rules are not read."""
-    return date.fromisoformat(str(_inherited(usage, name, "round")["submission_date"]))
+    """Return the day of submission of one of the ``rounds``; its rules are not read."""
+    return date.fromisoformat(_round_document(usage, name)["submission_date"])
 
 
-@lru_cache
+def _round_document(usage: str, name: str) -> Document:
+    document = inherited(usage, name, ROUND)
+    _require("whole_round", document, usage, name, ROUND)
+    return document
+
+
+@per_rulebook
 def load_round(usage: str, name: str) -> Round:
-    """The rules of a round that hold for every benchmark.
+    """Return the rules of a round that hold for every benchmark.
 
     Raises:
         UserError: the rulebook has no such usage or round.
-        RulebookError: a file of it is wrong.
+        RulebookError: a file of it is not valid.
     """
     if usage not in usages() or name not in rounds(usage):
-        known = rounds(usage) if usage in usages() else usages()
-        meant = did_you_mean(name if usage in usages() else usage, known)
+        names = rounds(usage) if usage in usages() else usages()
+        meant = did_you_mean(name if usage in usages() else usage, names)
         raise UserError(
-            f"the rulebook has no round {name!r} for {usage!r}: it has {', '.join(known)}{meant}"
+            f"the rulebook has no round {name!r} for {usage!r}: it has {', '.join(names)}{meant}"
         )
-    document = _inherited(usage, name, "round")
-    _refuse_unknown(document, _ROUND_FIELDS | set(SECTIONS), f"{usage}/{name}/round")
-    benchmarks = benchmarks_of(usage, name)
-    reader = _RuleReader(document, {"benchmarks": benchmarks})
+    document = _round_document(usage, name)
+    benchmarks = tuple(document["benchmarks"])
+    reader = _RuleReader(usage, name, ROUND, document, {"benchmarks": benchmarks})
     return Round(
         usage=usage,
         name=name,
@@ -182,21 +91,21 @@ def load_round(usage: str, name: str) -> Round:
     )
 
 
-@lru_cache
+@per_rulebook
 def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
-    """The rules of a benchmark in a round; None where the rulebook does not cover it.
+    """Return the rules of a benchmark in a round; None where the rulebook has none.
 
     Raises:
-        RulebookError: a file of it is wrong.
+        RulebookError: a file of it is not valid.
     """
     if name not in load_round(usage, round_name).benchmarks:
         return None
-    document = _inherited(usage, round_name, name)
+    document = inherited(usage, round_name, name)
     if not document:
         return None
-    _refuse_unknown(document, _BENCHMARK_FIELDS | set(DIVISIONS), f"{usage}/{round_name}/{name}")
+    _require("whole_benchmark", document, usage, round_name, name)
     target = document["target"]
-    reader = _RuleReader(document, {"target": target})
+    reader = _RuleReader(usage, round_name, name, document, {"target": target})
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
@@ -205,7 +114,10 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         counted_by=document["convergence"]["from"],
         sections={part: reader.section(part) for part in DIVISIONS},
         variants={
-            key: {value: reader.rules(rules, {}) for value, rules in choices.items()}
+            key: {
+                value: reader.rules(rules, {}, ("variants", key, value))
+                for value, rules in choices.items()
+            }
             for key, choices in document.get("variants", {}).items()
         },
         joined=Joined(**document["joined"]) if document.get("joined") else None,
@@ -219,120 +131,88 @@ def simulation_of(usage: str, round_name: str, stem: str) -> Document:
     A field given again replaces the inherited one; in ``values`` and ``always`` only the keys
     given again replace inherited ones. ``null`` removes a field or key.
     """
-    section: Document = _inherited(usage, round_name, stem).get("simulation", {})
+    section: Document = inherited(usage, round_name, stem).get("simulation", {})
     return section
 
 
-@lru_cache
-def _inherited(usage: str, round_name: str, stem: str) -> Document:
-    """One file of a round, laid over that of the round it extends."""
-    parent = _own(usage, round_name, "round").get("extends")
-    merged = {} if parent is None else dict(_inherited(usage, parent, stem))
-    own = dict(_own(usage, round_name, stem))
-    if "like" in own:
-        _lay_over(merged, _inherited(usage, round_name, own.pop("like")))
-    _lay_over(merged, own)
-    return merged
+def _require(definition: str, document: Document, usage: str, round_name: str, stem: str) -> None:
+    if missing := [name for name in required_fields(definition) if name not in document]:
+        message = f"{stem} of round {round_name} has no {' and no '.join(missing)}"
+        raise RulebookError(str(problem_of(usage, round_name, stem, (), message)))
 
 
-@lru_cache
-def _own(usage: str, round_name: str, stem: str) -> Document:
-    """What one file of a round says itself; nothing where a benchmark has none."""
-    path = data_folder("rules") / usage / round_name / f"{stem}.yaml"
-    return read_yaml(path) if stem == "round" or path.is_file() else {}
+@per_rulebook
+def tensors(name: str) -> tuple[str, ...] | None:
+    """Return the tensors of a model that ``weights_initialization`` must list, sorted.
 
-
-def _lay_over(below: Document, above: Document) -> None:
-    for name, content in above.items():
-        if name in SECTIONS:
-            section = {**below.get(name, {}), **content}
-            below[name] = {key: rules for key, rules in section.items() if rules is not None}
-        elif name == "simulation":
-            below[name] = _merged(below.get(name, {}), content)
-        else:
-            below[name] = content
-
-
-def _merged(below: Document, above: Document) -> Document:
-    """Return a section ``simulation`` laid over an inherited one."""
-    keyed = {
-        name: {
-            key: value
-            for key, value in {**below.get(name, {}), **above[name]}.items()
-            if value is not None
-        }
-        for name in _KEYED_FIELDS
-        if above.get(name) is not None
-    }
-    merged = {**below, **above, **keyed}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def _refuse_unknown(document: Mapping[str, Any], known: set[str], where: str) -> None:
-    if unknown := sorted(document.keys() - known):
-        raise RulebookError(f"rules/{where}.yaml: unknown {', '.join(unknown)}")
-
-
-@lru_cache
-def tensors(name: str) -> tuple[str, ...]:
-    """The tensors of a model that ``weights_initialization`` must list, sorted.
+    None where ``tensors.yaml`` has no such model.
 
     Raises:
-        RulebookError: ``rules/tensors.yaml`` has no such model.
+        RulebookError: a file ``tensors.yaml`` is not valid.
     """
-    lists = read_yaml(data_folder("rules") / "tensors.yaml")
-    if name not in lists:
-        raise RulebookError(f"rules/tensors.yaml: no tensors of {name!r}")
-    return tuple(sorted(each for pattern in lists[name] for each in expand_braces(pattern)))
+    for file in rule_files("tensors.yaml"):
+        if patterns := read(file).get(name):
+            return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
+    return None
 
 
 class _RuleReader(Struct, frozen=True):
-    """Reads the rules of one file; ``named`` is what they may cite."""
+    """Makes the rules of one document; ``cited`` has what they may refer to by a name."""
 
+    usage: str
+    round_name: str
+    stem: str
     document: Document
-    named: Mapping[str, Any]
+    cited: Mapping[str, Any]
 
     def section(self, name: str) -> Rules:
-        """The rules of a section."""
+        """Return the rules of a section."""
         defaults = self.document.get("defaults", {}).get(name, {})
-        return self.rules(self.document.get(name, {}), defaults)
+        return self.rules(self.document.get(name, {}), defaults, (name,))
 
-    def rules(self, section: Document, defaults: Document) -> Rules:
-        """Every key's rules, whether it has one or a list."""
+    def rules(self, section: Document, defaults: Document, steps: Steps) -> Rules:
+        """Return every key's rules, whether it has one or a list."""
         return {
-            key: tuple(
-                self.rule(key, {**defaults, **each})
-                for each in ([given] if isinstance(given, dict) else given)
+            key: (self.rule(key, {**defaults, **entry}, (*steps, key)),)
+            if isinstance(entry, dict)
+            else tuple(
+                self.rule(key, {**defaults, **fields}, (*steps, key, index))
+                for index, fields in enumerate(entry)
             )
-            for key, given in section.items()
+            for key, entry in section.items()
         }
 
-    def rule(self, key: str, fields: Document) -> Rule:
-        """One rule.
+    def rule(self, key: str, fields: Document, steps: Steps) -> Rule:
+        """Return one rule; ``steps`` lead to it.
 
         Raises:
-            RulebookError: an unknown field, or no code or source.
+            RulebookError: the rule has no source, or cites tensors that do not exist.
         """
-        where = f"rule {fields.get('code', '?')} of {key}"
-        if unknown := sorted(fields.keys() - _RULE_FIELDS):
-            raise RulebookError(f"{where}: unknown {', '.join(unknown)}")
-        plain = {name: fields[name] for name in _PLAIN_FIELDS & fields.keys()}
+        plain = {name: value for name, value in fields.items() if name not in CONSTRAINTS}
         plain.setdefault("source", self.document.get("source"))
-        if not plain.get("code") or not plain["source"]:
-            raise RulebookError(f"{where}: a rule needs a code and a source")
-        reaches = self._cited(fields.get("reaches"))
-        if unknown := sorted((reaches or {}).keys() - TARGETS.keys()):
-            raise RulebookError(f"{where}: a target cannot ask {', '.join(unknown)}")
-        return Rule(
-            key=key,
-            basis=Basis(fields.get("basis", Basis.BOTH)),
-            severity=Severity(fields.get("severity", Severity.ERROR)),
-            constraints={n: self._cited(fields[n]) for n in fields if n in CONSTRAINTS},
-            reaches=reaches,
-            tensors=tensors(fields["tensors"]) if "tensors" in fields else None,
-            **plain,
-        )
+        if not plain["source"]:
+            raise self._error(steps, f"{fields['code']} has no source")
+        if "tensors" in plain:
+            plain["tensors"] = self._tensors(plain["tensors"], (*steps, "tensors"))
+        plain["basis"] = Basis(plain.get("basis", Basis.BOTH))
+        plain["severity"] = Severity(plain.get("severity", Severity.ERROR))
+        plain["reaches"] = self._cited(plain.get("reaches"))
+        constraints = {
+            name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS
+        }
+        return Rule(key=key, constraints=constraints, **plain)
 
-    def _cited(self, given: Any) -> Any:
-        """What a name such as ``target`` or ``benchmarks`` stands for."""
-        return self.named.get(given, given) if isinstance(given, str) else given
+    def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:
+        names = tensors(name)
+        if names is None:
+            raise self._error(steps, f"tensors.yaml has no tensors of {name!r}")
+        return names
+
+    def _cited(self, value: Any) -> Any:
+        """Return what a name such as ``target`` or ``benchmarks`` refers to."""
+        return self.cited.get(value, value) if isinstance(value, str) else value
+
+    def _error(self, steps: Steps, message: str) -> RulebookError:
+        return RulebookError(
+            str(problem_of(self.usage, self.round_name, self.stem, steps, message))
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -11,6 +12,16 @@ from msgspec import Struct, field
 from mlperf_pkg.findings import Basis, Severity
 
 DIVISIONS = ("closed", "open")
+
+SECTIONS = ("common", *DIVISIONS)
+"""The parts of a file that hold rules by key; a benchmark has no common one."""
+
+_ROUND_NAME = re.compile(r"\d+\.\d+")
+
+
+def is_round_name(name: str) -> bool:
+    """Return whether a name is that of a round, such as 2.0."""
+    return bool(_ROUND_NAME.fullmatch(name))
 
 
 def version_of(name: str) -> tuple[int, ...]:
@@ -25,15 +36,20 @@ def version_of(name: str) -> tuple[int, ...]:
 class Rule(Struct, frozen=True):
     """One rule about the records of one key.
 
-    ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments and is asked of
-    every record, or with ``first`` of the first alone; ``occurs`` is asked of the run: ``once``,
-    ``at_least_once``, ``{or: key}``, ``{at_least: n}`` or ``{at_most: n}``. ``reaches`` holds the
-    constraints that at least one record must meet; ``tensors`` the names that the records'
-    metadata must list exactly once each; ``formula`` is CEL over this key's ``value``, its
-    ``metadata`` and the values of other keys, and ``nth``: how many records of this key came
-    before, since the last of the key ``nth_since``. A ``reached`` rule asks that, where this
-    record's status is success, the last evaluation reached the target. Where a ``fatal`` rule is
-    broken, the official checker dies (it loads a rule file by the value's name).
+    ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments: every record must
+    meet them, with ``first`` only the first record. ``occurs`` limits how often the key is logged:
+    ``once``, ``at_least_once``, ``{or: key}``, ``{at_least: n}`` or ``{at_most: n}``. At least one
+    record must meet the constraints of ``reaches``. The records' metadata must list each of
+    ``tensors`` exactly once.
+
+    ``formula`` is CEL over this key's ``value``, its ``metadata``, the values of other keys, and
+    ``nth``: the number of records of this key before this one, since the last record of the key
+    ``nth_since``. ``written`` is the formula as its file has it, with the meaning of the names
+    that the file defines; None where it uses none.
+
+    With ``reached``, a record whose status is success requires that the last evaluation reached
+    the target. Where a ``fatal`` rule is broken, the official checker crashes: it loads a rule
+    file by the value's name.
     """
 
     code: str
@@ -49,6 +65,7 @@ class Rule(Struct, frozen=True):
     reaches: Mapping[str, Any] | None = None
     tensors: tuple[str, ...] | None = None
     formula: str | None = None
+    written: str | None = None
     nth_since: str | None = None
     first: bool = False
     reached: bool = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 
+from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.rulebook.load import benchmarks_of, rounds, submission_date
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
@@ -45,7 +45,7 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
     return newest, f"run of {day}: after every submission, so the newest round"
 
 
-@lru_cache
+@per_rulebook
 def _rounds_with(usage: str, benchmark: str | None) -> Mapping[str, date]:
     """The rounds with a benchmark (None: any), and the last day that each still took a run of."""
     return {

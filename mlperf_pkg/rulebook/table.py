@@ -7,13 +7,13 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 import msgspec
 
 from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
     CONSTRAINTS,
@@ -144,7 +144,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     joined: Joined | None
 
 
-@lru_cache
+@per_rulebook
 def rule_table(
     usage: str, round_name: str, division: str, benchmark: str, chosen: frozenset[tuple[str, str]]
 ) -> RuleTable:

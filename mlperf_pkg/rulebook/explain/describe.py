@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
@@ -195,7 +195,7 @@ class History(Struct, frozen=True):
     spans: tuple[Span, ...]
 
 
-@lru_cache
+@per_rulebook
 def rulebook_codes() -> frozenset[str]:
     """Every code that a rule of the rulebook has."""
     return frozenset(rule.code for _, _, _, rule in _everywhere())

@@ -1,0 +1,191 @@
+"""What a file of a round says together with the files that it inherits from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.rulebook.files import Document, read, rule_file
+from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps
+
+ROUND = "round"
+"""The name of the file of a round, without ``.yaml``."""
+
+_KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
+
+
+@per_rulebook
+def usages() -> tuple[str, ...]:
+    """Return the usages that the rulebook has, sorted: hpc and training."""
+    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
+    return tuple(sorted({path.parent.parent.name for path in paths}))
+
+
+@per_rulebook
+def rounds(usage: str) -> tuple[str, ...]:
+    """Return the rounds that the rulebook has for a usage, oldest first."""
+    paths = (path for folder in rules_folders() for path in folder.glob(f"{usage}/*/{ROUND}.yaml"))
+    names = {path.parent.name for path in paths}
+    return tuple(sorted(filter(is_round_name, names), key=version_of))
+
+
+def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
+    """Return a file of a round; None where the round does not have it."""
+    return rule_file(f"{usage}/{round_name}/{stem}.yaml")
+
+
+@per_rulebook
+def own(usage: str, round_name: str, stem: str) -> Document:
+    """Return what a file of a round says itself; nothing where the round does not have it.
+
+    Raises:
+        RulebookError: the file is not valid.
+    """
+    file = own_file(usage, round_name, stem)
+    return read(file) if file else {}
+
+
+@per_rulebook
+def inherited(usage: str, round_name: str, stem: str) -> Document:
+    """Return what a file of a round says, laid over that of the round it extends.
+
+    Raises:
+        RulebookError: a file is not valid, or it names a round or benchmark that does not exist.
+    """
+    parent = parent_of(usage, round_name)
+    merged = {} if parent is None else dict(inherited(usage, parent, stem))
+    document = dict(own(usage, round_name, stem))
+    if model := model_of(usage, round_name, stem):
+        _lay_over(merged, inherited(usage, round_name, model))
+        del document["like"]
+    _lay_over(merged, document)
+    return merged
+
+
+def _lay_over(below: Document, above: Document) -> None:
+    for name, content in above.items():
+        if name in SECTIONS:
+            section = {**below.get(name, {}), **content}
+            below[name] = {key: rules for key, rules in section.items() if rules is not None}
+        elif name == "simulation":
+            below[name] = _merged(below.get(name, {}), content)
+        else:
+            below[name] = content
+
+
+def _merged(below: Document, above: Document) -> Document:
+    """Return a section ``simulation`` laid over an inherited one."""
+    keyed = {
+        name: {
+            key: value
+            for key, value in {**below.get(name, {}), **above[name]}.items()
+            if value is not None
+        }
+        for name in _KEYED_FIELDS
+        if above.get(name) is not None
+    }
+    merged = {**below, **above, **keyed}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+# ---- from which files ---------------------------------------------------------------------
+
+
+def parent_of(usage: str, round_name: str) -> str | None:
+    """Return the earlier round that a round extends, None where it extends none.
+
+    Raises:
+        RulebookError: that round does not exist, or is not an earlier one.
+    """
+    parent: str | None = own(usage, round_name, ROUND).get("extends")
+    if parent is None:
+        return None
+    earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
+    if parent in earlier:
+        return parent
+    if parent in rounds(usage):
+        message = f"round {round_name} extends {parent}, expected an earlier round"
+    else:
+        message = f"round {round_name} extends {parent}, which does not exist"
+        message += _did_you_mean(parent, earlier)
+    raise _error(usage, round_name, ROUND, ("extends",), message)
+
+
+def model_of(usage: str, round_name: str, stem: str) -> str | None:
+    """Return the benchmark whose rules a benchmark takes over by ``like``, if any.
+
+    Raises:
+        RulebookError: the round has no such benchmark, or that one is like this one.
+    """
+    model: str | None = own(usage, round_name, stem).get("like")
+    if model is None:
+        return None
+    stems = set(_stems(usage, round_name))
+    if model not in stems - {stem}:
+        message = f"{stem} is like {model}, which has no rules"
+        message += _did_you_mean(model, stems - {stem})
+        raise _error(usage, round_name, stem, ("like",), message)
+    follower = model
+    for _ in stems:
+        if follower == stem:
+            message = f"{stem} is like {model}, which is like {stem}"
+            raise _error(usage, round_name, stem, ("like",), message)
+        follower = own(usage, round_name, follower).get("like", "")
+    return model
+
+
+def _stems(usage: str, round_name: str) -> Iterator[str]:
+    """Yield the names of benchmark files of a round and of those that it extends."""
+    for folder in rules_folders():
+        yield from (path.stem for path in (folder / usage / round_name).glob("*.yaml"))
+    if parent := parent_of(usage, round_name):
+        yield from _stems(usage, parent)
+
+
+def layers(usage: str, round_name: str, stem: str) -> Iterator[tuple[RuleFile, Document]]:
+    """Yield the files that a document is made from, the topmost first, with what each says."""
+    if file := own_file(usage, round_name, stem):
+        yield file, own(usage, round_name, stem)
+    if model := model_of(usage, round_name, stem):
+        yield from layers(usage, round_name, model)
+    if parent := parent_of(usage, round_name):
+        yield from layers(usage, parent, stem)
+
+
+def problem_of(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> Problem:
+    """Return a problem of the part of an inherited document that ``steps`` lead to.
+
+    It is in the topmost file that has this part; where none has, at the top of the topmost file.
+    """
+    from mlperf_pkg.rulebook.strictyaml import problem_at  # noqa: PLC0415 - only a mistake needs it
+
+    files = list(layers(usage, round_name, stem))
+    owners = [file for file, document in files if _has(document, steps[:2])]
+    if owners:
+        return problem_at(owners[0], steps, message)
+    return Problem(files[0][0].shown, 1, message)
+
+
+def _has(document: Any, steps: Steps) -> bool:
+    for step in steps:
+        if not isinstance(document, dict) or step not in document:
+            return False
+        document = document[step]
+    return True
+
+
+def _error(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> RulebookError:
+    from mlperf_pkg.rulebook.strictyaml import problem_at  # noqa: PLC0415 - only a mistake needs it
+
+    file = own_file(usage, round_name, stem)
+    assert file  # noqa: S101 - it says what is wrong
+    return RulebookError(str(problem_at(file, steps, message)))
+
+
+def _did_you_mean(name: str, names: Any) -> str:
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""

@@ -1,0 +1,63 @@
+"""What one rule file may say: valid YAML, names of the metaschema, formulas that compile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mlperf_pkg.rulebook.definitions import (
+    complaints_of_definitions,
+    expanded,
+    formulas,
+    reserved_names,
+)
+from mlperf_pkg.rulebook.formula import compile_formula, names_in, names_in_all
+from mlperf_pkg.rulebook.metaschema import complaints, kind_of, owner_of
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
+from mlperf_pkg.rulebook.strictyaml import parse, problem_at
+
+_REASON = re.compile(r"<input>:\d+:(\d+): (.+)")
+
+
+def validated(file: RuleFile, data: bytes) -> dict[str, Any]:
+    """Return what a file says, with the expressions that it defines in place of their names.
+
+    Raises:
+        RulebookError: the file is not valid. The message names every line that is wrong.
+    """
+    document = parse(file, data)
+    refuse(list(_problems(file, complaints(kind_of(file.path.stem), document))))
+    refuse(list(_problems(file, complaints_of_definitions(document))))
+    whole: dict[str, Any] = expanded(document)
+    refuse(list(_problems(file, _complaints_of_formulas(whole))))
+    return whole
+
+
+def _problems(file: RuleFile, complaints: Iterable[tuple[Steps, str]]) -> Iterator[Problem]:
+    return (problem_at(file, steps, message) for steps, message in complaints)
+
+
+def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    texts = [text for _, text in formulas(document)]
+    names = names_in_all(texts) - reserved_names()
+    for steps, text in formulas(document):
+        owner = owner_of(steps[:-1], document)
+        reserved = sorted(names_in(text) & reserved_names())
+        if reserved:
+            yield steps, f"formula of {owner} uses {', '.join(reserved)}, which CEL reserves"
+            continue
+        try:
+            compile_formula(text, names)
+        except ValueError as error:
+            yield steps, f"formula of {owner} is not valid: {_reason(error)}"
+
+
+def _reason(error: ValueError) -> str:
+    """Return in one line why the CEL library refused a formula."""
+    match = _REASON.search(str(error))
+    if not match:
+        return str(error)
+    column, text = match.groups()
+    hint = " (write whole numbers with a point: 2.0)" if "int" in text else ""
+    return f"{text} at column {column}{hint}"
