@@ -1,4 +1,4 @@
-"""The floor under any checker: every record of every log found and decoded, and nothing else.
+"""The floor under any checker: find and decode every record of every log, and nothing else.
 
 Usage: python bench/floor.py FOLDER PROCESSES
 

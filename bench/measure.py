@@ -37,17 +37,17 @@ def run(command: Sequence[str], within: Path | None = None) -> Cost:
         command, cwd=within, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr
-    said = process.stderr.read()
+    errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)  # with its children, which it waited for
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
-        raise RuntimeError(f"{command}: {said.decode(errors='replace')[-2000:]}")
+        raise RuntimeError(f"{command}: {errors.decode(errors='replace')[-2000:]}")
     return Cost(wall, usage.ru_utime + usage.ru_stime)
 
 
 def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Cost]:
-    """The best of several runs of each program, run in turns so that all see the same machine."""
+    """Return the best of several runs of each program, run in turns so that all see the same machine."""
     costs = [{name: run(command) for name, command in commands.items()} for _ in range(times)]
     return {
         name: Cost(min(c[name].wall for c in costs), min(c[name].processor for c in costs))
@@ -56,7 +56,7 @@ def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Co
 
 
 def peak_memory(command: Sequence[str]) -> int:
-    """The greatest sum of the resident memory of a program and its children, in bytes (Linux)."""
+    """Return the peak of the resident memory of a program and its children, in bytes (Linux)."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while process.poll() is None:
@@ -70,7 +70,7 @@ def _family(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
     except OSError:
         children = []
-    return [pid, *(each for child in children for each in _family(int(child)))]
+    return [pid, *(member for child in children for member in _family(int(child)))]
 
 
 def _resident(pid: int) -> int:

@@ -1,9 +1,9 @@
-"""The ratios of docs/performance.md: against the floor, against the official checkers, growth.
+"""Measure the ratios of docs/performance.md: to the floor, to the official checkers, growth.
 
 Usage: python bench/run.py [TIMES]
 
-All is measured in one run, programs in turns, the best of TIMES (3) each. Seconds are from start
-to end; processor seconds, which other work on the machine disturbs less, stand in brackets.
+Everything is measured in one run, with the programs in turns; each figure is the best of TIMES (3).
+Seconds are from start to end; processor seconds, which depend less on other work, are in brackets.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from measure import Cost, alternate, check, floor, peak_memory, processes, run
 from trees import LOGS, ROUNDS, logs, published, sample, simulated_round, submissions
 
 SIZES = (4, 16, 64, 108, 256)  # submitters: 100 to 6,400 logs
-SAMPLE = 25  # logs that the official checkers are given
+SAMPLE = 25  # logs for the official checkers
 MIB = 1 << 20
 
 
 def say(text: str) -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def shown(cost: Cost) -> str:
-    """Seconds, and processor seconds in brackets."""
+    """Format seconds, with processor seconds in brackets."""
     return f"{cost.wall:7.2f} ({cost.processor:6.2f})"
 
 
 def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> tuple[Cost, Cost]:
-    """One line: ours, the floor, their ratios, memory. Returns ours and the floor."""
+    """Print our time, the floor, their ratios and memory; return our cost and that of the floor."""
     ours_command = check(tree, scratch / "report.json")
     costs = alternate({"ours": ours_command, "floor": floor(tree)}, times)
     ours, least = costs["ours"], costs["floor"]
@@ -45,7 +45,7 @@ def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> tuple
 
 
 def official(folder: Path, ruleset: str) -> float:
-    """Seconds of the three official programs, one after the other."""
+    """Return the seconds of the three official programs, run one after another."""
     programs = ("package_checker", "result_summarizer", "repo_checker")
     named = [[sys.executable, "-m", f"mlperf_logging.{program}"] for program in programs]
     end = [str(folder), "training", ruleset]
@@ -53,7 +53,7 @@ def official(folder: Path, ruleset: str) -> float:
 
 
 def against_the_official(name: str, tree: Path, whole: Cost, scratch: Path) -> None:
-    """One line: both on the same few logs, then a log of theirs to a log of ours on the tree."""
+    """Print both times on the same sample of logs, and the ratio per log on the whole tree."""
     copy, count = sample(tree, scratch / f"sample-{name}", SAMPLE)
     round_ = name[1:4] if name.startswith("v") else "2.0"
     mine = run(check(copy, scratch / "report.json", "--round", round_)).wall
@@ -65,7 +65,7 @@ def against_the_official(name: str, tree: Path, whole: Cost, scratch: Path) -> N
 def whole_against_the_official(
     name: str, tree: Path, ours: Cost, least: Cost, scratch: Path
 ) -> None:
-    """One line: the official programs on each submission of a round, and the ratios to them."""
+    """Print the time of the official programs on all submissions of a round, and the ratios."""
     copies = submissions(tree, scratch / f"whole-{name}")
     theirs = sum(official(copy, f"{name[1:4]}.0") for copy in copies)
     ratios = f"{theirs / ours.wall:7.0f}  {theirs / least.wall:7.0f}"
@@ -73,7 +73,7 @@ def whole_against_the_official(
 
 
 def start_up(tree: Path, scratch: Path, times: int) -> Cost:
-    """What a check of one log takes, which is nearly all start-up."""
+    """Measure the check of one log, which is nearly all start-up."""
     (smallest, *_) = sorted(logs(tree), key=lambda log: (log.stat().st_size, log))
     return alternate({"one": check(smallest, scratch / "report.json", "--round", "2.0")}, times)[
         "one"
@@ -81,16 +81,16 @@ def start_up(tree: Path, scratch: Path, times: int) -> Cost:
 
 
 def a_log(cost: Cost, count: int) -> str:
-    """Milliseconds of one of so many, and processor milliseconds in brackets."""
+    """Format milliseconds per log, with processor milliseconds in brackets."""
     return f"{cost.wall / count * 1e3:6.2f} ({cost.processor / count * 1e3:5.2f})"
 
 
 def growth(trees: Mapping[int, Path], scratch: Path, times: int) -> None:
-    """A line for each size: a log of it, and one of those that it has more than the one before.
+    """Print for each size the cost per log, and per log added since the previous size.
 
-    All sizes are measured in turns, so that the machine is the same for all.
+    All sizes are measured in turns, so that they see the same machine.
     """
-    say("milliseconds (processor milliseconds) of a log, and of one more than in the line before")
+    say("milliseconds (processor milliseconds) per log, and per log added since the line before")
     commands = {str(count): check(tree, scratch / "report.json") for count, tree in trees.items()}
     costs = alternate(commands, times)
     before, fewer = Cost(0.0, 0.0), 0
@@ -102,7 +102,7 @@ def growth(trees: Mapping[int, Path], scratch: Path, times: int) -> None:
 
 
 def main(times: int) -> None:
-    """Print the three tables."""
+    """Print all tables."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         trees = {f"simulated {n * LOGS}": simulated_round(scratch, n) for n in SIZES}
@@ -112,13 +112,15 @@ def main(times: int) -> None:
         costs, floors = {}, {}
         for name, tree in trees.items():
             costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
-        say("\nseconds of the official checkers and ours on so many logs; ratio of a log, all read")
+        say(
+            "\nseconds of the official checkers and of ours on a sample; ratio per log of the whole tree"
+        )
         titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio a log':>12}"
         say(f"{'':14}{'logs':>6}  {titles}")
         largest = f"simulated {SIZES[-1] * LOGS}"
         for name in (largest, *(name for name in trees if not name.startswith("simulated"))):
             against_the_official(name, trees[name], costs[name], scratch)
-        say("\nthe same of whole rounds, one submission after another; ratio of the floor")
+        say("\nthe same for whole rounds, one submission after another; ratio of the floor")
         say(f"{'':14}{'logs':>6}  {'official':>8}  {'check':>8}  {'ratio':>7}  {'floor':>7}")
         for name in (name for name in trees if name in ROUNDS):
             whole_against_the_official(name, trees[name], costs[name], floors[name], scratch)

@@ -1,4 +1,4 @@
-"""What is measured: simulated rounds of any size, and published submissions where there are any."""
+"""Trees to measure: simulated rounds of any size, and published submissions if there are any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ARCHIVE = _SHARED / "bench" / "v2.0-NVIDIA.tar.gz"
 
 
 def submission(root: Path) -> None:
-    """A Closed submission of round 2.0 with ``LOGS`` logs."""
+    """Write a Closed submission of round 2.0 with ``LOGS`` logs."""
     (root / "systems").mkdir(parents=True)
     shutil.copy(data_folder("systems") / f"{SYSTEM}.json", root / "systems")
     for benchmark in BENCHMARKS:
@@ -35,7 +35,7 @@ def submission(root: Path) -> None:
 
 
 def simulated_round(folder: Path, submitters: int) -> Path:
-    """A round in which so many submitters hand in the same 25 logs; hard links, so it is small."""
+    """Write a round in which all submitters have the same 25 logs, as hard links."""
     folder = folder / str(submitters) / ROUND
     submission(folder / "Submitter1")
     for number in range(2, submitters + 1):
@@ -44,7 +44,7 @@ def simulated_round(folder: Path, submitters: int) -> Path:
 
 
 def published(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Names and places of the published submissions that are to be had here."""
+    """Yield the name and folder of each published submission on this machine."""
     if ARCHIVE.is_file():
         with tarfile.open(ARCHIVE) as archive:
             archive.extractall(folder / ROUND, filter="data")
@@ -53,37 +53,37 @@ def published(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def logs(folder: Path) -> list[Path]:
-    """The logs of runs below a folder."""
+    """Return the logs of runs below a folder."""
     return sorted(path for path in folder.rglob("result_*.txt") if path.is_file())
 
 
 def sample(tree: Path, folder: Path, most: int) -> tuple[Path, int]:
-    """A copy of result sets of one submission, up to ``most`` logs but at least one set.
+    """Copy result sets of one submission, up to ``most`` logs but at least one set.
 
-    First come the sets whose logs are of the tree's usual size. Returns where the copy is and how
-    many logs it has.
+    Sets whose logs have the usual size of the tree come first. Return the folder of the copy and
+    its number of logs.
     """
     usual = _mean_size(tree)
-    sets = [place for place in sorted(tree.glob("*/results/*/*")) if logs(place)]
-    sets.sort(key=lambda place: abs(_mean_size(place) - usual))
+    sets = [path for path in sorted(tree.glob("*/results/*/*")) if logs(path)]
+    sets.sort(key=lambda result_set: abs(_mean_size(result_set) - usual))
     root = sets[0].parents[2]
     count = 0
-    for place in sets:
-        size = len(logs(place))
-        if place.parents[2] == root and (not count or count + size <= most):
-            shutil.copytree(place, folder / root.name / place.relative_to(root))
+    for result_set in sets:
+        size = len(logs(result_set))
+        if result_set.parents[2] == root and (not count or count + size <= most):
+            shutil.copytree(result_set, folder / root.name / result_set.relative_to(root))
             count += size
     shutil.copytree(root / "systems", folder / root.name / "systems")
     return folder / root.name, count
 
 
 def submissions(tree: Path, folder: Path) -> Iterator[Path]:
-    """A copy of each submission of a tree, as the official programs write into what they check."""
-    for place in sorted(tree.glob("*/results")):
-        yield Path(shutil.copytree(place.parent, folder / place.parent.name))
+    """Copy each submission of a tree, because the official programs write into their input."""
+    for results in sorted(tree.glob("*/results")):
+        yield Path(shutil.copytree(results.parent, folder / results.parent.name))
 
 
-def _mean_size(place: Path) -> float:
-    """Bytes of a log, in the mean."""
-    sizes = [log.stat().st_size for log in logs(place)]
+def _mean_size(folder: Path) -> float:
+    """Return the mean size of a log in bytes."""
+    sizes = [log.stat().st_size for log in logs(folder)]
     return sum(sizes) / len(sizes)

@@ -1,7 +1,7 @@
-"""The documentation as a site: ``make docs``.
+"""Build the documentation as a site: ``make docs``.
 
-Nothing is fetched to build it or to read it: the theme brings its scripts and uses the fonts of the
-system, and the search reads an index that is a script, which browsers load from files too.
+Building and reading the site needs no network: the theme includes its scripts and uses system fonts,
+and the search index is a script, which browsers also load from files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ project = "mlperf-pkg"
 release = __version__
 extensions = ["myst_parser"]
 nitpicky = True
-smartquotes = False  # a -- is an option, and quotes are those of logs
+smartquotes = False  # keep -- as in options, and quotes as in logs
 
 myst_heading_anchors = 3
 

@@ -1,4 +1,4 @@
-"""The reference pages, made of what the program knows of itself: never committed, never stale."""
+"""Reference pages generated from the program itself: never committed, never out of date."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from references import commands, rules, schemas
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Names of files, relative to the folder of references, and their Markdown."""
+    """Yield file names, relative to the reference folder, and their Markdown."""
     yield from commands.pages()
     yield from rules.pages()
     yield from schemas.pages()
 
 
 def write(folder: Path) -> None:
-    """Write every page that is new or differs, and remove what is no page any more."""
+    """Write new and changed pages, and remove pages that no longer exist."""
     made = {folder / name: text for name, text in pages()}
     for path in set(folder.rglob("*.md")) - made.keys():
         path.unlink()

@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves."""
+"""Reference pages for the command line, from the commands themselves."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mlperf_pkg.cli.main import cli
 from references.markdown import block, code, contents, page, plain, table
 
 _PROGRAM = "mlperf-pkg"
-_VERBATIM = "\b"  # click keeps the lines of a paragraph that begins so
+_VERBATIM = "\b"  # click keeps the lines of a paragraph that starts with it
 _STATUS = "Exit status: "
 _EXAMPLES = "Examples:"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """A page for each command, and one for all."""
+    """Yield a page for each command, and one listing them all."""
     top = click.Context(cli, info_name=_PROGRAM, **cli.context_settings)
-    found = {name: _below(top, name) for name in cli.list_commands(top)}
+    contexts = {name: _below(top, name) for name in cli.list_commands(top)}
     rows = [
-        (f"[{name}](cli/{name}.md)", plain(each.command.get_short_help_str(80)))
-        for name, each in found.items()
+        (f"[{name}](cli/{name}.md)", plain(ctx.command.get_short_help_str(80)))
+        for name, ctx in contexts.items()
     ]
-    below = contents(f"cli/{name}" for name in found)
+    below = contents(f"cli/{name}" for name in contexts)
     parts = [*_about(top, 2), table(("Command", ""), rows), below]
     yield "cli.md", page("Command line", parts)
-    for name, each in found.items():
-        yield f"cli/{name}.md", page(name, _whole(each))
+    for name, ctx in contexts.items():
+        yield f"cli/{name}.md", page(name, _whole(ctx))
 
 
 def _below(ctx: click.Context, name: str) -> click.Context:
@@ -47,17 +47,17 @@ def _whole(ctx: click.Context) -> Iterator[str]:
 
 
 def _about(ctx: click.Context, level: int) -> Iterator[str]:
-    """Usage, help, options, exit status and examples of one command."""
+    """Yield usage, help, options, exit status and examples of one command."""
     mark = "#" * level
-    said = inspect.cleandoc(ctx.command.help or "").split("\n\n")
-    told = [each.removeprefix(_VERBATIM).strip() for each in said]
+    paragraphs = inspect.cleandoc(ctx.command.help or "").split("\n\n")
+    texts = [paragraph.removeprefix(_VERBATIM).strip() for paragraph in paragraphs]
     yield block(f"{ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}")
-    for text in told:
+    for text in texts:
         if not text.startswith((_STATUS, _EXAMPLES)):
             yield plain(text)
     yield f"{mark} Options"
     yield table(("Option", ""), _options(ctx))
-    for text in told:
+    for text in texts:
         if text.startswith(_STATUS):
             yield f"{mark} Exit status"
             yield plain(text.removeprefix(_STATUS).capitalize())

@@ -9,33 +9,33 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&])")
 
 
 def plain(text: str) -> str:
-    """Text that stands for itself."""
+    """Escape text so that Markdown shows it literally."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
 def code(text: str) -> str:
-    """Text as code within a line, also in a cell of a table."""
+    """Format text as inline code, also in a table cell."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     edge = " " if "`" in text else ""
     return f"{ticks}{edge}{text}{edge}{ticks}".replace("|", "\\|")
 
 
 def block(text: str, language: str = "text") -> str:
-    """Lines as code."""
+    """Format lines as a code block."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows of cells that are Markdown already."""
+    """Format a table; the cells are Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A page of paragraphs."""
+    """Join a title and paragraphs into a page."""
     return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 
 def contents(names: Iterable[str]) -> str:
-    """The pages below this one, shown in the navigation alone."""
+    """List the pages below this one for the navigation only."""
     return block(":hidden:\n\n" + "\n".join(names), "{toctree}")

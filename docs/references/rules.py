@@ -1,4 +1,4 @@
-"""The reference of rules: every code that a finding can have, and every round."""
+"""Reference pages for every code of a finding and every round."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FAMILIES = {
     "WAIVE": "Waivers",
 }
 _INTRODUCTION = (
-    "Every finding has a code; `mlperf-pkg rules show CODE` tells the same as these pages. Codes"
-    " begin with their family, so `--select` and `--ignore` take families too."
+    "Every finding has a code; `mlperf-pkg rules show CODE` shows the same as these pages. Codes"
+    " start with their family, so `--select` and `--ignore` accept families too."
 )
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """A page for each family of codes, one for all families, and one for all rounds."""
-    known = sorted(codes().keys() | describe.rulebook_codes())
-    families = {name: list(members) for name, members in groupby(known, _family)}
+    """Yield a page for each family of codes, one listing the families, and one for the rounds."""
+    names = sorted(codes().keys() | describe.rulebook_codes())
+    families = {name: list(members) for name, members in groupby(names, _family)}
     about = {name: _FAMILIES.get(name) or _about(members) for name, members in families.items()}
     rows = [
         (f"[{name}](rules/{name}.md)", str(len(codes)), about[name])
@@ -47,7 +47,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "rules.md", page("Codes of findings", parts)
     yield "rounds.md", page("Rounds and benchmarks", _rounds())
     for name, members in families.items():
-        parts = [part for each in members for part in _code(each)]
+        parts = [part for member in members for part in _code(member)]
         yield f"rules/{name}.md", page(f"{name}: {about[name]}", parts)
 
 
@@ -56,36 +56,38 @@ def _family(name: str) -> str:
 
 
 def _about(codes: Sequence[str]) -> str:
-    """The benchmarks that the rules of a family are of."""
-    found = [each for name in codes for each in describe.histories(name)]
-    if any(describe.EVERY_RUN in each.where for each in found):
+    """Name the benchmarks of the rules of a family."""
+    histories = [history for name in codes for history in describe.histories(name)]
+    if any(describe.EVERY_RUN in history.where for history in histories):
         return describe.EVERY_RUN.capitalize()
-    return plain(", ".join(dict.fromkeys(name for each in found for name in each.benchmarks)))
+    return plain(
+        ", ".join(dict.fromkeys(name for history in histories for name in history.benchmarks))
+    )
 
 
 def _code(name: str) -> Iterator[str]:
     yield f"({name.lower()})="
     if name in codes():
-        known = codes()[name]
-        yield f"## {name}: {plain(known.title)}"
-        yield plain(known.explanation)
-        yield f"Source: {plain(known.source)}"
+        entry = codes()[name]
+        yield f"## {name}: {plain(entry.title)}"
+        yield plain(entry.explanation)
+        yield f"Source: {plain(entry.source)}"
     else:
-        several = describe.histories(name)
-        rules = [span.rule for each in several for span in reversed(each.spans)]
+        histories = describe.histories(name)
+        rules = [span.rule for history in histories for span in reversed(history.spans)]
         yield f"## {name}: {', '.join(code(key) for key in dict.fromkeys(r.key for r in rules))}"
-        for history in several:
+        for history in histories:
             yield from _history(history)
         yield "\n".join(f"- {line}" for line in _notes(rules))
-        yield from _example(several[0])
+        yield from _example(histories[0])
 
 
 def _history(history: History) -> Iterator[str]:
     everywhere = describe.EVERY_RUN in history.where
     places = describe.EVERY_RUN if everywhere else ", ".join(history.where)
     yield f"**{USAGES[history.usage]}, {plain(places)}**"
-    rows = [(each.words, plain(describe.with_basis(each.rule))) for each in history.spans]
-    yield table(("Rounds", "Asked"), rows)
+    rows = [(span.words, plain(describe.with_basis(span.rule))) for span in history.spans]
+    yield table(("Rounds", "Requires"), rows)
     for name, round_, words in describe.targets(history):
         yield f"Target of {plain(name)} in {round_}: {plain(words)}."
 
@@ -96,7 +98,7 @@ def _notes(rules: Sequence[Rule]) -> Iterator[str]:
     for severity in dict.fromkeys(rule.severity for rule in rules):
         yield f"Severity: {describe.SEVERITY[severity]}"
     if any(rule.fatal for rule in rules):
-        yield "The official checker dies where it is broken"
+        yield "The official checker crashes on a violation"
     for hint in dict.fromkeys(rule.hint for rule in rules if rule.hint):
         yield f"Hint: {plain(hint)}"
     yield f"Source: {plain('; '.join(dict.fromkeys(rule.source for rule in rules)))}"
@@ -106,7 +108,7 @@ def _example(history: History) -> Iterator[str]:
     latest: Span = history.spans[-1]
     round_ = load_round(history.usage, latest.until)
     if lines := example(latest.rule, round_, describe.joined(history, latest)):
-        yield f"What meets it in {latest.until}:"
+        yield f"A line that meets it in {latest.until}:"
         yield block(lines)
 
 
@@ -121,5 +123,10 @@ def _rounds() -> Iterator[str]:
 
 def _benchmarks(round_: Round) -> Iterator[tuple[str, ...]]:
     for name in round_.benchmarks:
-        each = describe.loaded(round_, name)
-        yield code(name), describe.runs(each.runs), each.unit, plain(describe.target(each))
+        benchmark = describe.loaded(round_, name)
+        yield (
+            code(name),
+            describe.runs(benchmark.runs),
+            benchmark.unit,
+            plain(describe.target(benchmark)),
+        )

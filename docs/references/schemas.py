@@ -1,4 +1,4 @@
-"""The references of the JSON report and of the configuration, from their schemas."""
+"""Reference pages for the JSON report and the configuration, from their schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Schema = Mapping[str, Any]
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """A page for each schema."""
+    """Yield a page for each schema."""
     for name, title in _PAGES.items():
         schema = json.loads((data_folder("rules") / f"{name}.schema.json").read_text("utf-8"))
         yield f"{name}.md", page(title, _whole(schema))
@@ -23,9 +23,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _whole(schema: Schema) -> Iterator[str]:
     yield from _object(schema)
-    for name, each in schema.get("$defs", {}).items():
+    for name, definition in schema.get("$defs", {}).items():
         yield f"## {name}"
-        yield from _object(each)
+        yield from _object(definition)
 
 
 def _object(schema: Schema) -> Iterator[str]:
@@ -38,34 +38,34 @@ def _object(schema: Schema) -> Iterator[str]:
 
 
 def _rows(schema: Schema, above: str) -> Iterator[tuple[str, str, str]]:
-    """The fields of an object and, below each, those of the objects in it."""
-    for name, each in schema["properties"].items():
+    """Yield the fields of an object and, below each field, those of the objects in it."""
+    for name, field in schema["properties"].items():
         absent = "required" in schema and name not in schema["required"]
-        said = [
-            plain(each.get("description", "")),
+        meaning = [
+            plain(field.get("description", "")),
             "May be absent." if absent else "",
-            *_such(each),
+            *_such(field),
         ]
-        yield code(f"{above}{name}"), _type(each), " ".join(filter(None, said))
-        for mark, within in _within(each):
+        yield code(f"{above}{name}"), _type(field), " ".join(filter(None, meaning))
+        for mark, within in _within(field):
             if isinstance(within, dict) and "properties" in within:
                 yield from _rows(within, f"{above}{name}{mark}.")
 
 
 def _within(schema: Schema) -> Iterator[tuple[str, Any]]:
-    """An object itself, those of its names, those in a list; with what stands for them in paths."""
+    """Yield the nested schemas of a field, each with its notation in paths."""
     yield "", schema
     yield ".*", schema.get("additionalProperties")
     yield "[]", schema.get("items")
 
 
 def _such(schema: Schema) -> Iterator[str]:
-    if values := ", ".join(code(json.dumps(each)) for each in schema.get("examples", ())):
-        yield f"Such as {values}."
+    if values := ", ".join(code(json.dumps(example)) for example in schema.get("examples", ())):
+        yield f"Examples: {values}."
 
 
 def _type(schema: Schema) -> str:
-    """The values that a schema allows, in words."""
+    """Describe the values that a schema allows."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name})"
