@@ -59,7 +59,7 @@ def check_batch_size(case: SetContext) -> Iterator[Finding]:
         if type(size) is int and str(size) in run.batch_sizes:
             continue
         read = shown(size)
-        if run.batch_sizes and read not in run.batch_sizes and not run.convergence.died:
+        if run.batch_sizes and read not in run.batch_sizes and not run.convergence.crash:
             yield set_finding(
                 case,
                 "RCP104",

@@ -241,4 +241,4 @@ def energy(case: SetContext, factor: float = 1.0) -> Energy:
 def _energy_death(logs: Sequence[PowerLog]) -> str | None:
     if all(log.switch for log in logs):
         return "no power/<result>/node_<number>.txt"
-    return next((f"{log.path}: {log.died}" for log in logs if log.died), None)
+    return next((f"{log.path}: {log.crash}" for log in logs if log.crash), None)

@@ -18,8 +18,8 @@ _RULES = "training_rules, Reference convergence points"
 def _rcp_death(case: SetContext) -> str | None:
     """Why the official RCP checker raises on this set, if it does."""
     for run in case.runs:
-        if run.convergence.died:
-            return f"{run.path}: {run.convergence.died}"
+        if run.convergence.crash:
+            return f"{run.path}: {run.convergence.crash}"
     names = {str(run.convergence.benchmark) for run in case.runs}
     if _batch_size(case.runs) is None:
         return "the batch sizes of the logs differ"

@@ -140,7 +140,7 @@ def _scaling_factor(text: str | None) -> float | None:
 
 def _official_minutes(case: SetContext) -> float | None:
     """The olympic mean of the logs that the official checker passes, before scaling."""
-    if any(run.died for run in case.runs) or energy(case).died:
+    if any(run.crash for run in case.runs) or energy(case).died:
         return None
     minutes = [
         run.official_minutes

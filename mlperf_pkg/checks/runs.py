@@ -24,7 +24,7 @@ def forgiven(case: SetContext) -> Iterator[Finding]:
     not converge.
     """
     failed = _failed(case)
-    accepted = failed if len(failed) <= case.drop and not any(r.died for r in failed) else []
+    accepted = failed if len(failed) <= case.drop and not any(r.crash for r in failed) else []
     blamed = power_files(case).blamed
     for run in case.runs:
         for finding in (*run.findings, *blamed.get(run.path, ())):
@@ -91,8 +91,8 @@ def check_count(case: SetContext) -> Iterator[Finding]:
             expected=case.drop,
         )
     for run in case.runs:
-        if run.died:
-            message = f"the compliance checker dies of {run.path}: {run.died}"
+        if run.crash:
+            message = f"the compliance checker dies of {run.path}: {run.crash}"
             yield set_finding(case, "SET104", message, basis=Basis.OFFICIAL, source=PACKAGE)
 
 

@@ -45,14 +45,14 @@ class Convergence(msgspec.Struct, frozen=True):
 
     ``to_converge`` is in epochs or samples, as the benchmark logs it, and ``NOT_CONVERGED`` for a
     run without ``run_stop`` of status success. ``batch_size`` is -1 where none was logged.
-    ``died`` tells why the official checker raises on this log, if it does.
+    ``crash`` says why the official checker crashes on this log, if it does.
     """
 
     converged: bool
     to_converge: Any
     batch_size: Any
     benchmark: Any
-    died: str | None = None
+    crash: str | None = None
 
 
 class ConvergenceReader:
@@ -74,7 +74,7 @@ class ConvergenceReader:
         self._converged = False
         self._scores: dict[Any, dict[Any, Any]] = {}
         self._taken = 0  # scores
-        self._died: str | None = None
+        self._crash: str | None = None
 
     @property
     def words(self) -> tuple[bytes, ...]:
@@ -83,12 +83,12 @@ class ConvergenceReader:
 
     def see(self, words: Words, found: Record | bytes) -> None:
         """Take the next line: the words that it holds, and its record, or its text without one."""
-        if self._died:
+        if self._crash:
             return
         try:
             self._take(words, _read(found) if isinstance(found, bytes) else found)
         except Exception as error:  # noqa: BLE001 - whatever it is, the official checker dies of it
-            self._died = f"{type(error).__name__}: {error}"
+            self._crash = f"{type(error).__name__}: {error}"
 
     def result(self) -> Convergence:
         """What the whole log says."""
@@ -97,7 +97,7 @@ class ConvergenceReader:
             to_converge=self._reached if self._converged else NOT_CONVERGED,
             batch_size=self._batch_size,
             benchmark=self._benchmark,
-            died=self._died,
+            crash=self._crash,
         )
 
     def _take(self, words: Words, record: Record) -> None:

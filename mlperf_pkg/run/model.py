@@ -67,7 +67,7 @@ class Run(msgspec.Struct, frozen=True):
     convergence: Convergence
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
-    died: str | None
+    crash: str | None
     trace: bytes | None
     batch_sizes: tuple[str, ...]
     config_files: Mapping[str, int]

@@ -28,7 +28,7 @@ class PowerLog(Struct, frozen=True):
     """What one measurement says; times in milliseconds since the epoch, None where absent.
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
-    multiplies by the time of the run; None where it dies, and ``died`` tells of what. ``readings``
+    multiplies by the time of the run; None where it dies, and ``crash`` tells of what. ``readings``
     counts the samples, ``longest_gap_ms`` is the longest time between two of them. ``estimated``
     says that the log of a switch holds the estimate without which it counts as nothing.
     """
@@ -36,7 +36,7 @@ class PowerLog(Struct, frozen=True):
     path: str
     switch: bool
     watts: float | None
-    died: str | None
+    crash: str | None
     start_ms: float | None
     stop_ms: float | None
     readings: int
@@ -56,12 +56,12 @@ _Sample: TypeAlias = tuple[int, float, str, Any]
 def read_power_log(file: PowerFile) -> PowerLog:
     """Read one measurement; a file that cannot be opened is one of which the summarizer dies."""
     try:
-        samples, died = _read(file)
+        samples, crash = _read(file)
     except OSError as error:
-        samples, died = [], f"it cannot be read: {error.strerror}"
+        samples, crash = [], f"it cannot be read: {error.strerror}"
     watts = None
-    if died is None:
-        watts, died = _watts(samples, file.switch)
+    if crash is None:
+        watts, crash = _watts(samples, file.switch)
     times = sorted([time for _, time, key, _ in samples if key == _READING])
     starts = [time for _, time, key, _ in samples if key == _START]
     stops = [time for _, time, key, _ in samples if key == _STOP]
@@ -69,7 +69,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         path=file.source.label,
         switch=file.switch,
         watts=watts,
-        died=died,
+        crash=crash,
         start_ms=min(starts, default=None),
         stop_ms=max(stops or times[-1:], default=None),
         readings=len(times),

@@ -200,7 +200,7 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds),
             seeds_unreadable=self._seeds_unreadable,
-            died=self._reader.crash or self._rules.crash,
+            crash=self._reader.crash or self._rules.crash,
             trace=self._trace.digest,
             batch_sizes=tuple(self._named["global_batch_size"]),
             config_files=self._named["config_filename"],

@@ -73,16 +73,16 @@ DEATHS = [
 
 @pytest.mark.parametrize(("log", "switch", "death"), DEATHS)
 def test_what_the_summarizer_dies_of(log: bytes, switch: bool, death: str) -> None:
-    assert (measured(log, switch).died or "").startswith(death)
+    assert (measured(log, switch).crash or "").startswith(death)
     assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
 
 
 def test_a_measurement_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(power, "MAX_BYTES", len(node()))
-    assert measured(node()).died is None
+    assert measured(node()).crash is None
     longer = measured(node() + b"\n")
     assert (longer.watts, longer.readings) == (None, 0)
-    assert "not kept" in (longer.died or "")
+    assert "not kept" in (longer.crash or "")
 
 
 def official_joules(log: bytes, switch: bool, time_ms: float = 90_000.0) -> float:

@@ -35,7 +35,7 @@ def test_official_verdict_records_minutes(tree: str) -> None:
         run = _read(tree, path)
         ours = {
             "official": run.verdicts.official.value,
-            "died": run.died is not None,
+            "died": run.crash is not None,
             "records": run.records,
             "minutes": None if run.official_minutes is None else round(run.official_minutes, 4),
             "messages": _messages(run),

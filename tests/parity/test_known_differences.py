@@ -49,7 +49,7 @@ def test_a_death_is_a_failure_with_its_reason(tmp_path: Path) -> None:
     assert "TypeError" in str(_official(log, "training", "2.0", tmp_path).died)
     run = read(to_bytes(log), "training", "2.0")
     assert run.verdicts.official is Verdict.FAIL
-    assert "TypeError" in str(run.died)
+    assert "TypeError" in str(run.crash)
 
 
 def test_a_death_does_not_spill_into_the_next_log(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_death_does_not_spill_into_the_next_log(tmp_path: Path) -> None:
     checker = mlp_compliance.make_checker("training", "2.0.0", quiet=True, werror=False)
     assert not checker.check_file(str(file), "training_2.0.0/common.yaml")
     assert _official(good, "training", "2.0", tmp_path).passes
-    assert read(to_bytes(bad), "training", "2.0").died
+    assert read(to_bytes(bad), "training", "2.0").crash
     assert not read(to_bytes(good), "training", "2.0").findings
 
 
@@ -112,7 +112,7 @@ def test_open_runs_without_a_rule_file(
     official = _official(log, "training", name, tmp_path)
     run = read(to_bytes(log), "training", name)
     assert not official.passes
-    assert ((official.died is not None), (run.died is not None)) == (died, died)
+    assert ((official.died is not None), (run.crash is not None)) == (died, died)
     assert ("RUN124", Basis.OFFICIAL) in _errors(run)
 
 

@@ -50,5 +50,5 @@ def test_logs_that_the_comparison_found(name: str, tmp_path: Path) -> None:
     with incumbent.cached_rules():
         official = incumbent.check(file, "training", f"{round_}.0")
     run = read(log, "training", round_)
-    assert (official.passes, official.died is None) == (False, run.died is None)
+    assert (official.passes, official.died is None) == (False, run.crash is None)
     assert run.verdicts.official is Verdict.FAIL

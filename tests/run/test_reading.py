@@ -126,7 +126,7 @@ def test_a_finding_says_found_and_needed() -> None:
 def test_where_the_official_checker_dies(log: bytes, code: str, died: bool) -> None:
     run = run_of(log)
     assert code in {f.code for f in run.findings}
-    assert bool(run.died) is died
+    assert bool(run.crash) is died
     assert run.verdicts.official is FAIL
 
 
@@ -274,7 +274,7 @@ def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round
         monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", least)
         monkeypatch.setattr("mlperf_pkg.run.joined_metrics.MAX_METRICS", least)
         run = run_of(log, round_)
-        assert ("more than" in (run.died or ""), run.convergence.died is not None) == (died, died)
+        assert ("more than" in (run.crash or ""), run.convergence.crash is not None) == (died, died)
         assert run.verdicts.official is (Verdict.FAIL if died else Verdict.PASS)
 
 
