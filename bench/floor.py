@@ -19,7 +19,7 @@ import msgspec
 
 
 class Record(msgspec.Struct, gc=False):
-    """A record as the rules have it."""
+    """A record as the rules define it."""
 
     key: str
     time_ms: int | float
@@ -34,7 +34,7 @@ RECORDS = re.compile(rb":::MLLOG (.*)")
 
 
 def read(path: str) -> int:
-    """The number of records of a log; a line that is no record counts for nothing."""
+    """Count the records of a log; lines without a record do not count."""
     with open(path, "rb") as stream:  # noqa: PTH123 - the fastest way
         data = stream.read()
     count = 0
@@ -48,13 +48,13 @@ def read(path: str) -> int:
 
 
 def logs(folder: str) -> Iterator[str]:
-    """The paths of all logs below a folder."""
+    """Return the paths of all logs below a folder."""
     for parent, _, names in os.walk(folder):
         yield from (f"{parent}/{name}" for name in names if name.startswith("result_"))
 
 
 def main(folder: str, processes: int) -> None:
-    """Read all logs on so many processes, the largest first."""
+    """Read all logs in parallel, the largest first."""
     paths = sorted(logs(folder), key=os.path.getsize, reverse=True)
     if processes == 1:
         total = sum(map(read, paths))

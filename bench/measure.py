@@ -1,4 +1,4 @@
-"""Programs run as a user starts them: whole time, processor time, memory of all processes."""
+"""Run programs as a user does: wall time, processor time, memory of all processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTEC
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cost:
-    """What one run took, in seconds: from start to end, and of all processors together."""
+    """The cost of one run in seconds: wall time, and processor time of all processors."""
 
     wall: float
     processor: float
@@ -47,7 +47,7 @@ def run(command: Sequence[str], within: Path | None = None) -> Cost:
 
 
 def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Cost]:
-    """Return the best of several runs of each program, run in turns so that all see the same machine."""
+    """Return the best of several runs of each program, taken in turns on the same machine."""
     costs = [{name: run(command) for name, command in commands.items()} for _ in range(times)]
     return {
         name: Cost(min(c[name].wall for c in costs), min(c[name].processor for c in costs))
@@ -81,19 +81,19 @@ def _resident(pid: int) -> int:
 
 
 def processes() -> int:
-    """How many processes a check starts by itself: one for each processor."""
+    """Return the number of processes of a check: one for each processor."""
     return os.cpu_count() or 1
 
 
 def check(folder: Path, report: Path, *options: str) -> list[str]:
-    """The command of a check as a user starts it, with the whole report in a file."""
+    """Return the command of a check, with the whole report in a file."""
     program = str(Path(sys.executable).with_name("mlperf-pkg"))
     end = ["--format", "json", "--output", str(report), "--force"]
     return [program, "check", str(folder), *options, *end]
 
 
 def floor(folder: Path) -> list[str]:
-    """The command of the floor, on as many processes as a check of as much uses."""
+    """Return the command of the floor, with as many processes as a check of the tree."""
     return [
         sys.executable,
         str(Path(__file__).with_name("floor.py")),

@@ -113,7 +113,7 @@ def main(times: int) -> None:
         for name, tree in trees.items():
             costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
         say(
-            "\nseconds of the official checkers and of ours on a sample; ratio per log of the whole tree"
+            "\nseconds of the official checkers and ours on a sample; ratio per log of the whole tree"
         )
         titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio a log':>12}"
         say(f"{'':14}{'logs':>6}  {titles}")

@@ -1,7 +1,7 @@
 """Build the documentation as a site: ``make docs``.
 
-Building and reading the site needs no network: the theme includes its scripts and uses system fonts,
-and the search index is a script, which browsers also load from files.
+Building and reading the site needs no network: the theme includes its scripts and uses system
+fonts, and the search index is a script, which browsers also load from files.
 """
 
 from __future__ import annotations
