@@ -13,9 +13,10 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.prices import known_prices
-from mlperf_pkg.commands.compare.ratios import Row, compete
-from mlperf_pkg.commands.compare.results import Wanted, contenders
+from mlperf_pkg.commands.compare.model import Row
+from mlperf_pkg.commands.compare.prices import all_prices
+from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
 
@@ -88,11 +89,11 @@ def command(
     if chart:
         Output(chart, target.force).refuse_early(paths)
     picture = _picture(chart) if chart else None
-    price_list = known_prices(prices, how.config.prices, Path())
-    entries = contenders(paths, Wanted(benchmarks, systems, divisions), how)
-    if not entries:
+    price_list = all_prices(prices, how.config.prices, Path())
+    results = read_results(paths, Filter(benchmarks, systems, divisions), how)
+    if not results:
         raise UserError("no result matches --benchmark, --system and --division")
-    rows = compete(entries, price_list, baseline_test(baseline, entries))
+    rows = compare(results, price_list, baseline_test(baseline, results))
     if chart and picture:
         write_whole(chart, picture(rows), replace=target.force)
     target.write(COMPARE_FORMATS[format_](rows, target.view()))

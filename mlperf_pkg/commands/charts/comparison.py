@@ -1,10 +1,12 @@
-"""Systems against a baseline: speed, and speed per dollar, accelerator and joule."""
+"""The chart of a comparison: speed of systems, per dollar, accelerator and joule too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.commands.charts.chart import (
     BLUE,
@@ -17,47 +19,57 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
-from mlperf_pkg.commands.compare.ratios import Row
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.commands.compare.model import Row
+from mlperf_pkg.results import wording
 
-_MEASURES = {  # as the legend tells them: the field of a row, and a colour
-    "speed": ("speed", BLUE),
-    "per dollar": ("performance_per_dollar", GREEN),
-    "per accelerator": ("speed_per_accelerator", GREY),
-    "per joule": ("performance_per_joule", ORANGE),
-}
 _LANE_HEIGHT = 16  # pixels, of each measure of a system
 
 
+class _Measure(Struct, frozen=True):
+    """A ratio: its field in a row, and its colour."""
+
+    field: str
+    color: str
+
+
+_MEASURES = {  # by name in the legend
+    "speed": _Measure("speed", BLUE),
+    "per dollar": _Measure("performance_per_dollar", GREEN),
+    "per accelerator": _Measure("speed_per_accelerator", GREY),
+    "per joule": _Measure("performance_per_joule", ORANGE),
+}
+
+
 def comparison(rows: Iterable[Row]) -> Chart | None:
-    """The ratios of all results to the baseline of their benchmark; None where there are none."""
+    """Return a chart of the ratios of all results to their baselines; None if there are none."""
     ratios = [ratio for row in rows if not row.baseline for ratio in _ratios(row)]
     if not ratios:
         return None
     return Chart(
         name="comparison",
         title="Relative to the baseline of each benchmark (1 = equal)",
-        description=f"{words.counted(len(ratios), 'ratio')} to the baseline of each benchmark.",
+        description=f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark.",
         spec=_spec(ratios),
         data={"ratios": ratios},
     )
 
 
 def _ratios(row: Row) -> Iterator[Mapping[str, Any]]:
-    entry = row.entry
-    for measure, (field, _) in _MEASURES.items():
-        ratio = getattr(row, field)
+    result = row.result
+    for name, measure in _MEASURES.items():
+        ratio = getattr(row, measure.field)
         if ratio is not None and isfinite(ratio):
             yield {
-                "set": ", ".join(filter(None, (*entry.group, entry.name))),
-                "measure": measure,
+                "set": ", ".join(filter(None, (*result.group, result.name))),
+                "measure": name,
                 "ratio": rounded(ratio, 7),
                 "label": f"{ratio:.2f}",
             }
 
 
 def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
-    measures = [name for name in _MEASURES if any(each["measure"] == name for each in ratios)]
+    drawn = {ratio["measure"] for ratio in ratios}
+    measures = [name for name in _MEASURES if name in drawn]
     position: Spec = {
         "y": {
             "field": "set",
@@ -72,9 +84,9 @@ def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
     color: Spec = {
         "field": "measure",
         "type": "nominal",
-        "scale": {"domain": measures, "range": [_MEASURES[name][1] for name in measures]},
+        "scale": {"domain": measures, "range": [_MEASURES[name].color for name in measures]},
     }
-    lanes = len({each["set"] for each in ratios}) * (len(measures) + 1)
+    lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
     return view(
         [
             {

@@ -17,7 +17,7 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
 
 _OTHER = "no division"
@@ -43,8 +43,8 @@ def _chart(rows: list[ResultSetRow]) -> Chart:
         name="scoreboard",
         title=f"Scores: {ordered[0].benchmark}",
         description=(
-            f"{words.counted(len(ordered), 'score')} from {words.minutes(fastest)} minutes"
-            f" ({best}) to {words.minutes(slowest)} minutes."
+            f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
+            f" ({best}) to {wording.minutes(slowest)} minutes."
         ),
         spec=_spec(scores, slowest > _LOG_FROM * fastest),
         data={"scores": scores},
@@ -55,10 +55,10 @@ def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
     return {
         "set": _label(row),
         "minutes": rounded(row.score_minutes or 0, 7),
-        "label": words.minutes(row.score_minutes),
+        "label": wording.minutes(row.score_minutes),
         "division": row.division if row.division in _DIVISIONS else _OTHER,
-        "official": words.VERDICTS[row.verdict.official],
-        "rules": words.VERDICTS[row.verdict.rules],
+        "official": wording.VERDICTS[row.verdict.official],
+        "rules": wording.VERDICTS[row.verdict.rules],
         "order": order,
     }
 

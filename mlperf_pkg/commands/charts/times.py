@@ -18,7 +18,7 @@ from mlperf_pkg.commands.charts.chart import (
     view,
 )
 from mlperf_pkg.commands.charts.sets import COUNTS, DROPPED, DrawnRun, DrawnSet, by_state
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 
 _ROWS = 5  # on which points lie, so that equal times do not cover each other
 
@@ -31,14 +31,14 @@ def times(drawn: DrawnSet) -> Chart | None:
     runs = [_run(index, run) for index, run in enumerate(timed)]
     counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
     mean = drawn.row.unscaled_minutes
-    label = f"olympic mean {words.minutes(mean)}"
+    label = f"olympic mean {wording.minutes(mean)}"
     return Chart(
         name="times",
         title="Times of the runs",
         description=(
             f"{len(timed)} runs with a time, {len(counted)} of them count,"
             f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
-            f" Olympic mean {words.minutes(mean)} minutes."
+            f" Olympic mean {wording.minutes(mean)} minutes."
         ),
         spec=view(_layers({run.state for run in timed}), 110),
         data={
@@ -54,7 +54,7 @@ def _run(index: int, run: DrawnRun) -> Mapping[str, Any]:
         "run": run.name,
         "minutes": rounded(run.row.minutes or 0, 7),
         "state": run.state,
-        "why": words.outcome(run.row),
+        "why": wording.outcome(run.row),
         "row": index % _ROWS,
     }
 

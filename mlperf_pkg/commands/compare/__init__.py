@@ -1,1 +1,4 @@
-"""compare"""
+"""Results of systems side by side: speed, throughput, price and energy, relative to a baseline.
+
+``reading`` finds the results in the arguments, ``ratios`` compares them, ``formats`` shows them.
+"""

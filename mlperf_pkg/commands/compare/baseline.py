@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mlperf_pkg.commands.compare.ratios import Entry, named
+from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 
 
-def baseline_test(name: str | None, entries: Sequence[Entry]) -> Callable[[Entry], bool]:
-    """Return a test whether an entry is of the baseline; None names the first argument.
+def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
+    """Return a test whether a result is of the baseline; None names the first argument.
 
     Raises:
-        UserError: no entry has this name.
+        UserError: no result has this name.
     """
     if name is None:
-        return lambda entry: entry.argument == 0
-    if not any(named(entry, name) for entry in entries):
-        names = {entry.system for entry in entries} | {entry.submitter or "" for entry in entries}
+        return lambda result: result.argument == 0
+    if not any(result.matches(name) for result in results):
+        names = {result.system for result in results}
+        names |= {result.submitter or "" for result in results}
         suggestion = did_you_mean(name, sorted(names))
         raise UserError(
             f"--baseline {name}: no such system or submitter among the results{suggestion}"
         )
-    return lambda entry: named(entry, name)
+    return lambda result: result.matches(name)

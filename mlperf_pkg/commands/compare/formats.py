@@ -1,4 +1,4 @@
-"""Results of systems beside each other, for people and for programs."""
+"""The formats of a comparison: text, JSON, Markdown, CSV."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from mlperf_pkg.commands.compare.ratios import Entry, Row
+from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 FORMAT = "mlperf-pkg/compare/1"
 
 _LEGEND = (
-    "Speed is the minutes of the baseline (*) over those of the system; it and speed per"
-    " accelerator, node and dollar, and training per joule, are relative to the baseline."
+    "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
+    " accelerator, node and dollar, and training per joule, are relative to the baseline too."
 )
 _JOULES_IN_MJ = 1e6
 
 
 class _Field(Struct, frozen=True):
-    """A column of a table: its title, width, and the text of a row, empty where it has none."""
+    """A column of a table: its title, its width, and the text of a row, which may be empty."""
 
     title: str
     width: int
@@ -43,7 +43,7 @@ def _times(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    """Three digits at least, and all before the point."""
+    """Return at least three digits, and all of those before the point."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
@@ -53,14 +53,14 @@ def _whole(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def _energy(entry: Entry) -> str:
-    joules = entry.energy_joules
+def _energy(result: Result) -> str:
+    joules = result.energy_joules
     return "" if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
 
 
 _SPEED = (
-    _Field("Accel.", 7, lambda row: _whole(row.entry.accelerators)),
-    _Field("Minutes", 9, lambda row: words.minutes(row.entry.minutes)),
+    _Field("Accel.", 7, lambda row: _whole(row.result.accelerators)),
+    _Field("Minutes", 9, lambda row: wording.minutes(row.result.minutes)),
     _Field("Speed", 7, lambda row: _times(row.speed)),
     _Field("/accel.", 7, lambda row: _times(row.speed_per_accelerator)),
     _Field("/node", 7, lambda row: _times(row.speed_per_node)),
@@ -68,17 +68,17 @@ _SPEED = (
     _Field("/joule", 7, lambda row: _times(row.performance_per_joule)),
 )
 _RATES = (
-    _Field("Per second", 11, lambda row: _rate(row.entry.samples_per_second)),
+    _Field("Per second", 11, lambda row: _rate(row.result.samples_per_second)),
     _Field("/accel.", 8, lambda row: _rate(row.samples_per_second_per_accelerator)),
     _Field("/node", 8, lambda row: _rate(row.samples_per_second_per_node)),
-    _Field("Logged", 11, lambda row: _rate(row.entry.logged_throughput)),
-    _Field("MJ", 7, lambda row: _energy(row.entry)),
-    _Field("Precision", 9, lambda row: row.entry.precision or "", numbers=False),
+    _Field("Logged", 11, lambda row: _rate(row.result.logged_throughput)),
+    _Field("MJ", 7, lambda row: _energy(row.result)),
+    _Field("Precision", 9, lambda row: row.result.precision or "", numbers=False),
 )
 
 
 def text(rows: Sequence[Row], view: View) -> str:
-    """For a terminal or a pipe."""
+    """Return the comparison for a terminal or a pipe."""
     terminal = Terminal(view)
     name = _naming(rows)
     for fields_, title in ((_SPEED, "Time to train"), (_RATES, "Throughput")):
@@ -87,11 +87,11 @@ def text(rows: Sequence[Row], view: View) -> str:
         remarks = _remarks if fields_ is _SPEED else _units
         groups = [
             Group(
-                _heading(each[0].entry),
-                [_cells(row, used, name) for row in each],
-                list(remarks(each, name)),
+                _heading(members[0].result),
+                [_cells(row, used, name) for row in members],
+                list(remarks(members, name)),
             )
-            for each in _groups(rows)
+            for members in _groups(rows)
         ]
         if used:
             terminal.table(columns, groups, apart=True)
@@ -100,75 +100,75 @@ def text(rows: Sequence[Row], view: View) -> str:
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    return [list(members) for _, members in groupby(rows, key=lambda row: row.entry.group)]
+    return [list(members) for _, members in groupby(rows, key=lambda row: row.result.group)]
 
 
 def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
-    """The columns that hold something."""
+    """Return the columns that are not empty."""
     return [field for field in fields_ if any(field.text(row) for row in rows)]
 
 
-def _heading(entry: Entry) -> str:
-    benchmark, division, scaling = entry.group
+def _heading(result: Result) -> str:
+    benchmark, division, scaling = result.group
     about = [division or "no division"] + ([f"{scaling} scaling"] if scaling else [])
     return f"{benchmark} ({', '.join(about)})"
 
 
-def _naming(rows: Sequence[Row]) -> Callable[[Entry], str]:
-    """Systems by name alone, with what tells apart those that share it."""
-    rounds = {row.entry.round for row in rows}
-    owners = {(row.entry.system, row.entry.submitter) for row in rows}
+def _naming(rows: Sequence[Row]) -> Callable[[Result], str]:
+    """Return a function that names a system, with its round or submitter if they differ."""
+    rounds = {row.result.round for row in rows}
+    owners = {(row.result.system, row.result.submitter) for row in rows}
     shared = Counter(system for system, _ in owners)
 
-    def name(entry: Entry) -> str:
-        round_ = f"{entry.round} " if len(rounds) > 1 and entry.round else ""
-        owner = f"{entry.submitter}/" if shared[entry.system] > 1 and entry.submitter else ""
-        return f"{round_}{owner}{entry.system}"
+    def name(result: Result) -> str:
+        round_ = f"{result.round} " if len(rounds) > 1 and result.round else ""
+        owner = f"{result.submitter}/" if shared[result.system] > 1 and result.submitter else ""
+        return f"{round_}{owner}{result.system}"
 
     return name
 
 
-def _cells(row: Row, used: Sequence[_Field], name: Callable[[Entry], str]) -> list[Span]:
+def _cells(row: Row, used: Sequence[_Field], name: Callable[[Result], str]) -> list[Span]:
     style = HEADING if row.baseline else PLAIN
-    marked = f"{name(row.entry)}{' *' if row.baseline else ''}"
-    return [(marked, style), *((field.text(row) or words.NOTHING, style) for field in used)]
+    marked = f"{name(row.result)}{' *' if row.baseline else ''}"
+    return [(marked, style), *((field.text(row) or wording.NOTHING, style) for field in used)]
 
 
 # ---- remarks ------------------------------------------------------------------------------
 
 
-def _remarks(rows: Sequence[Row], name: Callable[[Entry], str]) -> Iterator[str]:
-    """What a reader must know of a group, and what came of each round."""
+def _remarks(rows: Sequence[Row], name: Callable[[Result], str]) -> Iterator[str]:
+    """Yield what a reader must know to compare a group, and what changed between rounds."""
     if not any(row.baseline for row in rows):
-        yield "no result of the baseline here"
-    if len({row.entry.target for row in rows if row.entry.target}) > 1:
-        yield "the rounds ask for different quality: times compare with care"
+        yield "the baseline has no result here"
+    if len({row.result.target for row in rows if row.result.target}) > 1:
+        yield "the rounds require different quality: compare times with care"
     for row in rows:
         if row.improvement is not None:
-            system = "" if row.previous_system == row.entry.system else f" ({row.previous_system})"
+            system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
             since = f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
-            yield f"{name(row.entry)}: {since}"
-        if row.entry.note:
-            yield f"{name(row.entry)}: {row.entry.note}"
-        if row.entry.rules is Verdict.FAIL:
-            yield f"{name(row.entry)}: against the written rules, see mlperf-pkg check"
+            yield f"{name(row.result)}: {since}"
+        if row.result.note:
+            yield f"{name(row.result)}: {row.result.note}"
+        if row.result.rules is Verdict.FAIL:
+            yield f"{name(row.result)}: breaks the written rules, see mlperf-pkg check"
     yield from _prices(rows)
 
 
 def _prices(rows: Sequence[Row]) -> Iterator[str]:
-    """Each price with its source once, and whose it is."""
+    """Yield each price once, with its systems and its source."""
     priced: dict[str, list[str]] = {}
     for row in rows:
         if row.price_usd is not None:
             date = f", {row.price_date}" if row.price_date else ""
             price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
-            priced.setdefault(price, []).append(row.entry.system)
+            priced.setdefault(price, []).append(row.result.system)
     for price, systems in priced.items():
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 
 def _units(rows: Sequence[Row], _: object = None) -> Iterator[str]:
-    if units := sorted({row.entry.unit for row in rows if row.entry.unit}):
+    if units := sorted({row.result.unit for row in rows if row.result.unit}):
         yield f"{' or '.join(units)} per second"
 
 
@@ -176,53 +176,53 @@ def _units(rows: Sequence[Row], _: object = None) -> Iterator[str]:
 
 
 def json(rows: Sequence[Row], _: View) -> str:
-    """For programs: ``{"format": ..., "results": [...]}``, each with the fields of both."""
+    """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
     return tables.json_text({"format": FORMAT, "results": [_flat(row) for row in rows]})
 
 
 def csv(rows: Sequence[Row], _: View) -> str:
-    """One row per result."""
+    """Return CSV with a row per result."""
     return tables.csv_text(_NAMES, ([_flat(row)[name] for name in _NAMES] for row in rows))
 
 
 _HIDDEN = ("argument", "hardware", "framework")
 _NAMES = tuple(
     name
-    for name in [f.name for f in fields(Entry)] + [f.name for f in fields(Row)]
-    if name not in ("entry", *_HIDDEN)
+    for name in [f.name for f in fields(Result)] + [f.name for f in fields(Row)]
+    if name not in ("result", *_HIDDEN)
 )
 
 
 def _flat(row: Row) -> dict[str, Any]:
-    """The fields of a row and its entry in one."""
-    known = {**as_json(row.entry), **as_json(row)}
-    return {name: known[name] for name in _NAMES}
+    """Return the fields of a row and its result in one."""
+    values = {**as_json(row.result), **as_json(row)}
+    return {name: values[name] for name in _NAMES}
 
 
 def markdown(rows: Sequence[Row], _: View) -> str:
-    """For a report: a section per benchmark."""
+    """Return Markdown with a section per benchmark, for a report."""
     used = _used((*_SPEED, *_RATES), rows)
     titles = _titles(used)
     sections = [
         section(
             titles,
             Group(
-                _heading(each[0].entry),
-                [_cells(row, used, _full) for row in each],
-                [*_remarks(each, _full), *_units(each)],
+                _heading(members[0].result),
+                [_cells(row, used, _full) for row in members],
+                [*_remarks(members, _full), *_units(members)],
             ),
         )
-        for each in _groups(rows)
+        for members in _groups(rows)
     ]
     return "\n\n".join(["## MLPerf results compared", *sections, escape_markdown(_LEGEND)]) + "\n"
 
 
-def _full(entry: Entry) -> str:
-    return entry.name
+def _full(result: Result) -> str:
+    return result.name
 
 
 def _titles(used: Sequence[_Field]) -> dict[str, bool]:
-    """In one table the titles of rates tell that they are."""
+    """Return the titles of one table, in which those of rates say that they are rates."""
     return {"System": False} | {
         f"Per second {field.title}" if field in _RATES and field.title[0] == "/" else field.title: (
             field.numbers

@@ -1,4 +1,4 @@
-"""List prices of systems, and which price is a system's, whatever it is called where."""
+"""List prices of systems, and which price is that of a system under its different names."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ PRICES_NAME = Path("systems") / "prices.yaml"
 Prices = Mapping[str, Price]
 
 
-def known_prices(given: Path | None, configured: Prices, workspace: Path) -> Prices:
-    """All prices by system, the first of several that name one.
+def all_prices(file: Path | None, configured: Prices, workspace: Path) -> Prices:
+    """Return all prices by system; the first source that has a price for a system counts.
 
-    They are those of the file ``given``, those that are ``configured``, and those of
-    ``systems/prices.yaml`` of the workspace, else of this package.
+    The sources are ``file``, ``configured``, and ``systems/prices.yaml`` of the workspace, or of
+    this package if the workspace has none.
 
     Raises:
-        UserError: a file cannot be read or is no file of prices; the message names each line.
+        UserError: a file cannot be read or is not a file of prices; the message names each line.
     """
     own = workspace / PRICES_NAME
     default = own if own.is_file() else data_folder("systems") / PRICES_NAME.name
-    return {**read_prices(default), **configured, **(read_prices(given) if given else {})}
+    return {**read_prices(default), **configured, **(read_prices(file) if file else {})}
 
 
 def price_of(prices: Prices, *names: str | None) -> Price | None:
-    """The price of the system that goes by one of ``names``, in their order.
+    """Return the price of the system with one of ``names``, which are tried in their order.
 
-    Case and punctuation do not matter. The names that prices stand under go before ``also``.
+    Case and punctuation do not matter. The name of an entry comes before those under ``also``.
     """
-    asked = [each for name in names if name and (each := plain(name))]
-    for listed in (_own(prices), list(_also(prices))):
-        for name in asked:
-            for pattern, price in listed:
+    searched = [plain(name) for name in names if name and plain(name)]
+    for patterns in (_own(prices), list(_also(prices))):
+        for name in searched:
+            for pattern, price in patterns:
                 if fnmatchcase(name, pattern):
                     return price
     return None
 
 
 def plain(name: str) -> str:
-    """A name without case and punctuation: ``Bow Pod16``, ``bow-pod16`` and ``BOW_POD16`` agree."""
+    """Return a name without case and punctuation: ``Bow Pod16`` and ``BOW_POD16`` agree."""
     return re.sub(r"[^\w*]|_", "", name.casefold())
 
 

@@ -1,4 +1,4 @@
-"""Published scores in a CSV file, for systems of which there are no logs."""
+"""Published scores in a CSV file, for systems whose logs are not at hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mlperf_pkg.commands.compare.ratios import Entry
+from msgspec import Struct
+
+from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.errors import UserError
 
 SUFFIX = ".csv"
@@ -17,85 +19,100 @@ _MINUTES = ("minutes", "score_minutes")
 _ROUND = re.compile(r"v?(\d{1,4}\.\d{1,4})")
 
 
-def read_published(path: Path, argument: int) -> list[Entry]:
-    """The scores in a CSV file, in order.
+def read_published(path: Path, argument: int) -> list[Result]:
+    """Return the scores in a CSV file, in their order; ``argument`` is its index among the paths.
 
     Its first line names the columns: ``system``, ``benchmark`` and ``minutes`` (or
     ``score_minutes``) are required; ``round``, ``submitter``, ``division``, ``accelerators``,
-    ``nodes`` and ``energy_joules`` are read where they are there, others are not. Lines without
-    minutes are no scores.
+    ``nodes`` and ``energy_joules`` are optional, others are ignored. Lines without minutes are
+    skipped.
 
     Raises:
-        UserError: the file cannot be read or is no such table; the message names the line.
+        UserError: the file cannot be read or is not such a table; the message names the line.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    return list(_entries(path, text, argument))
+    return list(_results(path, text, argument))
 
 
-def _entries(path: Path, text: str, argument: int) -> Iterator[Entry]:
+def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         names = reader.fieldnames or ()
         minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
-        if lacking := [each for each in ("system", "benchmark", minutes) if each not in names]:
-            raise UserError(f"{path}:1: no column {' and no column '.join(lacking)}")
+        required = ("system", "benchmark", minutes)
+        if missing := [name for name in required if name not in names]:
+            raise UserError(
+                f"{path}:1: no column {' or '.join(missing)}; expected {', '.join(required)}"
+            )
         for row in reader:
             cells = {name: (row[name] or "").strip() for name in names}
             if cells[minutes]:
-                yield _entry(f"{path}:{reader.line_num}", cells, minutes, argument)
+                line = _Line(f"{path}:{reader.line_num}", cells)
+                yield line.result(minutes, argument)
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
 
 
-def _entry(place: str, cells: Mapping[str, str], minutes: str, argument: int) -> Entry:
-    if not cells["benchmark"]:
-        raise UserError(f"{place}: no benchmark")
-    return Entry(
-        argument=argument,
-        round=_round(place, cells.get("round", "")),
-        submitter=cells.get("submitter") or None,
-        system=cells["system"] or "no system named",
-        system_name=None,
-        benchmark=cells["benchmark"],
-        division=cells.get("division") or None,
-        minutes=_number(place, minutes, cells[minutes]),
-        path=place,
-        note="a published score",
-        accelerators=_count(place, "accelerators", cells),
-        nodes=_count(place, "nodes", cells),
-        energy_joules=_optional(place, "energy_joules", cells),
-    )
+class _Line(Struct, frozen=True):
+    """A line of the table: where it is, and its cells by column."""
 
+    location: str
+    cells: Mapping[str, str]
 
-def _round(place: str, text: str) -> str | None:
-    if not text:
-        return None
-    match = _ROUND.fullmatch(text)
-    if match is None:
-        raise UserError(f"{place}: round is {text!r}, needed a round such as 2.0")
-    return match[1]
+    def result(self, minutes: str, argument: int) -> Result:
+        """Return the score; ``minutes`` is the column that holds it.
 
+        Raises:
+            UserError: a cell is not as it should be.
+        """
+        cells = self.cells
+        if not cells["benchmark"]:
+            raise UserError(f"{self.location}: benchmark is empty, expected a name")
+        return Result(
+            argument=argument,
+            round=self._round(),
+            submitter=cells.get("submitter") or None,
+            system=cells["system"] or "no system named",
+            system_name=None,
+            benchmark=cells["benchmark"],
+            division=cells.get("division") or None,
+            minutes=self._number(minutes),
+            path=self.location,
+            note="a published score",
+            accelerators=self._count("accelerators"),
+            nodes=self._count("nodes"),
+            energy_joules=self._number("energy_joules"),
+        )
 
-def _number(place: str, name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise UserError(f"{place}: {name} is {text!r}, needed a number above 0")
-    return value
+    def _round(self) -> str | None:
+        text = self.cells.get("round")
+        if not text:
+            return None
+        match = _ROUND.fullmatch(text)
+        if match is None:
+            raise UserError(f"{self.location}: round is {text!r}, expected a round such as 2.0")
+        return match[1]
 
+    def _number(self, name: str) -> float | None:
+        text = self.cells.get(name)
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 < value < math.inf:
+            raise UserError(f"{self.location}: {name} is {text!r}, expected a number above 0")
+        return value
 
-def _optional(place: str, name: str, cells: Mapping[str, str]) -> float | None:
-    return _number(place, name, cells[name]) if cells.get(name) else None
-
-
-def _count(place: str, name: str, cells: Mapping[str, str]) -> int | None:
-    value = _optional(place, name, cells)
-    if value is not None and not value.is_integer():
-        raise UserError(f"{place}: {name} is {cells[name]!r}, needed a whole number")
-    return None if value is None else int(value)
+    def _count(self, name: str) -> int | None:
+        value = self._number(name)
+        if value is not None and not value.is_integer():
+            raise UserError(
+                f"{self.location}: {name} is {self.cells[name]!r}, expected a whole number"
+            )
+        return None if value is None else int(value)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.compare.prices import known_prices, price_of
+from mlperf_pkg.commands.compare.prices import all_prices, price_of
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 
@@ -67,11 +67,11 @@ def test_the_nearest_price_counts(tmp_path: Path) -> None:
         return path
 
     write(tmp_path / "systems" / "prices.yaml", ("a", 1), ("b", 1), ("c", 1))
-    given = write(tmp_path / "given.yaml", ("c", 3))
-    known = known_prices(given, {"b": Price(2.0, "x"), "c": Price(2.0, "x")}, tmp_path)
-    assert {name: price.usd for name, price in known.items()} == {"a": 1.0, "b": 2.0, "c": 3.0}
+    file = write(tmp_path / "own.yaml", ("c", 3))
+    prices = all_prices(file, {"b": Price(2.0, "x"), "c": Price(2.0, "x")}, tmp_path)
+    assert {name: price.usd for name, price in prices.items()} == {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
 def test_prices_travel_with_the_package(tmp_path: Path) -> None:
-    known = known_prices(None, {}, tmp_path)
-    assert (known["ipu-pod16"].usd, known["dgx-a100-640gb"].usd) == (149000.0, 300000.0)
+    prices = all_prices(None, {}, tmp_path)
+    assert (prices["ipu-pod16"].usd, prices["dgx-a100-640gb"].usd) == (149000.0, 300000.0)

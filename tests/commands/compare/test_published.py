@@ -25,14 +25,17 @@ def test_scores_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ":1: no column system and no column benchmark and no column minutes"),
-        ("system,benchmark\n", ":1: no column minutes"),
-        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x', needed a number above 0"),
+        ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
+        ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
+        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x', expected a number above 0"),
         ("system,benchmark,minutes\na,b,nan\n", ":2: minutes is 'nan'"),
         ("system,benchmark,minutes\na,b,-1\n", ":2: minutes is '-1'"),
-        ("system,benchmark,minutes\na,,1\n", ":2: no benchmark"),
-        ("system,benchmark,score_minutes,nodes\na,b,1,1.5\n", ":2: nodes is '1.5', needed a whole"),
-        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two', needed a round"),
+        ("system,benchmark,minutes\na,,1\n", ":2: benchmark is empty, expected a name"),
+        (
+            "system,benchmark,score_minutes,nodes\na,b,1,1.5\n",
+            ":2: nodes is '1.5', expected a whole",
+        ),
+        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two', expected a round"),
         (f"system,benchmark,minutes\na,b,{'1' * 200_000}\n", "field larger than field limit"),
     ],
 )
@@ -44,8 +47,8 @@ def test_a_table_is_refused_with_its_line(tmp_path: Path, text: str, message: st
     assert message in str(caught.value)
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UserError, match="no text in UTF-8"):
+    with pytest.raises(UserError, match="not text in UTF-8"):
         read_published(path, 0)

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare.ratios import Entry, Row, compete, named
+from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.config import Price
 
 PRICES = {"a": Price(300_000.0, "list"), "b": Price(150_000.0, "list", "2021-06-30")}
-A = Entry(
+A = Result(
     argument=0,
     round="1.0",
     submitter="One",
@@ -42,9 +43,9 @@ B = replace(
 )
 
 
-def rows(*entries: Entry) -> dict[str, Row]:
-    made = compete(entries, PRICES, lambda entry: entry.argument == 0)
-    return {row.entry.name: row for row in made}
+def rows(*results: Result) -> dict[str, Row]:
+    made = compare(results, PRICES, lambda result: result.argument == 0)
+    return {row.result.name: row for row in made}
 
 
 def test_ratios_are_relative_to_the_baseline() -> None:
@@ -75,8 +76,8 @@ def test_ratios_are_relative_to_the_baseline() -> None:
     ],
 )
 def test_what_is_not_known_has_no_ratio(changes: dict[str, Any], lacking: set[str]) -> None:
-    entry = replace(B, **changes)
-    row = rows(A, entry)[entry.name]
+    result = replace(B, **changes)
+    row = rows(A, result)[result.name]
     names = {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"}
     names |= {"performance_per_joule"}
     names |= {"samples_per_second_per_accelerator", "samples_per_second_per_node"}
@@ -87,8 +88,8 @@ def test_what_is_not_known_has_no_ratio(changes: dict[str, Any], lacking: set[st
     "changes", [{"benchmark": "bert"}, {"division": "open"}, {"scaling": "weak"}]
 )
 def test_only_what_is_alike_compares(changes: dict[str, Any]) -> None:
-    entry = replace(B, **changes)
-    assert rows(A, entry)[entry.name].speed is None
+    result = replace(B, **changes)
+    assert rows(A, result)[result.name].speed is None
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,9 @@ def test_only_what_is_alike_compares(changes: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
-    earlier: list[Entry], improvement: tuple[str | None, str | None, float | None]
+    earlier: list[Result], improvement: tuple[str | None, str | None, float | None]
 ) -> None:
-    row = next(row for row in compete([*earlier, A], {}, lambda _: False) if row.entry is A)
+    row = next(row for row in compare([*earlier, A], {}, lambda _: False) if row.result is A)
     assert (row.previous_round, row.previous_system, row.improvement) == improvement
 
 
@@ -123,7 +124,7 @@ def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
     ],
 )  # fmt: skip
 def test_a_result_goes_by_system_submitter_and_round(name: str, expected: bool) -> None:
-    assert named(A, name) is expected
+    assert A.matches(name) is expected
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.floats(1, 1e9), st.floats(1, 1e9))
@@ -131,7 +132,7 @@ def test_performance_per_dollar_is_one_over_minutes_over_price(
     mine: float, theirs: float, price: float, other: float
 ) -> None:
     prices = {"a": Price(other, "x"), "b": Price(price, "x")}
-    entries = [replace(A, minutes=theirs), replace(B, minutes=mine, system_name=None)]
-    row = compete(entries, prices, lambda entry: entry.argument == 0)[1]
+    results = [replace(A, minutes=theirs), replace(B, minutes=mine, system_name=None)]
+    row = compare(results, prices, lambda result: result.argument == 0)[1]
     expected = (1 / mine / price) / (1 / theirs / other)
     assert row.performance_per_dollar == pytest.approx(expected)

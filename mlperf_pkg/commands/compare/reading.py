@@ -1,0 +1,200 @@
+"""The results in the arguments of ``compare``, with what their logs and systems say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check_inputs
+from mlperf_pkg.checker.scores import ScoredSet, scores
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.commands.compare.model import Result
+from mlperf_pkg.commands.compare.prices import plain
+from mlperf_pkg.commands.compare.published import SUFFIX, read_published
+from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
+from mlperf_pkg.infra.stores import StoredPath
+from mlperf_pkg.results.report import description_path
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.model import Input, Submission
+
+_DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
+_COUNT = re.compile(r"[0-9]{1,9}")
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+
+
+class Filter(Struct, frozen=True):
+    """Which results to compare: one of the patterns must match; without patterns, all do."""
+
+    benchmarks: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    divisions: tuple[str, ...] = ()
+
+    def takes_benchmark(self, name: str) -> bool:
+        """Return whether results of this benchmark are compared."""
+        return _any_matches(name, self.benchmarks)
+
+    def takes(self, result: Result) -> bool:
+        """Return whether this result is compared."""
+        return (
+            (not self.systems or any(result.matches(pattern) for pattern in self.systems))
+            and self.takes_benchmark(result.benchmark)
+            and _any_matches(result.division, self.divisions)
+        )
+
+
+def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(name or "", pattern) for pattern in patterns)
+
+
+class _Key(Struct, frozen=True):
+    """What a result is recognised by: its folder or file, and what it is the result of."""
+
+    path: Path | StoredPath
+    name: str
+
+
+def read_results(arguments: Sequence[str], choice: Filter, how: Options) -> list[Result]:
+    """Return the results in all arguments that ``choice`` takes, none of them twice.
+
+    Raises:
+        UserError: as ``check`` and ``read_published``.
+    """
+    results: dict[_Key, Result] = {}
+    for index, (argument, prefix) in enumerate(zip(arguments, labels(arguments), strict=True)):
+        path = Path(argument)
+        if path.suffix.lower() == SUFFIX and path.is_file():
+            published = read_published(path, index)
+            new = {_Key(path.resolve(), score.path): score for score in published}
+        else:
+            checked = check_inputs((_find(argument, prefix, choice),), how)
+            new = dict(_Reader(checked, index).results(choice))
+        results = {**new, **results}
+    ordered = sorted(results.values(), key=lambda result: result.argument)
+    return [result for result in ordered if choice.takes(result)]
+
+
+# ---- finding ------------------------------------------------------------------------------
+
+
+def _find(argument: str, prefix: str, choice: Filter) -> Input:
+    """As ``find_input``, without the benchmarks that ``choice`` leaves out.
+
+    A folder below ``results/`` of a submission is a part of it, whose systems are described.
+    """
+    path = Path(argument).resolve()
+    contents = find_input(argument, prefix)  # raises if something is wrong with the argument
+    for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
+        if results.name == "results" and (results.parent / "systems").is_dir():
+            whole = os.path.relpath(results.parent)
+            contents = find_input(whole, prefix and whole)
+            break
+    parts = (_part(submission, path, choice) for submission in contents.submissions)
+    return replace(contents, submissions=tuple(parts))
+
+
+def _part(submission: Submission, path: Path, choice: Filter) -> Submission:
+    """Return a submission with the result sets in ``path`` or around it, and its systems."""
+    sets = (
+        result_set
+        for result_set in submission.result_sets
+        if result_set.place.local.resolve().is_relative_to(path)
+        and choice.takes_benchmark(result_set.benchmark)
+    )
+    return replace(submission, result_sets=tuple(sets), entries=())
+
+
+# ---- reading ------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Makes results of what was checked."""
+
+    def __init__(self, checked: Checked, argument: int) -> None:
+        self._checked = checked
+        self._argument = argument
+        self._systems = {system.path: system for system in checked.systems}
+        self._runs = {run.path: run for run in checked.runs}
+        self._places = {
+            label: place for contents in checked.inputs for label, place in contents.places.items()
+        }
+
+    def results(self, choice: Filter) -> Iterator[tuple[_Key, Result]]:
+        for scored in scores(self._checked).sets:
+            if choice.takes_benchmark(scored.row.benchmark) and scored.runs:
+                folder = self._places[scored.runs[0].path].path.resolve().parent
+                result = self._result(scored)
+                yield _Key(folder, "/".join((*result.group, result.system))), result
+
+    def _result(self, scored: ScoredSet) -> Result:
+        row, first = scored.row, self._runs[scored.runs[0].path]
+        rules = load_benchmark(first.usage, row.round, row.benchmark)
+        system = self._systems.get(description_path(row))
+        description = (system.contents if system else None) or {}
+        trainings = [] if row.scaling == "weak" else self._trainings(scored)
+        precisions = [name for training in trainings for name in training.precision]
+        return Result(
+            argument=self._argument,
+            round=row.round,
+            submitter=row.submitter or first.text("org") or None,
+            system=row.system or "no system named",
+            system_name=system.system_name if system else None,
+            benchmark=row.benchmark,
+            division=row.division,
+            minutes=row.score_minutes,
+            path=row.path,
+            scaling=row.scaling,
+            note=row.score_note,
+            rules=row.verdict.rules,
+            accelerators=system.accelerators if system else None,
+            nodes=_count(description.get("number_of_nodes")),
+            hardware=_hardware(description.get("accelerator_model_name")),
+            framework=_framework(description.get("framework")),
+            unit=_unit(rules),
+            samples_per_second=mean(training.samples_per_second for training in trainings),
+            logged_throughput=mean(training.logged_throughput for training in trainings),
+            energy_joules=row.energy_joules,
+            precision=", ".join(dict.fromkeys(precisions)) or None,
+            target=_target(rules),
+        )
+
+    def _trainings(self, scored: ScoredSet) -> list[Training]:
+        """What the logs of the runs that count in the score say of their speed."""
+        return [self._training(run.path) for run in scored.runs if run.dropped is None]
+
+    def _training(self, path: str) -> Training:
+        return read_training(self._places[path].source, self._runs[path])
+
+
+def _count(value: Any) -> int | None:
+    text = str(value).strip()
+    return int(text) or None if _COUNT.fullmatch(text) else None
+
+
+def _hardware(value: Any) -> str | None:
+    """Return the accelerator without remarks: ``A100 (400W)`` is ``A100``."""
+    return plain(_IN_BRACKETS.sub("", value)) or None if isinstance(value, str) else None
+
+
+def _framework(value: Any) -> str | None:
+    """Return the first word, without version and commit."""
+    return plain(value.split()[0]) or None if isinstance(value, str) and value.split() else None
+
+
+def _unit(rules: Benchmark | None) -> str | None:
+    if rules is None:
+        return None
+    return "tokens" if rules.unit == "tokens" else "samples"
+
+
+def _target(rules: Benchmark | None) -> str | None:
+    return json.dumps(rules.target, sort_keys=True) if rules else None
