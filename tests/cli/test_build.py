@@ -1,4 +1,4 @@
-"""``mlperf-pkg build``: what it is given, what it writes and says, and its exit status."""
+"""``mlperf-pkg build``: its arguments, what it writes and prints, and its exit status."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_folders_elsewhere(tmp_path: Path) -> None:
     result = call("build", tmp_path / "ws", *folders, "-o", tmp_path / "out")
     assert result.exit_code == 0
     manifest = json.loads((tmp_path / "out/Graphcore" / MANIFEST).read_bytes())
-    origins = {each["path"]: each["origin"] for each in manifest["files"]}
+    origins = {file["path"]: file["origin"] for file in manifest["files"]}
     assert origins[RESULTS[0]] == "../d/raw/0.log"
     assert origins["systems/bow-pod16.json"] == "../d/systems/bow-pod16.json"
 
@@ -147,8 +147,8 @@ def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     result = call("build", lay(root, numbered(older, "logs/b{}.log")))
     assert result.exit_code == 0
-    said = "training 2.0, Graphcore (the newest of the rounds that the logs tell: 1.1, 2.0)"
-    assert result.stdout.splitlines()[0] == said
+    heading = "training 2.0, Graphcore (the newest of the rounds that the logs tell: 1.1, 2.0)"
+    assert result.stdout.splitlines()[0] == heading
     assert (
         json.loads(bytes_below(root)["submissions/Graphcore/results.json"])["results"][0]["round"]
         == "2.0"
@@ -222,7 +222,7 @@ def test_failure_while_writing_leaves_the_old_tree(
     assert [path.name for path in (root / "submissions").iterdir()] == ["Graphcore"]
 
 
-# ---- how it is said ----------------------------------------------------------------------
+# ---- what it prints ----------------------------------------------------------------------
 
 
 def test_help_fits() -> None:

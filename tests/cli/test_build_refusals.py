@@ -72,7 +72,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
     )
     result = call("build", root)
     assert result.exit_code == 1
-    for said in (
+    for text in (
         "error: 1 log (logs/strange.log): no submission_benchmark",
         "error: 10 logs (logs/o0.log, logs/o1.log, logs/o2.log and 7 more): no description of a",
         "error: bow-pod16/resnet is not valid:\n",
@@ -80,7 +80,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
         ": SET101: 11 runs (files result_*.txt), needed 10 [rules and official checker]\n",
         "    --select takes the 10 consecutive runs whose result is closest to the median",
     ):
-        assert said in result.stderr
+        assert text in result.stderr
     assert result.stderr.endswith("\nnothing was built\n")
     assert nothing_built(root)
 

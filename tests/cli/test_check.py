@@ -1,4 +1,4 @@
-"""``mlperf-pkg check``: what it is given, what it writes, and its exit status."""
+"""``mlperf-pkg check``: its arguments, what it writes, and its exit status."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ waivers:
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
-def test_a_waived_finding_is_told_in_every_report(
+def test_every_report_shows_a_waived_finding(
     folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
     monkeypatch.chdir(folder.parent)
@@ -148,10 +148,10 @@ def test_a_waived_finding_is_told_in_every_report(
     Path("mlperf-pkg.yaml").write_text(WAIVER)
     result = call("check", "--format", format_)
     assert result.exit_code == 0
-    assert all(told in result.stdout for told in ("RUN119", "Jane", "a reason", "9999-12-31"))
+    assert all(text in result.stdout for text in ("RUN119", "Jane", "a reason", "9999-12-31"))
 
 
-def test_a_waived_finding_is_no_error(folder: Path, tmp_path: Path) -> None:
+def test_a_waived_finding_does_not_fail_the_check(folder: Path, tmp_path: Path) -> None:
     spoil(folder)
     codes = {"RUN119"}
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_what_is_checked_does_not_waive_itself(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "status", "told"),
+    ("options", "status", "prefixes"),
     [
         (("--select", "RUN119"), 1, {"RUN119"}),
         (("--select", "run11"), 1, {"RUN119"}),
@@ -186,13 +186,13 @@ def test_what_is_checked_does_not_waive_itself(folder: Path) -> None:
     ],
 )
 def test_select_and_ignore(
-    folder: Path, options: tuple[str, ...], status: int, told: set[str]
+    folder: Path, options: tuple[str, ...], status: int, prefixes: set[str]
 ) -> None:
     spoil(folder)
     result = call("check", folder, *options)
-    found = re.findall(r": error (\w+):", result.stdout)
-    assert all(any(code.startswith(prefix) for prefix in told) for code in found)
-    assert (result.exit_code, bool(found)) == (status, bool(told))
+    codes = re.findall(r": error (\w+):", result.stdout)
+    assert all(any(code.startswith(prefix) for prefix in prefixes) for code in codes)
+    assert (result.exit_code, bool(codes)) == (status, bool(prefixes))
     assert "hidden by --select or --ignore" in result.stdout
     assert "rules:    FAIL" in result.stdout
 
@@ -208,10 +208,10 @@ def test_an_unknown_prefix_is_refused(folder: Path) -> None:
 
 def test_several_outputs_of_one_check(folder: Path, tmp_path: Path) -> None:
     spoil(folder)
-    asked = {"report.json": "", "report.sarif": "", "report.xml": "", "x": "github:"}
-    asked["quality.json"] = "gitlab:"
-    given = [f"{prefix}{tmp_path / name}" for name, prefix in asked.items()]
-    result = call("check", folder, "-o", "-", *(part for each in given for part in ("-o", each)))
+    prefixes = {"report.json": "", "report.sarif": "", "report.xml": "", "x": "github:"}
+    prefixes["quality.json"] = "gitlab:"
+    outputs = ["-", *(f"{prefix}{tmp_path / name}" for name, prefix in prefixes.items())]
+    result = call("check", folder, *(word for output in outputs for word in ("-o", output)))
     assert (result.exit_code, result.stdout) == (1, call("check", folder).stdout)
     files = {"report.json": "json", "report.sarif": "sarif", "report.xml": "junit"}
     files |= {"quality.json": "gitlab", "x": "github"}
@@ -237,8 +237,8 @@ def test_paths_lead_to_the_files(
     spoil(folder)
     monkeypatch.chdir(tmp_path)
     for paths in (("logs",), ("logs/result_1.txt",), ("logs/result_1.txt", "logs/result_2.txt")):
-        told = call("check", *paths, "--format", format_).stdout
-        assert re.search(r"[=\" ]logs/result_1\.txt\b", told)
+        output = call("check", *paths, "--format", format_).stdout
+        assert re.search(r"[=\" ]logs/result_1\.txt\b", output)
 
 
 @pytest.mark.parametrize("format_", ["sarif", "junit", "github", "gitlab"])

@@ -35,8 +35,8 @@ def published(*lines: str) -> Path:
 def compared(*arguments: str | Path) -> list[dict[str, Any]]:
     result = call("compare", *arguments, "--format", "json")
     assert result.exit_code in (0, 1), result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)["results"]
-    return found
+    rows: list[dict[str, Any]] = json.loads(result.stdout)["results"]
+    return rows
 
 
 def test_a_submission_against_published_scores(tree: Path) -> None:

@@ -68,8 +68,8 @@ def test_all_codes() -> None:
 
 
 def test_families_before_codes() -> None:
-    found = completed("mlperf-pkg check --select ")
-    assert found == sorted(
+    words = completed("mlperf-pkg check --select ")
+    assert words == sorted(
         {code.rstrip("0123456789") for code in codes().keys() | rulebook_codes()}
     )
 
@@ -99,9 +99,9 @@ def test_paths(line: str, kind: str) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells(shell: str) -> None:
     """Each has a script; bash is not asked, as click would look for its version."""
-    known = get_completion_class(shell)
-    assert known
-    script = known(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
+    completion = get_completion_class(shell)
+    assert completion
+    script = completion(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
     assert "_MLPERF_PKG_COMPLETE" in script.source_template % script.source_vars()
 
 

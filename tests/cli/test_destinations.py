@@ -28,10 +28,10 @@ TABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("outputs", "format_", "found"), TABLE)
-def test_where_what_goes(outputs: list[str], format_: str | None, found: list[str]) -> None:
+@pytest.mark.parametrize(("outputs", "format_", "expected"), TABLE)
+def test_where_what_goes(outputs: list[str], format_: str | None, expected: list[str]) -> None:
     listed = destinations(outputs, format_, tuple(FORMATS))
-    assert [f"{name} {file or '-'}" for name, file in listed] == found
+    assert [f"{name} {file or '-'}" for name, file in listed] == expected
 
 
 def test_an_ending_of_a_format_that_a_command_lacks() -> None:

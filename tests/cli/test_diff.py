@@ -70,7 +70,7 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "text"),
     [
         (lambda _: None, "nothing changed: 1 result set, 5 runs to the byte"),
         (renumbered, "nothing changed: 1 result set, 5 runs to the byte"),
@@ -102,15 +102,15 @@ def old(tmp_path: Path) -> Path:
         (slower, "score minutes 19.565 29.565 (+51.11 %)"),
     ],
 )
-def test_text(old: Path, tmp_path: Path, edit: Edit, said: str) -> None:
+def test_text(old: Path, tmp_path: Path, edit: Edit, text: str) -> None:
     new = tmp_path / "new"
     shutil.copytree(old, new)
     edit(new)
     result = call("diff", old, new)
     assert result.stderr == ""
-    assert said in " ".join(result.stdout.split())
+    assert text in " ".join(result.stdout.split())
     assert "\x1b" not in result.stdout
-    assert result.exit_code == int("nothing changed" not in said)
+    assert result.exit_code == int("nothing changed" not in text)
     back = call("diff", new, old)
     assert back.exit_code == result.exit_code
 

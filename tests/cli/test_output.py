@@ -83,5 +83,5 @@ def test_paths_start_from_the_repository(
     if repository:
         (tmp_path / ".git").mkdir()
     monkeypatch.chdir(here)
-    found = checkout([each.format(here=here) for each in inputs]).path("a.log")
-    assert found == (path if repository else path.removeprefix("sub/"))
+    path_in_report = checkout([name.format(here=here) for name in inputs]).path("a.log")
+    assert path_in_report == (path if repository else path.removeprefix("sub/"))

@@ -105,7 +105,7 @@ def test_empty_folders_are_told(tree: Path) -> None:
     ],
 )
 def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
-    result = call("pack", tree, *(each.format(tree=tree) for each in arguments))
+    result = call("pack", tree, *(argument.format(tree=tree) for argument in arguments))
     assert result.exit_code == 2
     assert message in result.stderr
     assert beside(tree) == ["ACME"]

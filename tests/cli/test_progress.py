@@ -68,21 +68,21 @@ def test_files_and_bytes_after_a_second() -> None:
 
 
 def test_the_check_tells_every_file(many: Path) -> None:
-    told: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
 
     class Notes:
         def begin(self, files: int, size: int) -> None:
-            told.append(("begin", files))
-            told.append(("size", size))
+            calls.append(("begin", files))
+            calls.append(("size", size))
 
         def advance(self, size: int) -> None:
-            told.append(("advance", size))
+            calls.append(("advance", size))
 
     for jobs in (1, 2):
-        told.clear()
+        calls.clear()
         check([str(many)], Options(jobs=jobs, observer=Notes()))
-        sizes = [size for what, size in told if what == "advance"]
-        assert told[:2] == [("begin", 40), ("size", sum(sizes))]
+        sizes = [size for what, size in calls if what == "advance"]
+        assert calls[:2] == [("begin", 40), ("size", sum(sizes))]
         assert len(sizes) == 40
 
 
@@ -96,10 +96,10 @@ def test_silent_in_a_pipe(many: Path) -> None:
 
 
 def children(pid: int) -> list[int]:
-    listed = subprocess.run(
+    listing = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
     )
-    return [int(each) for each in listed.stdout.split()]
+    return [int(pid) for pid in listing.stdout.split()]
 
 
 def alive(pid: int) -> bool:

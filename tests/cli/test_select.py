@@ -26,7 +26,7 @@ def last_fail(number: int) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize(
-    ("logs", "status", "said"),
+    ("logs", "status", "text"),
     [
         (SEVEN, 0, "submit result_"),
         (SEVEN[:5], 0, "nothing to select: 5 of 5 runs"),
@@ -39,10 +39,10 @@ def last_fail(number: int) -> tuple[bytes, ...]:
         ((*SEVEN[1:], without(SEVEN[0], "run_start")), 0, "1 run without run_start, sorted last"),
     ],
 )
-def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, said: str) -> None:
+def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, text: str) -> None:
     result = call("select", write_set(tmp_path, logs))
     assert (result.exit_code, result.stderr) == (status, "")
-    assert said in " ".join(result.stdout.split())
+    assert text in " ".join(result.stdout.split())
 
 
 def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
         (2, 6),
         (3, 7),
     ]
-    window = next(each for each in only["windows"] if each["chosen"])
+    window = next(window for window in only["windows"] if window["chosen"])
     numbers = [number for number, run in enumerate(only["runs"], 1) if run["chosen"]]
     assert numbers == list(range(window["first"], window["last"] + 1))
     assert window["minutes"] == only["minutes"] == only["median_minutes"]
@@ -86,16 +86,16 @@ def test_a_run_that_cannot_be_placed_is_told(tmp_path: Path, format_: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "text"),
     [
         (edited(SEVEN[0], "submission_benchmark", value="chess"), "not checked: no rules of chess"),
         (without(SEVEN[0], "submission_benchmark"), "no result set: no log names its benchmark"),
     ],
 )
-def test_what_cannot_be_told(tmp_path: Path, changed: bytes, said: str) -> None:
+def test_without_a_selection(tmp_path: Path, changed: bytes, text: str) -> None:
     result = call("select", write_set(tmp_path, (changed,)))
     assert result.exit_code == 2
-    assert said in result.stdout
+    assert text in result.stdout
 
 
 @pytest.mark.parametrize("format_", SELECT_FORMATS)

@@ -66,11 +66,13 @@ def batch_size(folder: Path) -> float:
 
 
 def test_accelerators_are_those_of_the_system(tmp_path: Path) -> None:
-    simulate(tmp_path / "known")
-    simulate(tmp_path / "given", "--accelerators", "8")
+    simulate(tmp_path / "described")
+    simulate(tmp_path / "eight", "--accelerators", "8")
     simulate(tmp_path / "more", "--accelerators", "256")
-    known, given, more = (batch_size(tmp_path / name) for name in ("known", "given", "more"))
-    assert known == given < more
+    described, eight, more = (
+        batch_size(tmp_path / name) for name in ("described", "eight", "more")
+    )
+    assert described == eight < more
 
 
 def test_minutes_and_optimizer(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def watch(*arguments: str | Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("log", "status", "said"),
+    ("log", "status", "text"),
     [
         (GOOD, 0, "ended with success: "),
         (WRONG, 1, 'submission_status is "good"'),
@@ -41,12 +41,12 @@ def watch(*arguments: str | Path) -> tuple[int, str]:
         (without(GOOD, "cache_clear"), 1, "cache_clear is not logged"),
     ],
 )
-def test_a_whole_log(tmp_path: Path, log: bytes, status: int, said: str) -> None:
+def test_a_whole_log(tmp_path: Path, log: bytes, status: int, text: str) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(log)
     exit_code, output = watch(path)
     assert exit_code == status
-    assert said in output
+    assert text in output
     assert "\x1b" not in output
 
 
@@ -90,17 +90,17 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(WRONG)
     exit_code, output = watch(path, "--format", "json")
-    told = [json.loads(line) for line in output.splitlines()]
+    events = [json.loads(line) for line in output.splitlines()]
     assert exit_code == 1
-    assert {"run", "finding", "lost", "evaluation", "end"} == {each["event"] for each in told}
-    assert {each["path"] for each in told} == {str(path)}
-    (finding,) = (each["finding"] for each in told if each["event"] == "finding")
+    assert {"run", "finding", "lost", "evaluation", "end"} == {event["event"] for event in events}
+    assert {event["path"] for event in events} == {str(path)}
+    (finding,) = (event["finding"] for event in events if event["event"] == "finding")
     assert (finding["found"], finding["line"]) == ("good", line_of(WRONG, "submission_status"))
-    assert told[-1]["lost"] is True
+    assert events[-1]["lost"] is True
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         ((), "Missing argument"),
         ((".",), "is a folder"),
@@ -109,12 +109,12 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
         (("x", "--interval", "0"), "interval"),
     ],
 )
-def test_bad_usage(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_bad_usage(arguments: tuple[str, ...], text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(GOOD)
-    given = [str(tmp_path / "x") if each == "x" else each for each in arguments]
-    result = call("watch", *given)
+    words = [str(tmp_path / "x") if word == "x" else word for word in arguments]
+    result = call("watch", *words)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert text in result.stderr
 
 
 def test_hostile_text_is_escaped(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from mlperf_pkg.render.ci import fingerprints
 from tests.helpers.reports import finding
 
 
-def marks(*several: Finding, base: str = "/repo") -> list[str]:
-    return fingerprints(several, View(checkout=Checkout("/repo", "/repo", base)))
+def marks(*findings: Finding, base: str = "/repo") -> list[str]:
+    return fingerprints(findings, View(checkout=Checkout("/repo", "/repo", base)))
 
 
 def test_a_mark_stays_when_lines_move() -> None:
@@ -45,5 +45,5 @@ def test_paths_start_from_the_repository(checkout: Checkout, path: str) -> None:
 
 def test_a_finding_about_the_configuration_is_here() -> None:
     checkout = Checkout("/repo", "/repo/sub", "/repo/sub/logs")
-    found = finding("mlperf-pkg.yaml", code="WAIVE101")
-    assert checkout.path_of(found) == "sub/mlperf-pkg.yaml"
+    waiver_finding = finding("mlperf-pkg.yaml", code="WAIVE101")
+    assert checkout.path_of(waiver_finding) == "sub/mlperf-pkg.yaml"

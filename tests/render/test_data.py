@@ -30,8 +30,8 @@ CONTRACT = {
 }
 
 
-def as_json(given: Any) -> Any:
-    shown = FORMATS["json"](given, View())
+def as_json(report_: Any) -> Any:
+    shown = FORMATS["json"](report_, View())
     assert shown.isascii()
     assert shown.endswith("}\n")
     return json.loads(shown, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -75,7 +75,7 @@ def test_no_number_is_null(number: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "read"),
+    ("value", "expected"),
     [
         ("größer\x1b\n\u202e", "größer\x1b\n\u202e"),
         ("half \ud800", "half \\ud800"),
@@ -84,13 +84,13 @@ def test_no_number_is_null(number: float) -> None:
         (True, True),
     ],
 )
-def test_hostile_values(found: Any, read: Any) -> None:
-    assert as_json(report(findings=[finding(found=found)]))["findings"][0]["found"] == read
+def test_hostile_values(value: Any, expected: Any) -> None:
+    assert as_json(report(findings=[finding(found=value)]))["findings"][0]["found"] == expected
 
 
 def test_a_value_nested_too_deep_is_cut() -> None:
-    found = as_json(report(findings=[finding(found=nested(10_000))]))["findings"][0]["found"]
-    assert '"..."' in json.dumps(found)
+    value = as_json(report(findings=[finding(found=nested(10_000))]))["findings"][0]["found"]
+    assert '"..."' in json.dumps(value)
 
 
 def test_csv_holds_the_results() -> None:

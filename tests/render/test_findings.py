@@ -14,19 +14,19 @@ RUNS = tuple(run(path=f"set/result_{number}.txt") for number in range(12))
 
 
 def in_logs(*numbers: int, **changes: Any) -> list[Finding]:
-    """The same finding in these logs, each one line further down."""
+    """Return equal findings, one per log, on successive lines."""
     return [finding(f"set/result_{number}.txt", 10 + number, **changes) for number in numbers]
 
 
-def shown(*found: Finding, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
+def shown(*several_findings: Finding, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
     """Path and message of what is shown."""
-    given = report(findings=found, runs=RUNS, **more)
-    listed = findings.shown(given, View(verbose=verbose))
-    return [(each.first.path, each.message) for each in listed]
+    report_ = report(findings=several_findings, runs=RUNS, **more)
+    entries = findings.shown(report_, View(verbose=verbose))
+    return [(folded.first.path, folded.message) for folded in entries]
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("equal", "expected"),
     [
         ([], []),
         ([finding("a.log", 3)], [("a.log", "wrong")]),
@@ -63,8 +63,8 @@ def shown(*found: Finding, verbose: bool = False, **more: Any) -> list[tuple[str
     ],
     ids=["none", "one", "two", "line", "lines", "logs", "many", "all", "files", "folders", "note"],
 )
-def test_folding(found: list[Finding], expected: list[tuple[str, str]]) -> None:
-    assert shown(*found) == expected
+def test_folding(equal: list[Finding], expected: list[tuple[str, str]]) -> None:
+    assert shown(*equal) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_what_differs_is_not_folded(change: dict[str, Any]) -> None:
 
 def test_findings_about_sets_stay_apart() -> None:
     sets = (result_set(path="results/a/bert"), result_set(path="results/a/resnet"))
-    found = [finding(row.path) for row in sets]
-    assert shown(*found, result_sets=sets) == [
+    several_findings = [finding(row.path) for row in sets]
+    assert shown(*several_findings, result_sets=sets) == [
         ("results/a/bert", "wrong"),
         ("results/a/resnet", "wrong"),
     ]
@@ -109,8 +109,8 @@ def test_basis(basis: Basis, message: str) -> None:
 
 
 def test_counts() -> None:
-    found = [finding(), finding(), finding(severity=Severity.NOTE)]
-    assert findings.counts(found) == {
+    several_findings = [finding(), finding(), finding(severity=Severity.NOTE)]
+    assert findings.counts(several_findings) == {
         Severity.ERROR: 2,
         Severity.WARNING: 0,
         Severity.NOTE: 1,

@@ -39,21 +39,23 @@ def unescape(text: str, more: dict[str, str]) -> str:
     return text
 
 
-def annotated(given: Report, *, verbose: bool = False, base: str = "/repo") -> list[Annotation]:
+def annotated(report_: Report, *, verbose: bool = False, base: str = "/repo") -> list[Annotation]:
     view = View(verbose=verbose, checkout=Checkout("/repo", "/repo", base))
-    shown = FORMATS["github"](given, view)
+    shown = FORMATS["github"](report_, view)
     assert all(line.isprintable() for line in shown.split("\n"))
     return [parse(line) for line in shown.split("\n")[:-1]]
 
 
 def only(**changes: Any) -> Annotation:
-    _, found = annotated(report(findings=[finding(**changes)]), base="/repo/logs", verbose=True)
-    return found
+    _, annotation = annotated(
+        report(findings=[finding(**changes)]), base="/repo/logs", verbose=True
+    )
+    return annotation
 
 
 def test_an_annotation() -> None:
-    found = only(path="a, b:c.log", line=7, basis=Basis.OFFICIAL, hint="100 % sure")
-    assert found == Annotation(
+    annotation = only(path="a, b:c.log", line=7, basis=Basis.OFFICIAL, hint="100 % sure")
+    assert annotation == Annotation(
         "error",
         {"file": "logs/a, b:c.log", "line": "7", "title": "X1"},
         "wrong [official]\nhint: 100 % sure",
@@ -82,8 +84,8 @@ def test_the_verdicts_come_first() -> None:
     ],
 )
 def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
-    found = only(**changes)
-    assert (found.kind, found.properties["title"]) == (kind, title)
+    annotation = only(**changes)
+    assert (annotation.kind, annotation.properties["title"]) == (kind, title)
 
 
 def test_the_most_important_come_first() -> None:
@@ -94,15 +96,15 @@ def test_the_most_important_come_first() -> None:
         finding("d"),
         finding("0", waiver=Waiver("agreed", "Jane", "2026-12-31")),
     ]
-    found = annotated(report(findings=listed))[1:]
-    assert [each.properties["file"] for each in found] == ["d", "c", "b", "a", "0"]
+    others = annotated(report(findings=listed))[1:]
+    assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
 
 
 def test_the_same_of_many_logs_is_one_annotation() -> None:
     logs = [f"logs/{number}.log" for number in range(20)]
-    given = report(runs=tuple(run(path=log) for log in logs), findings=[finding(p) for p in logs])
-    (_, found) = annotated(given)
-    assert found.message == "wrong (in all 20 logs: 0.log ... 19.log)"
+    report_ = report(runs=tuple(run(path=log) for log in logs), findings=[finding(p) for p in logs])
+    (_, annotation) = annotated(report_)
+    assert annotation.message == "wrong (in all 20 logs: 0.log ... 19.log)"
 
 
 def test_what_github_leaves_out_is_said() -> None:
@@ -118,10 +120,10 @@ def test_what_github_leaves_out_is_said() -> None:
 def test_nothing_in_the_data_acts(text: str, file: str) -> None:
     first, *others = annotated(hostile.hostile(text, file))
     assert first.properties == {"title": "MLPerf check"}
-    assert {each.properties["file"] for each in others} == {
+    assert {annotation.properties["file"] for annotation in others} == {
         visible(path) for path in (file, f"{file}/a", "other")
     }
-    assert all(visible(text) in each.message for each in others)
+    assert all(visible(text) in annotation.message for annotation in others)
 
 
 def test_a_hostile_report() -> None:

@@ -20,9 +20,9 @@ SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
-def issues(given: Report) -> Any:
+def issues(report_: Report) -> Any:
     view = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
-    read = json.loads(FORMATS["gitlab"](given, view))
+    read = json.loads(FORMATS["gitlab"](report_, view))
     assert not [
         f"{error.json_path}: {error.message}"
         for error in Draft202012Validator(SCHEMA).iter_errors(read)
@@ -35,9 +35,9 @@ def test_the_schema_is_one() -> None:
 
 
 def test_an_issue() -> None:
-    (found,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="mend")]))
-    assert len(found.pop("fingerprint")) == 32
-    assert found == {
+    (issue,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="mend")]))
+    assert len(issue.pop("fingerprint")) == 32
+    assert issue == {
         "description": "wrong [rules]; hint: mend",
         "check_name": "X1",
         "severity": "major",
@@ -65,13 +65,13 @@ def test_severities(changes: dict[str, Any], severity: str) -> None:
 
 
 def test_a_waiver_is_told() -> None:
-    (found,) = issues(report(findings=[finding(waiver=WAIVER)]))
-    assert found["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
+    (issue,) = issues(report(findings=[finding(waiver=WAIVER)]))
+    assert issue["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
 
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
 def test_nothing_in_the_data_acts(text: str, file: str) -> None:
-    for each in issues(hostile.hostile(text, file)):
-        assert each["description"].isprintable()
-        assert each["location"]["path"].isprintable()
+    for issue in issues(hostile.hostile(text, file)):
+        assert issue["description"].isprintable()
+        assert issue["location"]["path"].isprintable()

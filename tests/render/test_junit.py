@@ -22,38 +22,38 @@ from tests.helpers.trees import simulated, write_set, write_submission
 LOG = "results/dgx/bert/result_0.txt"
 
 
-def suites(given: Report, base: str = "/repo") -> list[TestSuite]:
-    xml = FORMATS["junit"](given, View(checkout=Checkout("/repo", "/repo", base)))
+def suites(report_: Report, base: str = "/repo") -> list[TestSuite]:
+    xml = FORMATS["junit"](report_, View(checkout=Checkout("/repo", "/repo", base)))
     read = JUnitXml.fromstring(xml.encode("utf-8"))
-    found = list(read)
-    cases = [case for suite in found for case in suite]
-    assert read.tests == len(cases) == sum(suite.tests for suite in found)
+    suites_ = list(read)
+    cases = [case for suite in suites_ for case in suite]
+    assert read.tests == len(cases) == sum(suite.tests for suite in suites_)
     assert read.failures == sum(bool(failures(case)) for case in cases)
-    assert read.failures == sum(suite.failures for suite in found)
-    assert sum(suite.skipped for suite in found) == sum(map(skipped, cases))
-    return found
+    assert read.failures == sum(suite.failures for suite in suites_)
+    assert sum(suite.skipped for suite in suites_) == sum(map(skipped, cases))
+    return suites_
 
 
 def failures(case: TestCase) -> list[Failure]:
-    return [each for each in case.result if isinstance(each, Failure)]
+    return [part for part in case.result if isinstance(part, Failure)]
 
 
 def skipped(case: TestCase) -> bool:
-    return any(isinstance(each, Skipped) for each in case.result)
+    return any(isinstance(part, Skipped) for part in case.result)
 
 
 def whole(**changes: Any) -> Report:
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "systems": (system(),),
         "result_sets": (result_set(),),
         "runs": (run(), run(path="stray.log", benchmark="")),
     }
-    return report(**{**known, **changes})
+    return report(**{**fields, **changes})
 
 
 def test_what_becomes_a_test() -> None:
-    found = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
-    assert {suite.name: [case.name for case in suite] for suite in found} == {
+    suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
+    assert {suite.name: [case.name for case in suite] for suite in suites_} == {
         "dgx (closed): bert": ["ACME/results/dgx/bert: bert", f"ACME/{LOG}"],
         "logs outside result sets": ["ACME/stray.log"],
         "systems": ["ACME/systems/dgx.json"],
@@ -64,8 +64,8 @@ def test_what_becomes_a_test() -> None:
 def one(**changes: Any) -> TestCase:
     """The test of the run, about which there is a finding."""
     verdict = changes.pop("verdict", FAIL)
-    found = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
-    return next(case for suite in suites(found) for case in suite if case.name == LOG)
+    report_ = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
+    return next(case for suite in suites(report_) for case in suite if case.name == LOG)
 
 
 def test_an_error_fails() -> None:
@@ -90,7 +90,7 @@ def test_the_worst_of_several_errors_is_the_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({"severity": Severity.WARNING}, "warning X1: wrong"),
         ({"severity": Severity.NOTE}, "note X1: wrong"),
@@ -100,10 +100,10 @@ def test_the_worst_of_several_errors_is_the_message() -> None:
         ),
     ],
 )
-def test_the_rest_is_told(changes: dict[str, Any], told: str) -> None:
+def test_other_findings_are_output(changes: dict[str, Any], text: str) -> None:
     case = one(**changes)
     assert not case.result
-    assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {told}"
+    assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {text}"
 
 
 def test_what_was_not_checked_is_skipped() -> None:
@@ -114,7 +114,7 @@ def test_what_was_not_checked_is_skipped() -> None:
 
 def test_both_verdicts_are_properties() -> None:
     (suite, *_) = suites(whole(verdict=FAIL))
-    properties = {each.name: each.value for each in suite.properties()}  # type: ignore[no-untyped-call]
+    properties = {entry.name: entry.value for entry in suite.properties()}  # type: ignore[no-untyped-call]
     assert properties["verdict.official"] == "fail"
     assert properties["verdict.rules"] == "pass"
 
@@ -122,8 +122,8 @@ def test_both_verdicts_are_properties() -> None:
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
 def test_nothing_in_the_data_acts(text: str, file: str) -> None:
-    found = suites(hostile.hostile(text, file))
-    names = [case.name for suite in found for case in suite]
+    suites_ = suites(hostile.hostile(text, file))
+    names = [case.name for suite in suites_ for case in suite]
     assert len(names) == 5
     assert visible(f"b{file}") in names
 

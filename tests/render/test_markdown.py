@@ -10,12 +10,12 @@ markdown = FORMATS["markdown"]
 
 
 def test_a_report() -> None:
-    found = [
+    findings = [
         finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="mend it"),
         finding("systems/dgx.json", 3, severity=Severity.NOTE),
     ]
-    given = report(verdict=FAIL, result_sets=(result_set(verdict=FAIL),), findings=found)
-    assert markdown(given, View()).split("\n") == [
+    report_ = report(verdict=FAIL, result_sets=(result_set(verdict=FAIL),), findings=findings)
+    assert markdown(report_, View()).split("\n") == [
         "## MLPerf check",
         "",
         "- **official: FAIL** - mlperf-logging 9.9.9 rejects this",

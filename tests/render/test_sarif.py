@@ -26,9 +26,9 @@ SCHEMA = json.loads((Path(__file__).parent / "schemas/sarif.schema.json").read_t
 IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
 
 
-def run_of(given: Report, view: View = IN_LOGS) -> Any:
+def run_of(report_: Report, view: View = IN_LOGS) -> Any:
     """The only run of a valid SARIF file."""
-    shown = FORMATS["sarif"](given, view)
+    shown = FORMATS["sarif"](report_, view)
     assert shown.isascii()
     read = json.loads(shown)
     assert not [
@@ -36,7 +36,7 @@ def run_of(given: Report, view: View = IN_LOGS) -> Any:
         for error in Draft202012Validator(SCHEMA).iter_errors(read)
     ]
     (parsed,) = Sarif.model_validate_json(shown).runs  # by a reader of other people
-    assert len(parsed.results or ()) == len(given.findings)
+    assert len(parsed.results or ()) == len(report_.findings)
     return read["runs"][0]
 
 
@@ -50,10 +50,10 @@ def test_the_schema_is_one() -> None:
 
 
 def test_a_result() -> None:
-    found = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="mend", source="s")
-    mark = found.pop("partialFingerprints")["mlperfPkgFinding/v1"]
+    result = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="mend", source="s")
+    mark = result.pop("partialFingerprints")["mlperfPkgFinding/v1"]
     assert len(mark) == 32
-    assert found == {
+    assert result == {
         "ruleId": "X1",
         "ruleIndex": 0,
         "level": "error",
@@ -83,22 +83,22 @@ def test_levels(severity: Severity) -> None:
 
 
 def test_what_is_waived_is_suppressed() -> None:
-    found = only(waiver=Waiver("agreed", "Jane", "2026-12-31"))
-    assert found["suppressions"] == [
+    result = only(waiver=Waiver("agreed", "Jane", "2026-12-31"))
+    assert result["suppressions"] == [
         {
             "kind": "external",
             "status": "accepted",
             "justification": "agreed (approved by Jane until 2026-12-31)",
         }
     ]
-    assert found["properties"]["fails"] == {"official": True, "rules": False}
+    assert result["properties"]["fails"] == {"official": True, "rules": False}
 
 
 def test_rules_explain_themselves() -> None:
-    found = [finding(code=code) for code in ("SET101", "BERT111", "BERT111")]
-    run = run_of(report(findings=found))
+    findings = [finding(code=code) for code in ("SET101", "BERT111", "BERT111")]
+    run = run_of(report(findings=findings))
     bert, set_ = run["tool"]["driver"]["rules"]
-    assert [each["ruleIndex"] for each in run["results"]] == [0, 0, 1]
+    assert [result["ruleIndex"] for result in run["results"]] == [0, 0, 1]
     assert (bert["id"], set_["id"]) == ("BERT111", "SET101")
     for rule in (bert, set_):
         for part in ("shortDescription", "fullDescription", "help"):
@@ -138,8 +138,8 @@ def test_messages_are_plain_text(message: str, text: str) -> None:
 @given(hostile.texts(), hostile.names())
 def test_nothing_in_the_data_acts(text: str, file: str) -> None:
     run = run_of(hostile.hostile(text, file), View())
-    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
-    paths = {os.fsdecode(unquote_to_bytes(each["artifactLocation"]["uri"])) for each in places}
+    locations = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    paths = {os.fsdecode(unquote_to_bytes(path["artifactLocation"]["uri"])) for path in locations}
     assert paths == {file, f"{file}/a", "other"}
 
 

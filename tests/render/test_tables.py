@@ -48,8 +48,8 @@ def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
 
 
 def test_results_are_sorted() -> None:
-    found = [(r.row.system, r.row.benchmark, r.accelerators) for r in tables.results(REPORT)]
-    assert found == [("dgx", "bert", 8), ("open", "resnet", None)]
+    rows = [(r.row.system, r.row.benchmark, r.accelerators) for r in tables.results(REPORT)]
+    assert rows == [("dgx", "bert", 8), ("open", "resnet", None)]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def page(expected: str) -> str:
 
 
 def test_a_submission() -> None:
-    found = (
+    findings = (
         finding(
             "results/dgx/bert",
             code="RCP101",
@@ -55,7 +55,7 @@ def test_a_submission() -> None:
         ),
         runs=(run(),),
         systems=(system(),),
-        findings=found,
+        findings=findings,
     )
     assert shown == page(
         """
