@@ -8,7 +8,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
-from mlperf_pkg.commands.diff.sides import compare_paths
+from mlperf_pkg.commands.diff.reading import compare_paths
 
 
 @click.command(name="diff")

@@ -72,8 +72,8 @@ def old(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
-        (lambda _: None, "nothing changed: 1 result set, 5 runs to the byte"),
-        (renumbered, "nothing changed: 1 result set, 5 runs to the byte"),
+        (lambda _: None, "nothing changed: 1 result set, 5 runs with identical bytes"),
+        (renumbered, "nothing changed: 1 result set, 5 runs with identical bytes"),
         (in_runs(LRATE, 0, 1, value=1.5), f"{LRATE} 10.284 (5 runs) 10.284 (3 runs); 1.5 (2 runs)"),
         (in_runs(LRATE, 0, 1, value=1.5), "3 runs unchanged 2 runs changed: result_0.txt"),
         (in_runs(LRATE, *range(5), value=10.5), f"{LRATE} 10.284 (5 runs) 10.5 (5 runs)"),
@@ -89,7 +89,7 @@ def old(tmp_path: Path) -> Path:
         ),
         (lambda t: write_system(t / "systems", more=[1]), "more - [1]"),
         (reformatted, "the same fields, written differently"),
-        (renamed, f"system systems/{SYSTEM}.json -> systems/x.json renamed, the same to the byte"),
+        (renamed, f"system systems/{SYSTEM}.json -> systems/x.json renamed, identical bytes"),
         (renamed, f"system {SYSTEM} x "),
         (lambda t: write_system(t / "systems", "other"), "added: system systems/other.json"),
         (

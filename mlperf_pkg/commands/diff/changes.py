@@ -1,4 +1,4 @@
-"""What changed between two versions of a submission, of loose logs or of single result sets."""
+"""What changed from one side to the other."""
 
 from __future__ import annotations
 
@@ -6,159 +6,40 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from mlperf_pkg.findings import Finding, Severity, Verdicts
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.commands.diff.model import (
+    Change,
+    Comparison,
+    FindingChange,
+    Log,
+    NameChanges,
+    ResultSet,
+    SetChange,
+    SettingChange,
+    Side,
+    System,
+    SystemChange,
+)
+from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
 
-_Thing = TypeVar("_Thing")
-_Key = Callable[[_Thing], Hashable]
-
-
-class Log(Struct, frozen=True):
-    """The log of a run: its file's name, the digest of its bytes, its settings as JSON by key."""
-
-    name: str
-    digest: str
-    settings: Mapping[str, str]
-
-
-class System(Struct, frozen=True):
-    """A system description; ``place`` is its path within the input, ``fields`` what it holds."""
-
-    place: str
-    id: str
-    digest: str
-    fields: Mapping[str, Any]
-
-
-class Set(Struct, frozen=True):
-    """A result set; ``place`` is its path within the input, whatever the input is called."""
-
-    place: str
-    row: ResultSetRow
-    logs: tuple[Log, ...]
-    findings: tuple[Finding, ...]
-
-
-class Side(Struct, frozen=True):
-    """One of the two versions.
-
-    ``findings`` are those of no result set; ``files`` are the digests, by path within the input,
-    of all files that are neither a system description nor a log of a result set.
-    """
-
-    verdict: Verdicts
-    systems: tuple[System, ...]
-    sets: tuple[Set, ...]
-    findings: tuple[Finding, ...]
-    files: Mapping[str, str]
-
-
-class Change(Struct, frozen=True):
-    """A value by name, before and after; None where there is none."""
-
-    name: str
-    old: Any
-    new: Any
-
-
-class SettingChange(Struct, frozen=True):
-    """The values of a logged key as JSON, each with how many runs have it; None: not logged."""
-
-    key: str
-    old: tuple[tuple[str | None, int], ...]
-    new: tuple[tuple[str | None, int], ...]
-
-
-class FindingChange(Struct, frozen=True):
-    """How many findings of a code there are, before and after; ``message`` is one of them."""
-
-    code: str
-    severity: Severity
-    message: str
-    old: int
-    new: int
-
-
-class Names(Struct, frozen=True):
-    """What is unchanged to the byte, by number, and what was changed, removed or added, by name."""
-
-    unchanged: int
-    changed: tuple[str, ...]
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-
-    @property
-    def any(self) -> bool:
-        """Whether anything changed."""
-        return bool(self.changed or self.removed or self.added)
-
-
-class SystemChange(Struct, frozen=True):
-    """A description before and after; without ``fields`` only its name or layout changed."""
-
-    old: System
-    new: System
-    fields: tuple[Change, ...]
-
-
-class SetChange(Struct, frozen=True):
-    """A result set before and after."""
-
-    old: Set
-    new: Set
-    results: tuple[Change, ...]
-    settings: tuple[SettingChange, ...]
-    findings: tuple[FindingChange, ...]
-    runs: Names
-
-    @property
-    def any(self) -> bool:
-        """Whether anything changed."""
-        return bool(self.results or self.settings or self.findings or self.runs.any)
-
-
-class Comparison(Struct, frozen=True):
-    """Everything that changed; of ``sets`` also those that did not, in order of the new side."""
-
-    verdicts: tuple[Change, ...]
-    systems: tuple[SystemChange, ...]
-    removed_systems: tuple[System, ...]
-    added_systems: tuple[System, ...]
-    sets: tuple[SetChange, ...]
-    removed_sets: tuple[Set, ...]
-    added_sets: tuple[Set, ...]
-    findings: tuple[FindingChange, ...]
-    files: Names
-
-    @property
-    def any(self) -> bool:
-        """Whether anything changed."""
-        gone_or_new = (
-            *self.removed_systems,
-            *self.added_systems,
-            *self.removed_sets,
-            *self.added_sets,
-        )
-        changed = (self.verdicts, self.systems, gone_or_new, self.findings, self.files.any)
-        return any(changed) or any(each.any for each in self.sets)
+_Item = TypeVar("_Item")
+_Key = Callable[[_Item], Hashable]
 
 
 def compare(old: Side, new: Side) -> Comparison:
-    """What changed from ``old`` to ``new``.
+    """Return what changed from ``old`` to ``new``.
 
-    Systems are paired by their path, result sets by path, system and benchmark. What is then left
-    is paired where it is the only one of its kind on both sides: a system, or a result set of its
-    benchmark (and division).
+    Systems are paired by their path, result sets by path, system and benchmark. The rest is paired
+    if it is the only one of its kind on both sides: a system, or a result set of its benchmark
+    (and division).
     """
     systems = _paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets = _paired(old.sets, new.sets, _SET_KEYS)
     both = (_system_change(before, after) for before, after in systems if before and after)
     return Comparison(
         verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
-        systems=tuple(each for each in both if each),
+        systems=tuple(change for change in both if change),
         removed_systems=tuple(before for before, after in systems if before and not after),
         added_systems=tuple(after for before, after in systems if after and not before),
         sets=tuple(_set_change(before, after) for before, after in sets if before and after),
@@ -172,22 +53,22 @@ def compare(old: Side, new: Side) -> Comparison:
 # ---- pairs --------------------------------------------------------------------------------
 
 _SYSTEM_KEYS: tuple[_Key[System], ...] = (
-    lambda system: system.place,
+    lambda system: system.path,
     lambda system: system.id,
     lambda _: "the only one",
 )
-_SET_KEYS: tuple[_Key[Set], ...] = (
-    lambda each: (each.place, each.row.system, each.row.benchmark, each.row.division),
-    lambda each: (each.place, each.row.system, each.row.benchmark),
-    lambda each: (each.row.benchmark, each.row.division),
-    lambda each: each.row.benchmark,
+_SET_KEYS: tuple[_Key[ResultSet], ...] = (
+    lambda result: (result.path, result.row.system, result.row.benchmark, result.row.division),
+    lambda result: (result.path, result.row.system, result.row.benchmark),
+    lambda result: (result.row.benchmark, result.row.division),
+    lambda result: result.row.benchmark,
 )
 
 
 def _paired(
-    old: Sequence[_Thing], new: Sequence[_Thing], keys: Iterable[_Key[_Thing]]
-) -> list[tuple[_Thing | None, _Thing | None]]:
-    """Each thing with its counterpart: the first key that is unique on both sides decides."""
+    old: Sequence[_Item], new: Sequence[_Item], keys: Iterable[_Key[_Item]]
+) -> list[tuple[_Item | None, _Item | None]]:
+    """Return each item with its counterpart: the first key that is unique on both sides decides."""
     partners: dict[int, int] = {}
     for key in keys:
         before, after = _unique(old, key), _unique(new, key)
@@ -196,15 +77,15 @@ def _paired(
             if name in after and index not in partners and after[name] not in taken:
                 partners[index] = after[name]
     back = {index: partner for partner, index in partners.items()}
-    removed = [(each, None) for index, each in enumerate(old) if index not in partners]
-    kept = [(old[back[i]] if i in back else None, each) for i, each in enumerate(new)]
+    removed = [(item, None) for index, item in enumerate(old) if index not in partners]
+    kept = [(old[back[i]] if i in back else None, item) for i, item in enumerate(new)]
     return [*removed, *kept]
 
 
-def _unique(things: Sequence[_Thing], key: _Key[_Thing]) -> dict[Hashable, int]:
-    """The indices of things by key, as far as no other has the same."""
-    counted = Counter(key(each) for each in things)
-    return {key(each): i for i, each in enumerate(things) if counted[key(each)] == 1}
+def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
+    """Return the indices of items by key, without keys that several have."""
+    counts = Counter(key(item) for item in items)
+    return {key(item): index for index, item in enumerate(items) if counts[key(item)] == 1}
 
 
 # ---- changes ------------------------------------------------------------------------------
@@ -218,12 +99,12 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Chang
 
 
 def _system_change(old: System, new: System) -> SystemChange | None:
-    if (old.place, old.digest) == (new.place, new.digest):
+    if (old.path, old.digest) == (new.path, new.digest):
         return None
     return SystemChange(old, new, tuple(_differing(old.fields, new.fields)))
 
 
-def _set_change(old: Set, new: Set) -> SetChange:
+def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
     return SetChange(
         old=old,
         new=new,
@@ -246,8 +127,8 @@ def _results(row: ResultSetRow) -> dict[str, Any]:
         "official_minutes": row.official_minutes,
         "scaling_factor": row.scaling_factor,
         "energy_joules": row.energy_joules,
-        "rcp": words.rcp_state(row),
-        "rcp_margin_percent": words.rcp_margin_percent(row.rcp),
+        "rcp": wording.rcp_state(row),
+        "rcp_margin_percent": wording.rcp_margin_percent(row.rcp),
         **_verdicts(row.verdict),
     }
 
@@ -257,7 +138,7 @@ def _verdicts(verdicts: Verdicts) -> dict[str, Any]:
 
 
 def _setting_changes(old: Sequence[Log], new: Sequence[Log]) -> Iterator[SettingChange]:
-    """Keys with other values; that equally many runs spread otherwise over the same is a change."""
+    """Yield keys with other values, or with the same in other runs if there are as many runs."""
     for key in sorted({key for log in (*old, *new) for key in log.settings}):
         before, after = (Counter(log.settings.get(key) for log in logs) for logs in (old, new))
         same = before == after if len(old) == len(new) else before.keys() == after.keys()
@@ -270,33 +151,34 @@ def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], 
 
 
 def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[FindingChange, ...]:
-    """Codes that are found more or less often."""
+    """Return the codes whose number of findings changed."""
     before, after = _by_code(old), _by_code(new)
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        counts = len(before.get(code, ())), len(after.get(code, ()))
-        if counts[0] != counts[1]:
+        old_count, new_count = len(before.get(code, ())), len(after.get(code, ()))
+        if old_count != new_count:
             first = (after.get(code) or before[code])[0]
-            changes.append(FindingChange(code, first.severity, first.message, *counts))
+            change = FindingChange(code, first.severity, first.message, old_count, new_count)
+            changes.append(change)
     return tuple(changes)
 
 
 def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
+    by_code: dict[str, list[Finding]] = {}
     for finding in findings:
-        found.setdefault(finding.code, []).append(finding)
-    return found
+        by_code.setdefault(finding.code, []).append(finding)
+    return by_code
 
 
-def _run_names(old: Sequence[Log], new: Sequence[Log]) -> Names:
-    """Logs of equal bytes are the same run, whatever their names."""
+def _run_names(old: Sequence[Log], new: Sequence[Log]) -> NameChanges:
+    """Return which runs changed; logs of equal bytes are the same run, whatever their names."""
     before, after = (Counter(log.digest for log in logs) for logs in (old, new))
     same = before & after
     return _names(_without(old, same), _without(new, same), same.total())
 
 
 def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
-    """The digests of logs by name, less those of ``digests``."""
+    """Return the digests of logs by name, without as many of each as ``digests`` counts."""
     left = Counter(digests)
     rest = {}
     for log in logs:
@@ -307,10 +189,10 @@ def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
     return rest
 
 
-def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> Names:
+def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> NameChanges:
     both = old.keys() & new.keys()
     changed = sorted(name for name in both if old[name] != new[name])
-    return Names(
+    return NameChanges(
         unchanged=unchanged + len(both) - len(changed),
         changed=tuple(changed),
         removed=tuple(sorted(old.keys() - new.keys())),

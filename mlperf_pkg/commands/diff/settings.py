@@ -1,4 +1,4 @@
-"""The settings that a log tells: its hyperparameters and what else rules ask about the set-up."""
+"""The settings in a log: hyperparameters, and what else the rules require of the set-up."""
 
 from __future__ import annotations
 
@@ -12,28 +12,24 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.run import evaluations
 
-MAX_VALUES = 10  # of one key in one log; more of them tell nothing more
+MAX_VALUES = 10  # of one key in one log
 MAX_CHARACTERS = 10_000
 _EXACT = 2.0**53
 
-# Rules name these too, but they tell what happened, not what was set. "actual_..." is "not a
+# Rules name these too, but they record what happened, not what was set. "actual_..." is "not a
 # hyperparameter, cannot be borrowed" in training_rules, Hyperparameters: minigo.
-_OUTCOMES = frozenset(
-    {
-        "actual_selfplay_games_per_generation",
-        "aggregated_eval_accuracy",
-        "averaged_validation_loss",
-        "cache_clear",
-        "config_filename",
-        "eval_accuracy",
-        "eval_error",
-        "seed",
-        "weights_initialization",
-    }
-)
-# Named in training_rules, Hyperparameters and Hyperparameter borrowing, under keys that no rule
-# of the rulebook asks of a log.
+_OUTCOMES = evaluations.KEYS | {
+    "actual_selfplay_games_per_generation",
+    "aggregated_eval_accuracy",
+    "cache_clear",
+    "config_filename",
+    "seed",
+    "weights_initialization",
+}
+# Named in training_rules, Hyperparameters and Hyperparameter borrowing, but required of a log by no
+# rule of the rulebook.
 _WRITTEN = frozenset(
     {
         "data_eval_samples",
@@ -58,7 +54,7 @@ _SUFFIXES = ("_start", "_stop")
 
 
 def settings_named(usage: str, round_: str) -> frozenset[str]:
-    """The keys of settings that rules name, of whatever benchmark of a round.
+    """Return the keys of settings that the rules of a round name, for any of its benchmarks.
 
     Raises:
         UserError: the rulebook has no such round.
@@ -71,10 +67,10 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
 
 
 def _keys_named(usage: str, round_: str) -> Iterator[str]:
-    known = load_round(usage, round_)
-    for rules in known.sections.values():
+    rulebook = load_round(usage, round_)
+    for rules in rulebook.sections.values():
         yield from rules
-    for name in known.benchmarks:
+    for name in rulebook.benchmarks:
         benchmark = load_benchmark(usage, round_, name)
         for rules in benchmark.sections.values() if benchmark else ():
             yield from rules
@@ -84,26 +80,26 @@ def _keys_named(usage: str, round_: str) -> Iterator[str]:
                 yield from rules
 
 
-def read_settings(source: Source, names: frozenset[str]) -> dict[str, str]:
-    """The values of the keys ``names`` in a log, as JSON; different values of one key in a row.
+def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
+    """Return the values of these keys in a log as JSON, different values of one key in a row.
 
-    Numbers of equal value read equal: ``1.0`` is ``1``.
+    Equal numbers have equal text: ``1.0`` becomes ``1``.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the log cannot be read.
     """
-    found: dict[str, dict[str, None]] = {}
+    values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
-            if record is not None and isinstance(record.key, str) and record.key in names:
-                values = found.setdefault(record.key, {})
-                if len(values) < MAX_VALUES:
-                    values[_as_text(record.value)] = None
-    return {key: ", ".join(values) for key, values in found.items()}
+            if record is not None and isinstance(record.key, str) and record.key in keys:
+                texts = values.setdefault(record.key, {})
+                if len(texts) < MAX_VALUES:
+                    texts[_as_text(record.value)] = None
+    return {key: ", ".join(texts) for key, texts in values.items()}
 
 
 def _as_text(value: Any) -> str:
-    """A value as JSON, one text for equal values; of a very long one the head and a digest."""
+    """Return a value as JSON, equal values as equal text; a very long one as start and digest."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         value = int(value)
     with suppress(TypeError, ValueError, RecursionError):

@@ -8,23 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.diff.changes import (
+from mlperf_pkg.commands.diff.changes import compare
+from mlperf_pkg.commands.diff.model import (
     Change,
     FindingChange,
     Log,
-    Names,
-    Set,
+    NameChanges,
+    ResultSet,
     SettingChange,
     Side,
     System,
-    compare,
 )
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
 
 
-def a_set(place: str = "results/dgx/bert", logs: Any = (), findings: Any = (), **row: Any) -> Set:
-    return Set(place, result_set(**row), tuple(logs), tuple(findings))
+def a_set(
+    path: str = "results/dgx/bert", logs: Any = (), findings: Any = (), **row: Any
+) -> ResultSet:
+    return ResultSet(path, result_set(**row), tuple(logs), tuple(findings))
 
 
 def logs(*settings: Any, key: str = "lr") -> tuple[Log, ...]:
@@ -35,18 +37,18 @@ def logs(*settings: Any, key: str = "lr") -> tuple[Log, ...]:
     )
 
 
-def a_side(*sets: Set, **changes: Any) -> Side:
-    known: dict[str, Any] = {
+def a_side(*sets: ResultSet, **changes: Any) -> Side:
+    fields: dict[str, Any] = {
         "verdict": PASS,
         "systems": (),
         "sets": sets,
         "findings": (),
         "files": {},
     }
-    return Side(**{**known, **changes})
+    return Side(**{**fields, **changes})
 
 
-BERT = {"place": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
+BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
 
 
 @pytest.mark.parametrize(
@@ -55,33 +57,33 @@ BERT = {"place": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "divi
         ([{}], [{}], [(0, 0)]),
         ([{}], [], []),
         ([], [{}], []),
-        # Another place, system or division, but the only set of the benchmark.
-        ([{}], [{"place": "results/h100/bert", "system": "h100"}], [(0, 0)]),
+        # Another path, system or division, but the only set of the benchmark.
+        ([{}], [{"path": "results/h100/bert", "system": "h100"}], [(0, 0)]),
         ([{}], [{"division": "open"}], [(0, 0)]),
-        ([{}], [{"place": "x", "system": "h100", "division": "open"}], [(0, 0)]),
-        ([{}], [{"benchmark": "resnet", "place": "results/dgx/resnet"}], []),
-        # Two of the benchmark on one side: only what stays in its place is paired.
-        ([{}, {"place": "b", "system": "b"}], [{"place": "c", "system": "c"}], []),
-        ([{}, {"place": "b", "system": "b"}], [{"place": "b", "system": "b"}], [(1, 0)]),
+        ([{}], [{"path": "x", "system": "h100", "division": "open"}], [(0, 0)]),
+        ([{}], [{"benchmark": "resnet", "path": "results/dgx/resnet"}], []),
+        # Two of the benchmark on one side: only what keeps its path is paired.
+        ([{}, {"path": "b", "system": "b"}], [{"path": "c", "system": "c"}], []),
+        ([{}, {"path": "b", "system": "b"}], [{"path": "b", "system": "b"}], [(1, 0)]),
         # Of several loose sets in one folder each finds its division.
         (
-            [{"place": "."}, {"place": ".", "division": "open"}],
-            [{"place": ".", "division": "open"}, {"place": "."}],
+            [{"path": "."}, {"path": ".", "division": "open"}],
+            [{"path": ".", "division": "open"}, {"path": "."}],
             [(0, 1), (1, 0)],
         ),
-        ([{"place": "."}, {"place": ".", "division": "open"}], [{"place": "."}], [(0, 0)]),
+        ([{"path": "."}, {"path": ".", "division": "open"}], [{"path": "."}], [(0, 0)]),
     ],
 )
 def test_pairs(
     old: list[dict[str, Any]], new: list[dict[str, Any]], pairs: list[tuple[int, int]]
 ) -> None:
-    before = [a_set(**{**BERT, **each}) for each in old]
-    after = [a_set(**{**BERT, **each}) for each in new]
-    found = compare(a_side(*before), a_side(*after))
-    listed = [(before.index(each.old), after.index(each.new)) for each in found.sets]
-    assert sorted(listed) == pairs
-    assert len(found.removed_sets) == len(old) - len(pairs)
-    assert len(found.added_sets) == len(new) - len(pairs)
+    before = [a_set(**{**BERT, **fields}) for fields in old]
+    after = [a_set(**{**BERT, **fields}) for fields in new]
+    comparison = compare(a_side(*before), a_side(*after))
+    indexes = [(before.index(change.old), after.index(change.new)) for change in comparison.sets]
+    assert sorted(indexes) == pairs
+    assert len(comparison.removed_sets) == len(old) - len(pairs)
+    assert len(comparison.added_sets) == len(new) - len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +125,8 @@ def test_settings(
     ],
 )
 def test_results(row: dict[str, Any], changes: list[Change]) -> None:
-    known = rcp(mean=None)
-    [only] = compare(a_side(a_set(rcp=known)), a_side(a_set(**{"rcp": known, **row}))).sets
+    test = rcp(mean=None)
+    [only] = compare(a_side(a_set(rcp=test)), a_side(a_set(**{"rcp": test, **row}))).sets
     assert list(only.results) == changes
 
 
@@ -137,13 +139,13 @@ def test_findings_by_code() -> None:
     two = [finding(code="A", message="one"), finding(code="A", message="two")]
     old = a_side(a_set(findings=[*two, finding(code="B")]), findings=(finding(code="T"),))
     new = a_side(a_set(findings=[two[1], finding(code="C")]))
-    found = compare(old, new)
-    assert found.sets[0].findings == (
+    comparison = compare(old, new)
+    assert comparison.sets[0].findings == (
         FindingChange("A", Severity.ERROR, "two", 2, 1),
         FindingChange("B", Severity.ERROR, "wrong", 1, 0),
         FindingChange("C", Severity.ERROR, "wrong", 0, 1),
     )
-    assert found.findings == (FindingChange("T", Severity.ERROR, "wrong", 1, 0),)
+    assert comparison.findings == (FindingChange("T", Severity.ERROR, "wrong", 1, 0),)
 
 
 def test_systems() -> None:
@@ -158,15 +160,15 @@ def test_runs_are_what_their_bytes_are() -> None:
     new = [Log(name, digest, {}) for name, digest in zip("abce", "4135", strict=True)]
     [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
     # 1 and 3 are on both sides; the second 1 is gone, 2 is gone, 4 and 5 are new.
-    assert only.runs == Names(unchanged=2, changed=(), removed=("b", "c"), added=("a", "e"))
+    assert only.runs == NameChanges(unchanged=2, changed=(), removed=("b", "c"), added=("a", "e"))
 
 
 NAMES = st.sampled_from("abc")
 SETS = st.builds(
-    lambda place, system, benchmark, division, settings: a_set(
-        place, logs(*settings), system=system, benchmark=benchmark, division=division
+    lambda path, system, benchmark, division, settings: a_set(
+        path, logs(*settings), system=system, benchmark=benchmark, division=division
     ),
-    place=NAMES,
+    path=NAMES,
     system=NAMES,
     benchmark=NAMES,
     division=st.sampled_from(["closed", "open"]),
@@ -174,7 +176,7 @@ SETS = st.builds(
 )
 SIDES = st.builds(
     lambda sets, files: a_side(*sets, files=files),
-    st.lists(SETS, max_size=4, unique_by=lambda s: (s.place, s.row.system, s.row.benchmark)),
+    st.lists(SETS, max_size=4, unique_by=lambda s: (s.path, s.row.system, s.row.benchmark)),
     st.dictionaries(NAMES, NAMES),
 )
 
@@ -190,7 +192,7 @@ def test_there_and_back(old: Side, new: Side) -> None:
     assert there.any == back.any
     assert len(there.removed_sets) == len(back.added_sets)
     assert there.files.removed == back.files.added
-    pairs = {(id(each.old), id(each.new)) for each in there.sets}
-    assert pairs == {(id(each.new), id(each.old)) for each in back.sets}
+    pairs = {(id(change.old), id(change.new)) for change in there.sets}
+    assert pairs == {(id(change.new), id(change.old)) for change in back.sets}
     assert len(there.sets) + len(there.removed_sets) == len(old.sets)
     assert len(there.sets) + len(there.added_sets) == len(new.sets)

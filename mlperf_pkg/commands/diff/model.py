@@ -1,0 +1,146 @@
+"""The values of a comparison: the two sides, and what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.findings import Finding, Severity, Verdicts
+from mlperf_pkg.results.report import ResultSetRow
+
+# ---- the sides ----------------------------------------------------------------------------
+
+
+class Log(Struct, frozen=True):
+    """The log of a run: its file name, the digest of its bytes, its settings as JSON by key."""
+
+    name: str
+    digest: str
+    settings: Mapping[str, str]
+
+
+class System(Struct, frozen=True):
+    """A system description: its path within the input, its id, digest and fields."""
+
+    path: str
+    id: str
+    digest: str
+    fields: Mapping[str, Any]
+
+
+class ResultSet(Struct, frozen=True):
+    """A result set; ``path`` is its path within the input, whatever the input is called."""
+
+    path: str
+    row: ResultSetRow
+    logs: tuple[Log, ...]
+    findings: tuple[Finding, ...]
+
+
+class Side(Struct, frozen=True):
+    """One of the two versions.
+
+    ``findings`` are those outside the result sets; ``files`` are the digests, by path within the
+    input, of all files other than system descriptions and the logs of result sets.
+    """
+
+    verdict: Verdicts
+    systems: tuple[System, ...]
+    sets: tuple[ResultSet, ...]
+    findings: tuple[Finding, ...]
+    files: Mapping[str, str]
+
+
+# ---- the changes --------------------------------------------------------------------------
+
+
+class Change(Struct, frozen=True):
+    """A value by name, before and after; None if it is missing."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+class SettingChange(Struct, frozen=True):
+    """The values of a logged key as JSON, each with its number of runs; None: not logged."""
+
+    key: str
+    old: tuple[tuple[str | None, int], ...]
+    new: tuple[tuple[str | None, int], ...]
+
+
+class FindingChange(Struct, frozen=True):
+    """How many findings have a code, before and after; ``message`` is that of one of them."""
+
+    code: str
+    severity: Severity
+    message: str
+    old: int
+    new: int
+
+
+class NameChanges(Struct, frozen=True):
+    """The number of unchanged files, and the names of those changed, removed and added."""
+
+    unchanged: int
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.changed or self.removed or self.added)
+
+
+class SystemChange(Struct, frozen=True):
+    """A description before and after; without ``fields``, only its name or layout changed."""
+
+    old: System
+    new: System
+    fields: tuple[Change, ...]
+
+
+class SetChange(Struct, frozen=True):
+    """A result set before and after."""
+
+    old: ResultSet
+    new: ResultSet
+    results: tuple[Change, ...]
+    settings: tuple[SettingChange, ...]
+    findings: tuple[FindingChange, ...]
+    runs: NameChanges
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.results or self.settings or self.findings or self.runs.any)
+
+
+class Comparison(Struct, frozen=True):
+    """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side."""
+
+    verdicts: tuple[Change, ...]
+    systems: tuple[SystemChange, ...]
+    removed_systems: tuple[System, ...]
+    added_systems: tuple[System, ...]
+    sets: tuple[SetChange, ...]
+    removed_sets: tuple[ResultSet, ...]
+    added_sets: tuple[ResultSet, ...]
+    findings: tuple[FindingChange, ...]
+    files: NameChanges
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        gone_or_new = (
+            *self.removed_systems,
+            *self.added_systems,
+            *self.removed_sets,
+            *self.added_sets,
+        )
+        changed = (self.verdicts, self.systems, gone_or_new, self.findings, self.files.any)
+        return any(changed) or any(change.any for change in self.sets)
