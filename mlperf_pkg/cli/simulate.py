@@ -140,7 +140,9 @@ _A_ROUND = ("whole_round", "submitters", "systems")
 @options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context
 def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) -> int:
-    """Write logs of simulated runs that pass the check into DIR.
+    """Write logs of simulated runs into DIR.
+
+    The logs pass 'mlperf-pkg check', unless --failure makes runs fail.
 
     Without --whole-round, DIR receives the logs of one result set:
     DIR/<ID>_<benchmark>_<number>.log or, with --layout tree,

@@ -68,7 +68,7 @@ def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
     assert {name: bytes_below(root)[name] for name in before} == before
 
 
-def test_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(resnet_workspace(tmp_path))
     result = call("build")
     first, of_set, built, tables, empty, *table = result.stdout.splitlines()
@@ -98,7 +98,7 @@ def test_divisions(tmp_path: Path) -> None:
     assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod16", "bow-pod64-open"}
 
 
-def test_an_earlier_build_is_no_input(tmp_path: Path) -> None:
+def test_an_earlier_build_is_not_an_input(tmp_path: Path) -> None:
     root = lay(tmp_path, POD16, numbered(RESNET, "{}.log"))
     assert call("build", root).exit_code == 0
     before = bytes_below(root)

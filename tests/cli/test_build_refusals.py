@@ -1,4 +1,4 @@
-"""What ``mlperf-pkg build`` refuses, with every reason, and what overrules it."""
+"""``mlperf-pkg build``: refusals, their reasons, and the options that override them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_machine_in_both_divisions_needs_two_descriptions(tmp_path: Path) ->
     assert call("build", root).exit_code == 0
 
 
-def test_every_reason_is_told(tmp_path: Path) -> None:
+def test_every_reason_is_reported(tmp_path: Path) -> None:
     root = lay(
         resnet_workspace(tmp_path, RESNET[:4]),
         numbered(logs_of("bow-pod16", "bert", runs=11), "logs/b{}.log"),

@@ -169,7 +169,7 @@ def test_a_waived_finding_does_not_fail_the_check(folder: Path, tmp_path: Path) 
     assert re.search(r"0 errors, .*, [0-9]+ waived", result.stdout)
 
 
-def test_what_is_checked_does_not_waive_itself(folder: Path) -> None:
+def test_a_configuration_in_the_input_is_ignored(folder: Path) -> None:
     spoil(folder)
     (folder / "mlperf-pkg.yaml").write_text(WAIVER)
     assert "waived" not in call("check", folder).stdout

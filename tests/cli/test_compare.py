@@ -115,7 +115,7 @@ def test_exit_status(tree: Path, arguments: list[str], status: int, message: str
 
 
 @pytest.mark.parametrize("format_", COMPARE_FORMATS)
-def test_names_of_strangers_do_no_harm(tree: Path, format_: str) -> None:
+def test_hostile_names_are_harmless(tree: Path, format_: str) -> None:
     scores = published(f"{EVIL}|<b>,resnet,40,2.0,=1+1,closed,8")
     result = call("compare", tree, scores, "--format", format_)
     assert result.exit_code == 0

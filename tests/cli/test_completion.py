@@ -1,4 +1,4 @@
-"""What the shell completes."""
+"""Shell completion."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mlperf_pkg.rulebook.load import load_round, rounds
 
 
 def items(line: str) -> list[CompletionItem]:
-    """What the last word of a line may become."""
+    """Return the completions of the last word of a line."""
     _, *words, last = line.split(" ")
     complete = ShellComplete(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
     return complete.get_completions(words, last)
 
 
 def completed(line: str) -> list[str]:
-    """The words."""
+    """Return the completed words."""
     return [item.value for item in items(line)]
 
 
@@ -98,7 +98,7 @@ def test_paths(line: str, kind: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells(shell: str) -> None:
-    """Each has a script; bash is not asked, as click would look for its version."""
+    """Each shell has a script; bash is not run, as click would check its version."""
     completion = get_completion_class(shell)
     assert completion
     script = completion(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")

@@ -29,7 +29,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("outputs", "format_", "expected"), TABLE)
-def test_where_what_goes(outputs: list[str], format_: str | None, expected: list[str]) -> None:
+def test_destinations(outputs: list[str], format_: str | None, expected: list[str]) -> None:
     listed = destinations(outputs, format_, tuple(FORMATS))
     assert [f"{name} {file or '-'}" for name, file in listed] == expected
 

@@ -115,7 +115,7 @@ def test_text(old: Path, tmp_path: Path, edit: Edit, text: str) -> None:
     assert back.exit_code == result.exit_code
 
 
-def test_equal_numbers_are_no_change(old: Path, tmp_path: Path) -> None:
+def test_equal_numbers_are_not_a_change(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     shutil.copytree(old, new)
     in_runs("lars_opt_learning_rate_warmup_epochs", *range(5), value=2)(old)
@@ -164,7 +164,7 @@ def test_folders_of_submissions(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_of_no_benchmark(tmp_path: Path) -> None:
+def test_a_log_without_a_benchmark(tmp_path: Path) -> None:
     log = without(simulated()[0], "submission_benchmark")
     old = write_set(tmp_path / "old", (log,))
     new = write_set(tmp_path / "new", (log + b"\n",))
@@ -199,7 +199,7 @@ def test_formats(old: Path, tmp_path: Path, format_: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("only",), ("none", "none")])
-def test_what_cannot_be_told(arguments: tuple[str, ...]) -> None:
+def test_without_a_comparison(arguments: tuple[str, ...]) -> None:
     assert call("diff", *arguments).exit_code == 2
 
 

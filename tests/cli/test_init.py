@@ -1,4 +1,4 @@
-"""``mlperf-pkg init``: a configuration to begin with."""
+"""``mlperf-pkg init``: a first configuration."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.helpers.trees import simulated, write_set
 
 
 def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names of a command and of all below it."""
+    """Yield the names of a command and of its subcommands."""
     yield path
     if isinstance(command, click.Group):
         ctx = click.Context(command)
@@ -164,7 +164,7 @@ def test_a_process(folder: Path) -> None:
     assert max(map(len, output.decode().splitlines())) <= 80
 
 
-def test_nobody_reads_on(folder: Path) -> None:
+def test_a_closed_pipe(folder: Path) -> None:
     process = start("check", folder, "--format", "json")
     assert process.stdout
     assert process.stderr

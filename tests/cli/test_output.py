@@ -1,4 +1,4 @@
-"""How output looks where it goes."""
+"""Width, colours and encoding of output, and the paths in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlperf_pkg.render import View
 
 
 class Terminal(io.StringIO):
-    """Standard output that says it is a terminal."""
+    """Standard output that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -52,7 +52,7 @@ def test_a_file_is_the_same_from_any_terminal(monkeypatch: pytest.MonkeyPatch) -
     ("encoding", "written"),
     [("utf-8", "größer 日"), ("latin-1", "größer \\u65e5")],
 )
-def test_what_an_encoding_lacks_is_spelt_out(
+def test_unencodable_characters_are_escaped(
     monkeypatch: pytest.MonkeyPatch, encoding: str, written: str
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)

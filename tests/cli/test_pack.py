@@ -49,7 +49,7 @@ def test_packs_again_only_by_force(tree: Path) -> None:
     assert tree.with_name("ACME.tar.gz").read_bytes() == first[1]
 
 
-def test_what_is_not_valid_is_packed_only_on_demand(tree: Path) -> None:
+def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     (tree / "results/bow-pod16/resnet/result_0.txt").unlink()
     result = call("pack", tree)
     assert result.exit_code == 1
@@ -78,7 +78,7 @@ def test_a_link_is_never_packed(tree: Path) -> None:
     assert "link: error PACK206: a link" in result.stdout
 
 
-def test_empty_folders_are_told(tree: Path) -> None:
+def test_empty_folders_are_noted(tree: Path) -> None:
     (tree / "documents").mkdir()
     assert call("pack", tree).stderr == "note: documents is empty and not packed\n"
 
@@ -179,7 +179,7 @@ def test_killed_half_way_it_leaves_nothing(tree: Path, how: signal.Signals) -> N
     assert beside(tree) == ["ACME"]
 
 
-def test_loose_logs_are_no_submission(tmp_path: Path) -> None:
+def test_loose_logs_are_not_a_submission(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     result = call("pack", tmp_path / "logs")
     assert result.exit_code == 2

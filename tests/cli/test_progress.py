@@ -1,4 +1,4 @@
-"""Progress: on a terminal, after a second, and gone in the end."""
+"""Progress: shown on a terminal after a second, removed at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is one."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -37,7 +37,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Enough to be shared among processes, and to take a while."""
+    """Return a folder with enough logs to use several processes for a while."""
     log = simulated()[0]
     large = log + b"noise\n" * 200_000
     return write_set(tmp_path / "logs", (large,) * 40)
@@ -111,7 +111,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells of processes")
 def test_an_interrupt_ends_all_processes(many: Path) -> None:
-    """Sent to the command alone, whose processes must not go on."""
+    """The signal goes to the command alone; its processes must end too."""
     with start("check", many, "-j", "2") as process:
         workers: list[int] = []
         while len(workers) < 2 and process.poll() is None:
@@ -127,7 +127,7 @@ def test_an_interrupt_ends_all_processes(many: Path) -> None:
 
 
 def test_an_interrupt_at_a_terminal(many: Path) -> None:
-    """Sent to all processes at once, as a terminal does; none of them says a word."""
+    """The signal goes to all processes, as from a terminal; none of them prints anything."""
     master, slave = pty.openpty()
     command = [*COMMAND, "check", str(many), "-j", "2"]
     process = subprocess.Popen(

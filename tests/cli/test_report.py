@@ -14,7 +14,7 @@ from tests.helpers.trees import simulated, write_set, write_submission
 
 @pytest.fixture(autouse=True)
 def _small_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library is not what is tested here, and takes seconds."""
+    """Replace the library: it takes seconds and is not tested here."""
     monkeypatch.setattr(vega, "runtime", lambda: "window.vegaEmbed = null;")
 
 
@@ -70,7 +70,7 @@ def test_without_the_extra_it_says_how_to_install_it(
     assert "pip install 'mlperf-pkg[report]'" in result.stderr
 
 
-def test_a_waived_finding_is_told_with_who_waived_it(
+def test_a_waived_finding_names_who_waived_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -83,7 +83,7 @@ def test_official_tables_are_not_written_into_the_tree(tmp_path: Path) -> None:
     assert "refusing to write inside an input folder" in result.stderr
 
 
-def test_what_the_official_tables_lack_is_said(tmp_path: Path) -> None:
+def test_gaps_of_the_official_tables_are_noted(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
     (tree / "results" / "other").mkdir()
     result = call("score", tree, "--tables", tmp_path / "tables")

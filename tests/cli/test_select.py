@@ -78,7 +78,7 @@ def test_one_invalid_set_of_two(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
-def test_a_run_that_cannot_be_placed_is_told(tmp_path: Path, format_: str) -> None:
+def test_a_run_outside_result_sets_is_reported(tmp_path: Path, format_: str) -> None:
     logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
     result = call("select", write_set(tmp_path, logs), "--format", format_)
     assert result.exit_code == 0

@@ -79,7 +79,7 @@ def test_fail_fast_does_not_wait_for_the_end(tmp_path: Path) -> None:
     assert output.splitlines()[-1].startswith(f"{path}: LOST: ")
 
 
-def test_a_log_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+def test_a_silent_log_is_given_up(tmp_path: Path) -> None:
     exit_code, output = watch(tmp_path / "none", "--idle", "0.001", "--timeout", "0.004")
     assert exit_code == 2
     assert "nothing new for" in output

@@ -1,4 +1,4 @@
-"""What formats for CI share."""
+"""The shared parts of the formats for CI servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_mark_stays_wherever_the_check_starts() -> None:
 @pytest.mark.parametrize(
     "other", [finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()]
 )
-def test_findings_are_told_apart(other: Finding) -> None:
+def test_fingerprints_differ(other: Finding) -> None:
     assert len(set(marks(finding(), other))) == 2
 
 

@@ -1,4 +1,4 @@
-"""Findings that say the same of many places become one."""
+"""Equal findings of several files are folded into one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_logs(*numbers: int, **changes: Any) -> list[Finding]:
 
 
 def shown(*several_findings: Finding, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
-    """Path and message of what is shown."""
+    """Return path and message of the findings shown."""
     report_ = report(findings=several_findings, runs=RUNS, **more)
     entries = findings.shown(report_, View(verbose=verbose))
     return [(folded.first.path, folded.message) for folded in entries]

@@ -107,7 +107,7 @@ def test_the_same_of_many_logs_is_one_annotation() -> None:
     assert annotation.message == "wrong (in all 20 logs: 0.log ... 19.log)"
 
 
-def test_what_github_leaves_out_is_said() -> None:
+def test_omitted_annotations_are_counted() -> None:
     listed = [finding(f"{number}/a", message=str(number)) for number in range(11)]
     first, *others = annotated(report(findings=listed))
     assert len(others) == 11

@@ -64,7 +64,7 @@ def test_severities(changes: dict[str, Any], severity: str) -> None:
     assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
 
 
-def test_a_waiver_is_told() -> None:
+def test_a_waiver_is_reported() -> None:
     (issue,) = issues(report(findings=[finding(waiver=WAIVER)]))
     assert issue["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
 

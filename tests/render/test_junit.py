@@ -1,4 +1,4 @@
-"""JUnit XML, read by a maintained reader of it."""
+"""JUnit XML, read by a maintained parser."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def whole(**changes: Any) -> Report:
     return report(**{**fields, **changes})
 
 
-def test_what_becomes_a_test() -> None:
+def test_cases() -> None:
     suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
     assert {suite.name: [case.name for case in suite] for suite in suites_} == {
         "dgx (closed): bert": ["ACME/results/dgx/bert: bert", f"ACME/{LOG}"],

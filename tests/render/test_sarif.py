@@ -1,4 +1,4 @@
-"""SARIF: what the specification asks, and what code scanning makes of it."""
+"""SARIF: valid by the specification, and as code scanning uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of results: rows, and what programs and spreadsheets read of them."""
+"""Tables of results, as programs and spreadsheets read them."""
 
 from __future__ import annotations
 

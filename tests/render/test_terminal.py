@@ -1,4 +1,4 @@
-"""Terminals: nothing is cut, tables fit, and nothing in the data acts."""
+"""Terminals: nothing is cut, tables fit, and data cannot send terminal escapes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ROWS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=3)
 
 
 @given(ROWS, TEXTS, st.integers(1, 80), st.integers(1, 12))
-def test_what_is_plain_is_as_rich_has_it(
+def test_plain_text_equals_rich_text(
     rows: list[tuple[str, str, str]], text: str, width: int, column: int
 ) -> None:
     columns = (Column("Name"), Column("Minutes", column, numbers=True), Column("Status", column))

@@ -146,7 +146,7 @@ class _Reader:
             argument=self._argument,
             round=row.round,
             submitter=row.submitter or first.text("org") or None,
-            system=row.system or "no system named",
+            system=row.system or "unnamed system",
             system_name=system.system_name if system else None,
             benchmark=row.benchmark,
             division=row.division,
