@@ -112,9 +112,7 @@ def main(times: int) -> None:
         costs, floors = {}, {}
         for name, tree in trees.items():
             costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
-        say(
-            "\nseconds of the official checkers and ours on a sample; ratio per log of the whole tree"
-        )
+        say("\nseconds of the official checkers and ours on a sample; ratio per log, whole tree")
         titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio a log':>12}"
         say(f"{'':14}{'logs':>6}  {titles}")
         largest = f"simulated {SIZES[-1] * LOGS}"
