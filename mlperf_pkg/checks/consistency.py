@@ -19,9 +19,9 @@ def check_copies(case: SetContext) -> Iterator[Finding]:
     """No run may be submitted twice, whatever was edited in the copy."""
     first: dict[bytes, Run] = {}
     for run in case.runs:
-        if run.trace is None:
+        if run.fingerprint is None:
             continue
-        original = first.setdefault(run.trace, run)
+        original = first.setdefault(run.fingerprint, run)
         if original is not run:
             yield set_finding(
                 case,

@@ -1,7 +1,7 @@
 """How far a run trained until it converged, as the official RCP checker reads its log.
 
 That checker does not look at keys: it reads every line whose text holds certain words, wherever
-they stand, and dies where such a line lacks what it expects. (mlperf_logging.rcp_checker)
+they are, and crashes where such a line lacks what it expects. (mlperf_logging.rcp_checker)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record
@@ -34,7 +35,7 @@ WORDS = (
     b"global_batch_size",
     b"submission_benchmark",
 )
-"""What a line must hold, anywhere, to count; for ``train_samples`` also ``SAMPLES``."""
+"""A line counts that holds one of these, anywhere; for ``train_samples`` also ``SAMPLES``."""
 SAMPLES = b"train_samples"
 _FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
 MAX_METRICS = 10_000  # of one log; the most in any published one is 18
@@ -56,42 +57,45 @@ class Convergence(msgspec.Struct, frozen=True):
 
 
 class ConvergenceReader:
-    """Follows the lines of a log that hold one of ``words``; ``result`` is asked at its end.
+    """Follows the lines of a log that hold one of ``words``; call ``result`` at its end.
 
-    ``train_samples`` asks for BERT's ``train_samples`` instead of the evaluations' epoch number.
+    With ``train_samples``, BERT's key of this name counts, not the epochs of its evaluations.
     ``steps`` is set for rounds in which Stable Diffusion counts steps (3.1).
     """
 
-    def __init__(self, train_samples: bool = False, steps: bool = False) -> None:
+    def __init__(self, *, train_samples: bool = False, steps: bool = False) -> None:
         """Start at the head of a log."""
         self._train_samples = train_samples
         self._step_unit = "step_num" if steps else "samples_count"
         self._batch_size: Any = -1
         self._benchmark: Any = None
-        # The last evaluation's epoch or samples, in a tuple; none yet, and a stop dies of it.
-        self._at: tuple[Any, ...] = ()
+        self._position: Any = UNSET  # the epoch or samples of the last evaluation
         self._reached: Any = None
         self._converged = False
         self._scores: dict[Any, dict[Any, Any]] = {}
-        self._taken = 0  # scores
+        self._metrics = 0  # how many the scores were made from
         self._crash: str | None = None
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        """What a line must hold, anywhere, to count."""
+        """The words of which a line must hold one, anywhere, to count."""
         return (*WORDS, SAMPLES) if self._train_samples else WORDS
 
-    def see(self, words: Words, found: Record | bytes) -> None:
+    def see(self, words: Words, line: Record | bytes) -> None:
         """Take the next line: the words that it holds, and its record, or its text without one."""
         if self._crash:
             return
         try:
-            self._take(words, _read(found) if isinstance(found, bytes) else found)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the official checker dies of it
+            if isinstance(line, bytes):
+                fields = json.loads(line.decode("latin-1").rstrip())  # any JSON value
+            else:
+                fields = {"key": line.key, "value": line.value, "metadata": line.metadata}
+            self._take(words, fields)
+        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
             self._crash = f"{type(error).__name__}: {error}"
 
     def result(self) -> Convergence:
-        """What the whole log says."""
+        """Return what the whole log says."""
         return Convergence(
             converged=self._converged,
             to_converge=self._reached if self._converged else NOT_CONVERGED,
@@ -100,39 +104,43 @@ class ConvergenceReader:
             crash=self._crash,
         )
 
-    def _take(self, words: Words, record: Record) -> None:
+    def _take(self, words: Words, fields: Any) -> None:
+        """Take a line; whatever it lacks raises where it is looked up."""
         if b"global_batch_size" in words:
-            self._batch_size = record.value
+            self._batch_size = fields["value"]
         if b"submission_benchmark" in words:
-            self._benchmark = record.value
-            hash(self._benchmark)  # a list or object kills the official checker here
+            self._benchmark = fields["value"]
+            hash(self._benchmark)  # the official checker crashes on a list or an object
             self._train_samples = self._train_samples and self._benchmark == "bert"
         if not self._train_samples:
             if b"eval_error" in words or b"eval_accuracy" in words:
-                self._evaluate(record)
+                self._evaluate(fields)
         elif SAMPLES in words:
-            self._at = (record.value,)
-        if b"run_stop" in words and record.key == "run_stop":
-            self._stop(record.metadata["status"] == "success")
+            self._position = fields["value"]
+        if b"run_stop" in words and fields["key"] == "run_stop":
+            self._stop(success=fields["metadata"]["status"] == "success")
 
-    def _evaluate(self, record: Record) -> None:
+    def _evaluate(self, fields: Any) -> None:
+        metadata = fields["metadata"]
         if self._benchmark == "stable_diffusion":
-            scores = self._scores.setdefault(record.metadata[self._step_unit], {})
-            scores[record.metadata["metric"]] = record.value
-            self._taken += 1
-            if self._taken > MAX_METRICS:
+            scores = self._scores.setdefault(metadata[self._step_unit], {})
+            scores[metadata["metric"]] = fields["value"]
+            self._metrics += 1
+            if self._metrics > MAX_METRICS:
                 raise OverflowError(f"more than {MAX_METRICS:,} metrics")
         elif self._benchmark in _SAMPLES_BENCHMARKS:
-            self._at = (record.metadata["samples_count"],)
+            self._position = metadata["samples_count"]
         else:
-            self._at = (round(record.metadata["epoch_num"], 3),)
+            self._position = round(metadata["epoch_num"], 3)
 
-    def _stop(self, success: bool) -> None:
+    def _stop(self, *, success: bool) -> None:
         self._converged = success
         if success and self._benchmark == "stable_diffusion":
-            self._at = (min(self._passing()),)
+            self._position = min(self._passing())
         if success:
-            (self._reached,) = self._at
+            if self._position is UNSET:
+                raise ValueError("no evaluation before run_stop")
+            self._reached = self._position
 
     def _passing(self) -> list[Any]:
         return [
@@ -140,19 +148,3 @@ class ConvergenceReader:
             for step, scores in self._scores.items()
             if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
         ]
-
-
-def _read(raw: bytes) -> Record:
-    """A line that is no proper record, read as the RCP checker would: what is absent raises."""
-    fields = json.loads(raw.decode("latin-1").rstrip())
-    return _Loose(fields)  # type: ignore[return-value]
-
-
-class _Loose:
-    """Fields of any JSON value, looked up only when asked for."""
-
-    def __init__(self, fields: Any) -> None:
-        self._fields = fields
-
-    def __getattr__(self, name: str) -> Any:
-        return self._fields[name]

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 EVALUATIONS = ("eval_accuracy", "eval_error")
 _LEAST_EVALUATIONS = 2
-_KEPT = 64  # evaluations, before they are hashed
+_MOST_UNHASHED = 64  # evaluations
 
 
-class Trace:
+class Fingerprint:
     """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
 
     Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
@@ -26,7 +26,7 @@ class Trace:
     def __init__(self) -> None:
         """Start at the head of a log."""
         self._hash: blake2b | None = None
-        self._said: list[tuple[float, Any]] = []
+        self._events: list[tuple[float, Any]] = []  # that are not hashed yet
         self._start: float | None = None
         self._stopped = False
         self._evaluations = 0
@@ -39,30 +39,30 @@ class Trace:
             self._stopped = record.key == "run_stop"
             self._evaluations += not self._stopped
             value = None if self._stopped else record.value
-            self._said.append((record.time_ms - self._start, value))
-            if len(self._said) == _KEPT:
-                self._settle()
-
-    def _settle(self) -> None:
-        from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
-
-        self._hash = self._hash or blake2b(digest_size=16)
-        self._hash.update(self._told())
-        self._said.clear()
-
-    def _told(self) -> bytes:
-        try:
-            return msgspec.msgpack.encode(self._said)
-        except (OverflowError, UnicodeEncodeError):  # what it cannot hold
-            return repr(self._said).encode("utf-8", "backslashreplace")
+            self._events.append((record.time_ms - self._start, value))
+            if len(self._events) == _MOST_UNHASHED:
+                self._update_hash()
 
     @property
     def digest(self) -> bytes | None:
-        """What tells a whole run; None for one without end or with too little to tell it by."""
+        """The fingerprint; None for a run without an end or with too few evaluations."""
         if not self._stopped or self._evaluations < _LEAST_EVALUATIONS:
             return None
         if not self._hash:
-            return self._told()
-        if self._said:
-            self._settle()
+            return self._encoded()
+        if self._events:
+            self._update_hash()
         return self._hash.digest()
+
+    def _update_hash(self) -> None:
+        from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
+
+        self._hash = self._hash or blake2b(digest_size=16)
+        self._hash.update(self._encoded())
+        self._events.clear()
+
+    def _encoded(self) -> bytes:
+        try:
+            return msgspec.msgpack.encode(self._events)
+        except (OverflowError, UnicodeEncodeError):  # what msgpack cannot hold
+            return repr(self._events).encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What is known about one run, and the log it is read from."""
+"""One run, with everything that its log says, and the log it is read from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import msgspec
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.convergence import Convergence
+from mlperf_pkg.run.seeds import Seed
 
 
 class LogFile(msgspec.Struct, frozen=True):
-    """A log to be read, with what is known of it beforehand.
+    """A log to be read, and how.
 
-    ``round`` None: it is inferred from the log. ``train_samples`` as in ``ConvergenceReader``.
+    Without a ``round``, it is inferred from the log. ``train_samples`` as in ``ConvergenceReader``.
     """
 
     source: Source
@@ -24,30 +25,27 @@ class LogFile(msgspec.Struct, frozen=True):
     train_samples: bool = False
 
 
-class Seed(msgspec.Struct, frozen=True):
-    """A logged seed and the source line that logged it, as the official seed checker sees them."""
-
-    value: int
-    file: Any
-    lineno: Any
-    line: int
-
-
 class Run(msgspec.Struct, frozen=True):
-    """Everything known about one run, from one pass over its log. Times are in minutes.
+    """One run, with everything that one pass over its log finds.
+
+    ``path`` is that of the log in reports, ``records`` their number. The ``round`` is as given, or
+    inferred; ``round_reason`` says from what. ``identified`` says that the log names everything
+    that decides which rules apply. ``described`` holds the first ``submission_*`` values, without
+    that prefix.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
-    ``run_stop`` after it; ``official_span_ms`` are the start and stop that the official summarizer
-    reads. ``status`` is that of ``run_stop``; ``converged`` says that it is
-    ``success`` and that the target was reached. ``died`` tells why the official compliance
-    checker raises, ``seeds_unreadable`` why its seed checker refuses the log. ``described`` holds
-    the first ``submission_*`` values, without that prefix. Copies of one run have the same
-    ``trace``; it is None where there is too little to tell. ``batch_sizes`` and ``config_files``
-    are the different values of ``global_batch_size`` and ``config_filename``, as JSON, but no more
-    than ``MAX_NAMED``; of the latter with their first lines. ``identified`` says that it names all
-    that decides which rules apply.
-    ``instance_scale`` is the number of accelerators that it says it uses. ``epochs`` is BERT's
-    convergence in epochs where ``convergence`` counts ``train_samples``, else None.
+    ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer
+    reads; all times ``_ms`` are in milliseconds since the epoch. ``status`` is that of
+    ``run_stop``; ``converged`` says that it is ``success`` and that the target was reached.
+    ``epochs`` is BERT's convergence in epochs where ``convergence`` counts ``train_samples``.
+
+    ``crash`` says why the official compliance checker crashes on the log, ``seeds_unreadable`` why
+    its seed checker refuses it. Copies of one run have the same ``fingerprint``; it is None for a
+    run without an end or with too few evaluations.
+
+    ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
+    ``config_filename``, as JSON, of the latter with their first lines; no more than
+    ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names.
     """
 
     path: str
@@ -68,7 +66,7 @@ class Run(msgspec.Struct, frozen=True):
     seeds: tuple[Seed, ...]
     seeds_unreadable: str | None
     crash: str | None
-    trace: bytes | None
+    fingerprint: bytes | None
     batch_sizes: tuple[str, ...]
     config_files: Mapping[str, int]
     epochs: Convergence | None
@@ -84,16 +82,16 @@ class Run(msgspec.Struct, frozen=True):
         return (stop - start) / 60 / 1000
 
     def text(self, name: str) -> str:
-        """What the run says of itself under ``submission_<name>``; empty where that is no text."""
+        """Return the value of ``submission_<name>``; empty where that is not text."""
         value = self.described.get(name)
         return value if isinstance(value, str) else ""
 
     @property
     def benchmark(self) -> str:
-        """The benchmark it names."""
+        """The benchmark that the log names."""
         return self.text("benchmark")
 
     @property
     def division(self) -> str:
-        """The division it names."""
+        """The division that the log names."""
         return self.text("division")

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any
 
-from msgspec.structs import replace
-
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdicts, verdicts_of
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.run import clock
-from mlperf_pkg.run import fingerprint as trace
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
 from mlperf_pkg.run.clock import Clock
-from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
-from mlperf_pkg.run.identity import identify, table_of
-from mlperf_pkg.run.model import LogFile, Run, Seed
+from mlperf_pkg.run.convergence import ConvergenceReader
+from mlperf_pkg.run.description import (
+    DISTINCT_KEYS,
+    SUBMISSION_KEYS,
+    Description,
+    DistinctValues,
+)
+from mlperf_pkg.run.fingerprint import Fingerprint
+from mlperf_pkg.run.identity import Identity, identify, table_of
+from mlperf_pkg.run.kept_findings import KeptFindings
+from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.rules import RuleChecker, Taker
-from mlperf_pkg.run.scale import KEYS as SCALE_KEYS
 from mlperf_pkg.run.scale import InstanceScale
+from mlperf_pkg.run.seeds import SeedReader
 
-MAX_ALIKE = 10
-MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
-MAX_NAMED = 100  # different values of a key that may have one
-_WORDS = (*WORDS, SAMPLES)
-_NAMED = ("global_batch_size", "config_filename")
-_DESCRIBED = ("benchmark", "division", "org", "platform", "status")
-_DESCRIBING = tuple(f"submission_{name}" for name in _DESCRIBED)
+_WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
 
 def read_run(log: LogFile) -> Run:
@@ -38,176 +36,130 @@ def read_run(log: LogFile) -> Run:
         OSError: it cannot be read.
         UserError: the rulebook has no such round.
     """
+    findings = KeptFindings()
     with log.source.open() as stream:
-        return _Reading(log, stream).run()
-
-
-class _Findings:
-    """Keeps the first few findings of a kind; of a million the verdict needs no more."""
-
-    def __init__(self) -> None:
-        self._kept: list[Finding] = []
-        self._alike: Counter[tuple[str, Severity, Basis]] = Counter()
-
-    def add(self, finding: Finding) -> None:
-        kind = (finding.code, finding.severity, finding.basis)
-        self._alike[kind] += 1
-        if self._alike[kind] <= MAX_ALIKE:
-            self._kept.append(finding)
-
-    @property
-    def verdicts(self) -> Verdicts:
-        return verdicts_of(self._kept)
-
-    def in_order(self) -> tuple[Finding, ...]:
-        """By place; the last kept of a kind tells how many more there were."""
-        last = {(f.code, f.severity, f.basis): i for i, f in enumerate(self._kept)}
-        for kind, index in last.items():
-            more = self._alike[kind] - MAX_ALIKE
-            if more > 0:
-                finding = self._kept[index]
-                message = f"{finding.message} (and {more} more like this)"
-                self._kept[index] = replace(finding, message=message)
-        return tuple(sorted(self._kept, key=lambda finding: finding.sort_key))
+        reader = LogReader(stream, log.source.label, findings.add, _WORDS)
+        blocks = reader.blocks()
+        head = next(blocks, None)
+        reading = _Reading(log, identify(log, head), reader, findings)
+        for block in chain([head] if head else [], blocks):
+            reading.take(block)
+    reading.conclude()
+    return reading.run()
 
 
 class _Reading:
-    """The state of the one pass."""
+    """The readers of one log: each follows the records, or the lines, that it needs.
 
-    def __init__(self, log: LogFile, stream: BinaryIO) -> None:
-        """Walk the log once, then ask what only its end can answer."""
+    None of them refers to this, so that memory is free again as soon as the log is read.
+    """
+
+    def __init__(
+        self, log: LogFile, identity: Identity, reader: LogReader, findings: KeptFindings
+    ) -> None:
+        """Start at the head of a log."""
         self._log = log
-        self._findings = _Findings()  # in no circle with this: memory is free again at once
-        self._times = Clock()
-        self._described: dict[str, Any] = {}
-        self._scale = InstanceScale()
-        self._seeds: list[Seed] = []
-        self._seeds_unreadable: str | None = None
-        self._trace = trace.Trace()
-        self._named: dict[str, dict[str, int]] = {key: {} for key in _NAMED}
+        self._identity = identity
+        self._reader = reader
+        self._findings = findings
         self._records = 0
-        self._reader = LogReader(stream, log.source.label, self._findings.add, _WORDS)
-        blocks = self._reader.blocks()
-        head = next(blocks, None)
-        self._identity = identify(log, head)
-        table = table_of(log, self._identity)
-        self._rules = RuleChecker(table, log.source.label, self._findings.add, self._reader.line_of)
-        steps = self._identity.round == "3.1"
-        self._convergence = ConvergenceReader(log.train_samples, steps=steps)
+        path, line_of = log.source.label, reader.line_of
+        self._rules = RuleChecker(table_of(log, identity), path, findings.add, line_of)
+        self._clock = Clock()
+        self._fingerprint = Fingerprint()
+        self._description = Description()
+        self._distinct = DistinctValues(line_of)
+        self._scale = InstanceScale()
+        self._seeds = SeedReader(line_of)
+        steps = identity.round == "3.1"
+        self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
-        takers = self._takers()
-        for block in chain([head] if head else [], blocks):
-            self._records += block.size - block.unread
-            self._rules.take(block, takers)
-            self._converge(block)
-        self._finish()
+        self._takers = self._takers_by_key()
 
-    def _takers(self) -> dict[str, Taker]:
-        """What takes the records of a key, of each key that more than rules ask for."""
-        return {
-            "seed": self._seed,
-            **dict.fromkeys(trace.EVALUATIONS, self._trace.see),
-            **dict.fromkeys(clock.KEYS, self._clock),
-            **dict.fromkeys(_NAMED, self._name),
-            **dict.fromkeys(_DESCRIBING, self._describe),
-            **dict.fromkeys(SCALE_KEYS, self._scale.see),
-        }
-
-    def _converge(self, block: Block) -> None:
-        for words, found in block.mentions(self._convergence.words):
-            self._convergence.see(words, found)
+    def take(self, block: Block) -> None:
+        """Read the next block."""
+        self._records += block.size - block.unread
+        self._rules.take(block, self._takers)
+        for words, line in block.mentions(self._convergence.words):
+            self._convergence.see(words, line)
             if self._epochs:
-                self._epochs.see(words, found)
+                self._epochs.see(words, line)
 
-    def _clock(self, record: Record, number: int) -> None:
-        self._times.see(record, number)
-        self._trace.see(record, number)
-
-    def _name(self, record: Record, number: int) -> None:
-        named = self._named[record.key]
-        if len(named) < MAX_NAMED:
-            named.setdefault(shown(record.value), self._reader.line_of(number))
-
-    def _describe(self, record: Record, _: int) -> None:
-        self._described.setdefault(record.key, record.value)
-
-    def _seed(self, record: Record, number: int) -> None:
-        try:
-            where = record.metadata["file"], record.metadata["lineno"]
-            seed = Seed(int(record.value), *where, self._reader.line_of(number))
-            hash(where)
-        except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
-            reason = f"line {self._reader.line_of(number)}: {type(error).__name__}: {error}"
-            self._seeds_unreadable = self._seeds_unreadable or reason
-        else:
-            if len(self._seeds) < MAX_SEEDS:
-                self._seeds.append(seed)
-            else:
-                self._seeds_unreadable = f"more than {MAX_SEEDS:,} of them"
-
-    def _finish(self) -> None:
-        reader = self._reader
-        hidden = (record.key for record in reader.unofficial if isinstance(record.key, str))
-        self._rules.finish(success=self._times.status == "success", unofficial=hidden)
-        if reader.crash or reader.parse_errors:
-            self._seeds_unreadable = "records that cannot be read"
-        if not self._records:
-            self._add("LOG110", "no MLPerf log: it holds no record that can be read", Pending)
-        if self._times.backwards:
-            self._add(
-                "RUN155",
-                "run_stop is earlier than run_start",
-                line=self._stop_line(),
-                basis=Basis.RULES,
-            )
-        if self._records and self._times.status != "success":
-            self._add(
-                "RUN130",
-                f"{self._times.ending}: this run did not converge",
-                Pending if self._times.stop_ms is None else Finding,
-                line=self._stop_line(),
-                severity=Severity.WARNING,
-                basis=Basis.RULES,
-                found=self._times.status,
-                expected="success",
-            )
-
-    def _stop_line(self) -> int | None:
-        number = self._times.stop_number
-        return None if number is None else self._reader.line_of(number)
+    def conclude(self) -> None:
+        """Check what only the whole log can answer."""
+        unofficial = (record.key for record in self._reader.unofficial)
+        keys = [key for key in unofficial if isinstance(key, str)]
+        self._rules.finish(success=self._is_success, unofficial=keys)
+        if self._reader.crash or self._reader.parse_errors:
+            self._seeds.unreadable = "records that cannot be read"
+        self._check_records()
+        self._check_end()
 
     def run(self) -> Run:
-        """What the pass has found."""
-        success = self._times.status == "success"
+        """Return everything that the pass has found."""
         return Run(
             path=self._log.source.label,
             usage=self._log.usage,
             round=self._identity.round,
             round_reason=self._identity.reason,
             records=self._records,
-            described={
-                name: self._described.get(key)
-                for name, key in zip(_DESCRIBED, _DESCRIBING, strict=True)
-            },
+            described=self._description.values,
             findings=self._findings.in_order(),
             verdicts=self._findings.verdicts,
-            minutes=self._times.minutes,
-            official_span_ms=self._times.official_span_ms,
-            start_ms=self._times.start_ms,
-            stop_ms=self._times.stop_ms,
-            status=self._times.status,
-            converged=success and self._rules.reached is not False,
+            minutes=self._clock.minutes,
+            official_span_ms=self._clock.official_span_ms,
+            start_ms=self._clock.start_ms,
+            stop_ms=self._clock.stop_ms,
+            status=self._clock.status,
+            converged=self._is_success and self._rules.reached is not False,
             convergence=self._convergence.result(),
-            seeds=tuple(self._seeds),
-            seeds_unreadable=self._seeds_unreadable,
+            seeds=tuple(self._seeds.seeds),
+            seeds_unreadable=self._seeds.unreadable,
             crash=self._reader.crash or self._rules.crash,
-            trace=self._trace.digest,
-            batch_sizes=tuple(self._named["global_batch_size"]),
-            config_files=self._named["config_filename"],
+            fingerprint=self._fingerprint.digest,
+            batch_sizes=tuple(self._distinct.lines("global_batch_size")),
+            config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
         )
+
+    def _takers_by_key(self) -> dict[str, Taker]:
+        """Return what takes the records of each key that not only rules need."""
+        return {
+            seeds.KEY: self._seeds.see,
+            **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.see),
+            **dict.fromkeys(clock.KEYS, _both(self._clock.see, self._fingerprint.see)),
+            **dict.fromkeys(DISTINCT_KEYS, self._distinct.see),
+            **dict.fromkeys(SUBMISSION_KEYS, self._description.see),
+            **dict.fromkeys(scale.KEYS, self._scale.see),
+        }
+
+    @property
+    def _is_success(self) -> bool:
+        return self._clock.status == "success"
+
+    def _check_records(self) -> None:
+        if not self._records:
+            self._add("LOG110", "not an MLPerf log: it has no record that can be read", Pending)
+
+    def _check_end(self) -> None:
+        number = self._clock.stop_number
+        line = None if number is None else self._reader.line_of(number)
+        if self._clock.backwards:
+            message = "run_stop is earlier than run_start; expected later"
+            self._add("RUN155", message, line=line, basis=Basis.RULES)
+        if self._records and not self._is_success:
+            self._add(
+                "RUN130",
+                f"{self._clock.ending}: this run did not converge",
+                Pending if self._clock.stop_ms is None else Finding,
+                line=line,
+                severity=Severity.WARNING,
+                basis=Basis.RULES,
+                found=self._clock.status,
+                expected="success",
+            )
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
         self._findings.add(
@@ -218,3 +170,11 @@ class _Reading:
                 **{"source": "training_rules, Submission logs", **more},
             )
         )
+
+
+def _both(first: Taker, second: Taker) -> Taker:
+    def take(record: Record, number: int) -> None:
+        first(record, number)
+        second(record, number)
+
+    return take

@@ -89,7 +89,11 @@ class RecordRules:
             self._compare_with_target(compiled, record, number)
 
     def _check_all(self, asked: Asked, record: Record, number: int) -> None:
-        if _passes(asked, record, self._seen):
+        try:
+            passed = asked.passes is None or asked.passes(record, self._seen)
+        except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+            passed = False
+        if passed:
             for compiled in asked.more:
                 if compiled.asks_more:
                     self._check_more(compiled, record, number)
@@ -195,9 +199,9 @@ class RecordRules:
             self.evidence.crash = f"line {self._findings.line_of(number)}: {reason}"
 
 
-def _passes(asked: Asked | CompiledRule, record: Record, seen: Seen) -> bool:
+def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
     try:
-        return asked.passes is None or bool(asked.passes(record, seen))
+        return compiled.passes is None or bool(compiled.passes(record, seen))
     except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
         return False
 

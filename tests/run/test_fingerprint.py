@@ -1,26 +1,26 @@
-"""What tells a copy of a run from another run."""
+"""Copies of a run have one fingerprint, other runs others."""
 
 from __future__ import annotations
 
 import pytest
 
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.run.fingerprint import Trace
+from mlperf_pkg.run.fingerprint import Fingerprint
 
 
 def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes | None:
-    trace = Trace()
+    fingerprint = Fingerprint()
     stop = [Record("run_stop", start + 1e6, None, {})] if stopped else []
     evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]
     for record in (Record("run_start", start, None, {}), *evaluations, *stop):
-        trace.see(record, 0)
-    assert trace.digest == trace.digest
-    return trace.digest
+        fingerprint.see(record, 0)
+    assert fingerprint.digest == fingerprint.digest
+    return fingerprint.digest
 
 
-# However many there are: few are told as they are, many hashed.
+# However many there are: few are kept as they are, many are hashed.
 @pytest.mark.parametrize("count", [2, 3, 62, 63, 64, 65, 127, 128, 1000])
-def test_copies_are_told_from_others(count: int) -> None:
+def test_copies_have_one_fingerprint(count: int) -> None:
     values = [n / 1000 for n in range(count)]
     copy = digest(5.0, values)
     assert copy is not None
@@ -33,5 +33,5 @@ def test_copies_are_told_from_others(count: int) -> None:
 @pytest.mark.parametrize(
     ("values", "stopped"), [([], True), ([0.5], True), ([0.5] * 100, False), ([], False)]
 )
-def test_too_little_tells_nothing(values: list[float], stopped: bool) -> None:
+def test_too_little_has_no_fingerprint(values: list[float], stopped: bool) -> None:
     assert digest(5.0, values, stopped=stopped) is None

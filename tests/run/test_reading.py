@@ -9,8 +9,8 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
+from mlperf_pkg.run.kept_findings import MAX_ALIKE
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.reading import MAX_ALIKE
 from tests.helpers.logs import (
     doubled,
     edited,
@@ -258,7 +258,7 @@ def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
 
 
 def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlperf_pkg.run.reading.MAX_SEEDS", 2)
+    monkeypatch.setattr("mlperf_pkg.run.seeds.MAX_SEEDS", 2)
     for count in (1, 2, 3):
         seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
         found = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
@@ -279,7 +279,7 @@ def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round
 
 
 def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlperf_pkg.run.reading.MAX_NAMED", 3)
+    monkeypatch.setattr("mlperf_pkg.run.description.MAX_DISTINCT", 3)
     size = next(r for r in records(RESNET) if r["key"] == "global_batch_size")
     log = joined([*records(RESNET), *({**size, "value": value} for value in range(5))])
     assert len(run_of(log, "2.0").batch_sizes) == 3

@@ -1,0 +1,46 @@
+"""What a run says of itself: its identity, its batch size and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlperf_pkg.log.record import Record, shown
+
+_NAMES = ("benchmark", "division", "org", "platform", "status")
+SUBMISSION_KEYS = {f"submission_{name}": name for name in _NAMES}
+DISTINCT_KEYS = ("global_batch_size", "config_filename")
+MAX_DISTINCT = 100  # values of a key that may have one
+
+
+class Description:
+    """Follows the records of ``SUBMISSION_KEYS``, whose first values count."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self.values: dict[str, Any] = dict.fromkeys(_NAMES)
+        self._missing = dict(SUBMISSION_KEYS)
+
+    def see(self, record: Record, _: int) -> None:
+        """Take the next record."""
+        if name := self._missing.pop(record.key, None):
+            self.values[name] = record.value
+
+
+class DistinctValues:
+    """Follows the records of ``DISTINCT_KEYS``, and keeps the line of each different value."""
+
+    def __init__(self, line_of: Callable[[int], int]) -> None:
+        """Start at the head of a log; ``line_of`` returns the line of a record by its number."""
+        self._lines: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
+        self._line_of = line_of
+
+    def see(self, record: Record, number: int) -> None:
+        """Take the next record, by its ``number`` in the log."""
+        lines, value = self._lines[record.key], shown(record.value)
+        if value not in lines and len(lines) < MAX_DISTINCT:
+            lines[value] = self._line_of(number)
+
+    def lines(self, key: str) -> dict[str, int]:
+        """Return the different values of a key, as JSON, each with its first line."""
+        return self._lines[key]
