@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def none_is_left() -> Iterator[None]:
 
 def children() -> set[str]:
     folder = Path("/proc/self/task")
-    return {pid for each in folder.iterdir() for pid in (each / "children").read_text().split()}
+    return {pid for task in folder.iterdir() for pid in (task / "children").read_text().split()}
 
 
 def square(number: int) -> int:
@@ -38,8 +39,8 @@ def square(number: int) -> int:
 @pytest.mark.parametrize("number", [0, 1, 5, 3000])
 def test_results_are_in_order(number: int, chunksize: int) -> None:
     with pool(3) as workers:
-        found = list(workers.map(square, range(number), chunksize=chunksize))
-        assert found == [each * each for each in range(number)]
+        squares = list(workers.map(square, range(number), chunksize=chunksize))
+        assert squares == [base * base for base in range(number)]
         assert list(workers.map(square, [7])) == [49]
 
 
@@ -51,8 +52,8 @@ def large_then_small(number: int) -> bytes:
 
 def test_results_of_any_size() -> None:
     with pool(2) as workers:
-        found = list(workers.map(large_then_small, range(10)))
-    assert found == [bytes([number]) * 300_000 for number in range(10)]
+        results = list(workers.map(large_then_small, range(10)))
+    assert results == [bytes([number]) * 300_000 for number in range(10)]
 
 
 def refuse(number: int) -> int:
@@ -91,3 +92,26 @@ def test_work_that_is_broken_off_ends() -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - begun < 30
+
+
+HELD = """
+import sys, time
+from mlperf_pkg.infra.processes import pool
+with pool(2, forked=sys.argv[1] == "forked") as workers:
+    print("begun", flush=True)
+    list(workers.map(time.sleep, [0.2] * 1000))
+"""
+
+
+@pytest.mark.parametrize("how", ["forked", "spawned"])
+@pytest.mark.parametrize("deadly", [signal.SIGKILL, signal.SIGTERM])
+def test_no_worker_survives_where_this_process_is_killed(how: str, deadly: int) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", HELD, how], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert parent.stdout
+    parent.stdout.readline()
+    time.sleep(0.5)
+    parent.send_signal(deadly)
+    parent.communicate(timeout=30)  # until the last process that holds the pipe has ended
+    assert parent.returncode == -deadly
