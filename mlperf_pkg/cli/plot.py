@@ -68,10 +68,9 @@ def command(
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
-    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     refuse_within(output, paths)
-    needed("vl_convert")
+    pictures.library()
     charts = drawing.files(check(paths, how), names or _CHARTS, how.jobs)
     picture = pictures.PICTURES[format_]
     pictures_by_name = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}

@@ -45,13 +45,12 @@ def command(
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.infra.resources import needed  # noqa: PLC0415
 
     to_stdout = output == Path("-")
     target = Output(None if to_stdout else output, force)
     target.refuse_early(paths)
-    for library in ("jinja2", "vl_convert"):
-        needed(library)
+    html.library()
+    pictures.library()
     checked = check(paths, how)
     report = only(checked.report)
     findings = [folded.first for folded in content.shown_findings(report)[0]]

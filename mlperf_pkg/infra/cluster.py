@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder, require
 
 _Result = TypeVar("_Result")
 
@@ -40,18 +40,14 @@ def cluster(scheduler: str) -> Iterator[Executor]:
         raise UserError(
             f"{scheduler}: no address of a Dask scheduler, which is such as tcp://10.0.0.1:8786"
         )
-    try:
-        from distributed import Client, KilledWorker  # noqa: PLC0415 - slow to import
-    except ImportError as error:
-        message = f"--scheduler needs pip install 'mlperf-pkg[cluster]' ({error})"
-        raise UserError(message) from error
+    dask = require("distributed", "cluster", "--scheduler")
     # What it logs of a connection that breaks is a traceback; we tell of it in words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    with _connected(Client, scheduler) as client:
+    with _connected(dask.Client, scheduler) as client:
         _check_workers(client, scheduler)
         try:
             yield _Batches(client.get_executor(pure=False, retries=_RETRIES))
-        except KilledWorker as error:
+        except dask.KilledWorker as error:
             raise UserError(f"{scheduler}: workers die of the same logs: {error}") from error
         except CancelledError as error:
             raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error

@@ -1,4 +1,4 @@
-"""Where the data that travels with the package lies: rulebook and system descriptions."""
+"""What is installed: the data that travels with the package, and the packages it uses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,38 @@ from typing import Any
 from mlperf_pkg.errors import UserError
 
 _PACKAGE = Path(__file__).parents[1]
-_EXTRAS = {"jinja2": "report", "vl_convert": "report"}
+
+
+class MissingPackageError(UserError):
+    """A package is not installed; the message says what needs it and what installs it."""
+
+    def __init__(self, package: str, install: str, user: str) -> None:
+        """``install`` is what pip takes; ``user`` is what needs the package, in words."""
+        super().__init__(f"{user} needs the package {package}: pip install '{install}'")
+
+
+def require(module: str, extra: str, user: str) -> Any:
+    """Import an optional module for ``user``, such as "an SVG chart", which messages name.
+
+    ``extra`` is the extra of mlperf-pkg that installs it.
+
+    Raises:
+        MissingPackageError: it cannot be imported.
+    """
+    return require_package(module, f"mlperf-pkg[{extra}]", user)
+
+
+def require_package(module: str, install: str, user: str) -> Any:
+    """Import a module that ``pip install <install>`` brings, else as ``require``."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPackageError(module.partition(".")[0], install, user) from error
 
 
 @cache
 def data_folder(name: str) -> Path:
-    """The folder ``rules`` or ``systems``: inside an installed wheel, else of the checkout.
+    """Return the folder ``rules`` or ``systems``, of an installed wheel or of the checkout.
 
     Raises:
         UserError: the installation is incomplete.
@@ -30,25 +56,25 @@ def data_folder(name: str) -> Path:
 
 @cache
 def official_folder() -> Path:
-    """The folder of the installed mlperf_logging, which is not imported.
+    """Return the folder of the installed mlperf_logging, without importing it.
 
     Raises:
-        UserError: there is none.
+        MissingPackageError: it is not installed.
     """
     spec = find_spec("mlperf_logging")
     if spec is None or not spec.submodule_search_locations:
-        raise UserError("mlperf-logging is not installed: pip install mlperf-logging")
+        raise MissingPackageError("mlperf-logging", "mlperf-logging", "mlperf-pkg")
     return Path(spec.submodule_search_locations[0])
 
 
 def installed_version(name: str) -> str:
-    """The version of an installed distribution, by the folder that describes it.
+    """Return the version of an installed distribution.
 
     Raises:
-        UserError: it is not installed.
+        MissingPackageError: it is not installed.
     """
     folder_name = name.replace("-", "_")
-    for folder in sys.path:
+    for folder in sys.path:  # by the folder that describes it: importlib.metadata is slow to import
         for entry in Path(folder).glob(f"{folder_name}-*.dist-info"):
             return entry.name.removesuffix(".dist-info").rpartition("-")[2]
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to import
@@ -56,18 +82,4 @@ def installed_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError as error:
-        raise UserError(f"{name} is not installed: install mlperf-pkg anew") from error
-
-
-def needed(name: str) -> Any:
-    """The module ``name``, which one of the extras of ``setup.cfg`` brings.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UserError(
-            f"this needs {name}, which is not installed: pip install 'mlperf-pkg[{_EXTRAS[name]}]'"
-        ) from error
+        raise MissingPackageError(name, name, "mlperf-pkg") from error

@@ -79,4 +79,4 @@ def test_without_the_extra_it_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = call("plot", write_set(tmp_path / "logs", simulated()), "-o", tmp_path / "out")
     assert result.exit_code == 2
-    assert "pip install 'mlperf-pkg[report]'" in result.stderr
+    assert "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'" in result.stderr

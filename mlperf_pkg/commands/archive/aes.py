@@ -1,20 +1,20 @@
 """AES-256-CBC as ``openssl enc`` writes and reads it: ``Salted__``, a salt, the data.
 
-It has no protection against change: whoever receives such a file needs its checksum, too.
+It does not protect against changes: the recipient of such a file needs its checksum, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.compression import GZIP
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import require
 
 MAGIC = b"Salted__"
 _SALT = 8
@@ -25,23 +25,22 @@ _CHUNK = 1 << 20
 
 
 class Derivation(Struct, frozen=True):
-    """How key and initialization vector come out of passphrase and salt.
+    """How the key and the initialization vector are derived from passphrase and salt.
 
-    ``flags`` are those of ``openssl enc``; without ``iterations`` it is EVP_BytesToKey with
-    SHA-256, the default since OpenSSL 1.1.0: one round, so that passphrases are tried fast. Only
-    a long random one is safe then.
+    Without ``iterations`` it is EVP_BytesToKey with SHA-256, the default since OpenSSL 1.1.0. That
+    is a single round, so passphrases can be guessed quickly: only a long random one is safe.
     """
 
     iterations: int | None = None
 
     @property
     def flags(self) -> str:
-        """Cipher and derivation, as the command line of OpenSSL wants them."""
+        """The cipher and the derivation as options of ``openssl enc``."""
         stretched = f" -pbkdf2 -iter {self.iterations}" if self.iterations else ""
         return f"-aes-256-cbc -md sha256{stretched}"
 
     def derive(self, secret: bytes, salt: bytes) -> bytes:
-        """The key and, after it, the initialization vector."""
+        """Return the key followed by the initialization vector."""
         if self.iterations:
             size = _KEY + _VECTOR
             return hashlib.pbkdf2_hmac("sha256", secret, salt, self.iterations, size)
@@ -51,82 +50,69 @@ class Derivation(Struct, frozen=True):
 
 PBKDF2 = Derivation(600_000)
 OLD = Derivation()
-# Ours, what -pbkdf2 does without -iter, and what is done without either.
-_KNOWN = (PBKDF2, Derivation(10_000), OLD)
+# Ours, that of -pbkdf2 without -iter, and that without either.
+_TRIED = (PBKDF2, Derivation(10_000), OLD)
 
 
 def encrypt_file(source: Path, target: Path, passphrase: str, how: Derivation) -> None:
     """Encrypt a file into a new one.
 
     Raises:
-        UserError: the library for it is not installed.
+        MissingPackageError: cryptography is not installed.
     """
     salt = secrets.token_bytes(_SALT)
     cipher = _cipher(how.derive(passphrase.encode(), salt)).encryptor()
+    padder = _padding().padder()
     with source.open("rb") as read, target.open("xb") as write:
         write.write(MAGIC + salt)
-        for chunk in _padded(read):
-            write.write(cipher.update(chunk))
-        write.write(cipher.finalize())
+        while chunk := read.read(_CHUNK):
+            write.write(cipher.update(padder.update(chunk)))
+        write.write(cipher.update(padder.finalize()) + cipher.finalize())
 
 
 def decrypt_file(source: Path, target: Path, passphrase: str) -> None:
-    """Decrypt a file, whose key derivation is found out, into a new one.
+    """Decrypt a file into a new one, whatever derivation of its key was used.
 
     Raises:
-        UserError: the passphrase is wrong, or the file is damaged or holds no gzip.
+        UserError: the passphrase is wrong, the file is damaged or does not contain gzip, or
+            cryptography is not installed.
     """
     if (source.stat().st_size - _HEAD) % _BLOCK:
         raise UserError(f"{source}: cannot be decrypted: it is cut off")
     with source.open("rb") as read, target.open("xb") as write:
         salt, first = read.read(_HEAD)[len(MAGIC) :], read.read(_BLOCK)
-        material = _found(passphrase.encode(), salt, first)
+        material = _matching(passphrase.encode(), salt, first)
         if material is None:
             raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
+        cipher, unpadder = _cipher(material).decryptor(), _padding().unpadder()
         read.seek(_HEAD)
-        for data in _unpadded(read, _cipher(material).decryptor(), source):
-            write.write(data)
+        while chunk := read.read(_CHUNK):
+            write.write(unpadder.update(cipher.update(chunk)))
+        try:
+            write.write(unpadder.finalize())
+        except ValueError as error:
+            raise UserError(f"{source}: cannot be decrypted: it is damaged at its end") from error
 
 
-def _found(secret: bytes, salt: bytes, first: bytes) -> bytes | None:
-    """The key material with which the first block becomes the beginning of a gzip file."""
-    tried = (how.derive(secret, salt) for how in _KNOWN)
-    return next(
-        (each for each in tried if _cipher(each).decryptor().update(first).startswith(GZIP)), None
-    )
+def _matching(secret: bytes, salt: bytes, first: bytes) -> bytes | None:
+    """Return the key material that decrypts the first block to the beginning of a gzip file."""
+    materials = (how.derive(secret, salt) for how in _TRIED)
+    return next((m for m in materials if _decrypted(m, first).startswith(GZIP)), None)
 
 
-def _padded(stream: BinaryIO) -> Iterator[bytes]:
-    """PKCS #7: as many bytes as are missing in the last block, each of them that number."""
-    size = 0
-    while chunk := stream.read(_CHUNK):
-        size += len(chunk)
-        yield chunk
-    missing = _BLOCK - size % _BLOCK
-    yield bytes([missing]) * missing
-
-
-def _unpadded(stream: BinaryIO, cipher: Any, source: Path) -> Iterator[bytes]:
-    held = b""
-    while chunk := stream.read(_CHUNK):
-        if held:
-            yield held
-        held = cipher.update(chunk)
-    missing = held[-1] if held else 0
-    if not 0 < missing <= _BLOCK or held[-missing:] != bytes([missing]) * missing:
-        raise UserError(f"{source}: cannot be decrypted: it is damaged at its end")
-    yield held[:-missing]
+def _decrypted(material: bytes, block: bytes) -> bytes:
+    plain: bytes = _cipher(material).decryptor().update(block)
+    return plain
 
 
 def _cipher(material: bytes) -> Any:
-    try:
-        from cryptography.hazmat.primitives.ciphers import (  # noqa: PLC0415 - an extra
-            Cipher,
-            algorithms,
-            modes,
-        )
-    except ImportError as error:
-        raise UserError(
-            "AES needs cryptography, which is not installed: pip install 'mlperf-pkg[encrypt]'"
-        ) from error
-    return Cipher(algorithms.AES(material[:_KEY]), modes.CBC(material[_KEY:]))
+    algorithm = _primitive("ciphers.algorithms").AES(material[:_KEY])
+    return _primitive("ciphers").Cipher(algorithm, _primitive("ciphers.modes").CBC(material[_KEY:]))
+
+
+def _padding() -> Any:
+    return _primitive("padding").PKCS7(8 * _BLOCK)
+
+
+def _primitive(name: str) -> Any:
+    return require(f"cryptography.hazmat.primitives.{name}", "encrypt", "AES encryption")

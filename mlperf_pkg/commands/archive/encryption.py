@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive import aes
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import require
 
 AGE_HEAD = b"age-encryption.org/v1\n"
 
@@ -155,12 +156,5 @@ def _whole(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _age() -> ModuleType:
-    try:
-        import pyrage  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise UserError(
-            "age encryption needs pyrage, which is not installed: pip install 'mlperf-pkg[encrypt]'"
-        ) from error
-    module: ModuleType = pyrage
-    return module
+def _age() -> Any:
+    return require("pyrage", "encrypt", "age encryption")

@@ -9,21 +9,30 @@ Vega-Embed) evaluates no text as code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from mlperf_pkg.commands.charts import Chart
-from mlperf_pkg.infra.resources import needed
+from mlperf_pkg.infra.resources import require
 
-_LIBRARY = "vl_convert"
 _SCALE = 2.0  # of pictures made of pixels, for dense screens
+
+
+def library() -> Any:
+    """Import the library that draws.
+
+    Raises:
+        MissingPackageError: vl-convert-python is not installed.
+    """
+    return require("vl_convert", "report", "a chart")
 
 
 def runtime() -> str:
     """The script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
 
     Raises:
-        UserError: vl-convert-python is not installed.
+        MissingPackageError: vl-convert-python is not installed.
     """
-    script: str = needed(_LIBRARY).javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script: str = library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script
 
 
@@ -31,9 +40,9 @@ def svg(chart: Chart) -> bytes:
     """A chart as an SVG file.
 
     Raises:
-        UserError: vl-convert-python is not installed.
+        MissingPackageError: vl-convert-python is not installed.
     """
-    text: str = needed(_LIBRARY).vegalite_to_svg(chart.document(), allowed_base_urls=[])
+    text: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
     return text.encode()
 
 
@@ -41,11 +50,9 @@ def png(chart: Chart) -> bytes:
     """A chart as a PNG file, with two pixels a point.
 
     Raises:
-        UserError: vl-convert-python is not installed.
+        MissingPackageError: vl-convert-python is not installed.
     """
-    data: bytes = needed(_LIBRARY).vegalite_to_png(
-        chart.document(), scale=_SCALE, allowed_base_urls=[]
-    )
+    data: bytes = library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
     return data
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlperf_pkg.commands.charts.comparison import comparison
-from mlperf_pkg.commands.charts.pictures import PICTURES
+from mlperf_pkg.commands.charts.pictures import PICTURES, library
 from mlperf_pkg.commands.compare.model import Row
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.resources import needed
 
 
 def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
@@ -22,7 +21,7 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
     draw = PICTURES.get(file.suffix.lower().removeprefix("."))
     if draw is None:
         raise UserError(f"{file}: not a chart format; expected .svg or .png")
-    needed("vl_convert")
+    library()
 
     def picture(rows: Sequence[Row]) -> bytes:
         chart = comparison(rows)

@@ -12,6 +12,7 @@ from mlperf_pkg.commands.official_tables.rows import Summary, summarize
 from mlperf_pkg.commands.official_tables.workbook import workbook
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.resources import MissingPackageError
 
 
 class TableFolder(Struct, frozen=True):
@@ -40,10 +41,10 @@ class TableFolder(Struct, frozen=True):
         summary = summarize(checked)
         files = _files(summary)
         notes = []
-        if (book := workbook(summary)) is not None:
-            files["summary.xlsx"] = book
-        else:
-            notes.append("no summary.xlsx: it needs pip install 'mlperf-pkg[xlsx]'")
+        try:
+            files["summary.xlsx"] = workbook(summary)
+        except MissingPackageError as error:
+            notes.append(f"no summary.xlsx: {error}")
         write_together(self.path, files, replace=self.force)
         return [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mlperf_pkg.commands.official_tables.rows import Summary
 from mlperf_pkg.commands.official_tables.table import Cell, Table
+from mlperf_pkg.infra.resources import require
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 
@@ -38,16 +39,15 @@ _OPTIONS = {
 }
 
 
-def workbook(summary: Summary) -> bytes | None:
+def workbook(summary: Summary) -> bytes:
     """Return the plain table and that of weak scaling as XLSX; the bytes are reproducible.
 
-    Rows are numbered across all sheets, as ``2.0-0001``. The result is None if XlsxWriter, of the
-    optional extra ``xlsx``, is not installed.
+    Rows are numbered across all sheets, as ``2.0-0001``.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
     """
-    try:
-        import xlsxwriter  # noqa: PLC0415 - optional
-    except ImportError:
-        return None
+    xlsxwriter = require("xlsxwriter", "xlsx", "a workbook")
     stream = io.BytesIO()
     with xlsxwriter.Workbook(stream, _OPTIONS) as book:
         # A fixed creation time, so that the bytes are reproducible.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from mlperf_pkg.commands.charts import Chart, Detail, scoreboard, set_charts
 from mlperf_pkg.commands.page.content import Content, amount
 from mlperf_pkg.commands.page.payload import packed, payload, short
-from mlperf_pkg.infra.resources import needed
+from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording as words
@@ -47,7 +47,7 @@ def html(content: Content, runtime: str) -> str:
     Where it is larger than ``MAX_BYTES``, charts show less and less of each run, and say so.
 
     Raises:
-        UserError: Jinja is not installed.
+        MissingPackageError: Jinja is not installed.
     """
     template = _environment().get_template("page.html")
     boards = dict(scoreboard(section.row for section in content.sections))
@@ -80,12 +80,21 @@ def _places(
     return places | {section.id: set_charts(section.drawn, detail) for section in content.sections}
 
 
+def library() -> Any:
+    """Import the library of templates.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    return require("jinja2", "report", "a page")
+
+
 def _environment() -> jinja2.Environment:
-    library = needed("jinja2")
-    environment: jinja2.Environment = library.Environment(
-        loader=library.FunctionLoader(_file),
+    jinja = library()
+    environment: jinja2.Environment = jinja.Environment(
+        loader=jinja.FunctionLoader(_file),
         autoescape=True,
-        undefined=library.StrictUndefined,
+        undefined=jinja.StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
