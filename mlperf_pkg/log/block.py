@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from mlperf_pkg.log.record import (
     TOKEN,
     Record,
+    count_records,
     decode,
-    decode_entries,
     decode_records,
     decode_values,
 )
@@ -211,7 +211,7 @@ class Scanner:
             return None
         scan = _Scan(*result)
         # No line holds two records: with as many records as lines, each line is one record.
-        if len(decode_entries(scan.unproven)) != scan.unproven_count:
+        if count_records(scan.unproven) != scan.unproven_count:
             return None
         self._idle.append(memory)  # only now: every line that it remembers is a record
         return ScannedBlock(text, first, scan)
@@ -268,3 +268,9 @@ def end_of_line(text: bytes, start: int) -> int:
     """Return the offset of the line end at or after ``start``, else the length of the text."""
     end = text.find(b"\n", start)
     return len(text) if end < 0 else end
+
+
+def count_lines(text: bytes) -> int:
+    """Return the number of lines of a text; the last one need not have an end."""
+    has_end = not text or text.endswith(b"\n")
+    return text.count(b"\n") + (not has_end)

@@ -9,14 +9,21 @@ it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all r
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log.block import HAS_SCAN, Block, DecodedBlock, end_of_line, lines_with, scanner
+from mlperf_pkg.log.block import (
+    HAS_SCAN,
+    Block,
+    DecodedBlock,
+    count_lines,
+    end_of_line,
+    lines_with,
+    scanner,
+)
+from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
@@ -73,7 +80,7 @@ class LogReader:
         self._path = path
         self._report = report
         self._scanner = scanner(words) if HAS_SCAN else None
-        self._lines = _LineNumbers()
+        self._lines = LineNumbers()
 
     def __iter__(self) -> Iterator[Record | None]:
         """Yield the record of each line with a token, None where the official parser reads none."""
@@ -104,7 +111,7 @@ class LogReader:
             self._lines.enter(chunk, text, block.size, contiguous=contiguous)
             return block
         tails: list[bytes] = _TAIL.findall(text)
-        contiguous = len(tails) == _count_lines(chunk) and not has_cr
+        contiguous = len(tails) == count_lines(text) and not has_cr
         self._lines.enter(chunk, text, len(tails), contiguous=contiguous)
         return DecodedBlock(text, first, self._read(text, tails, first))
 
@@ -144,14 +151,13 @@ class LogReader:
         if isinstance(record, Misfit):
             self._report_misfit(raw, record, number, is_cut=is_cut)
             return None
-        line = self.line_of(number)
         if literal := _NOT_JSON_NUMBER.search(raw):
             text = f"{literal[0].decode()} is not valid JSON; Python's json accepts it"
-            self._note("LOG106", text, line)
+            self._note("LOG106", text, number)
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:
-            self._note("LOG107", "bytes that are not valid UTF-8 are read as Latin-1", line)
+            self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
         return record
 
     def _keep_unofficial(self, record: Record) -> None:
@@ -171,10 +177,10 @@ class LogReader:
             key = shown(misfit.recovered.key)
             self._add(
                 "LOG103",
-                f"other text follows the record {key}: the official checker rejects the log",
+                f"text follows the record {key} on its line: the official parser rejects the log",
                 line,
                 basis=Basis.OFFICIAL,
-                hint="write other output on lines of its own",
+                hint="keep other output off the lines that hold records",
             )
         else:
             self._add(
@@ -208,7 +214,7 @@ class LogReader:
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
                     text = (
-                        f"the name {shown(name)} appears twice in one object: the last one counts"
+                        f"the name {shown(name)} is repeated in one object: the last value counts"
                     )
                     self._warn("LOG105", text, self.line_of(number))
 
@@ -216,16 +222,17 @@ class LogReader:
         for match in _LIKE_TOKEN.finditer(text):
             self._warn(
                 "LOG108",
-                f"{shown(match[0].decode())} looks like a record but is not read as one",
+                f"{shown(match[0].decode())} resembles a record but is not read as one",
                 self._lines.at(match.start()),
                 expected=":::MLLOG and one space",
             )
 
     def _report_too_long(self) -> None:
-        text = f"the line is longer than {MAX_LINE_BYTES >> 20} MiB: not checked"
+        text = f"a line over {MAX_LINE_BYTES >> 20} MiB: not checked"
         self._add("LOG109", text, self._lines.after)
 
-    def _note(self, code: str, message: str, line: int) -> None:
+    def _note(self, code: str, message: str, number: int) -> None:
+        line = self.line_of(number)
         self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE)
 
     def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
@@ -236,63 +243,6 @@ class LogReader:
             code=code, message=message, path=self._path, line=line, source=SOURCE, **fields
         )
         self._report(finding)
-
-
-class _LineNumbers:
-    """The line numbers of the records of a log, found only when asked for."""
-
-    def __init__(self) -> None:
-        """Start at the head of a log."""
-        self._chunk = b""
-        self._first = 1
-        self._counts = [0]  # of records before each block, and after the last
-        self._blocks: list[range | array[int]] = []
-        self._coming: Iterator[int] = iter(())
-
-    def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
-        """Go on to the next block, which has ``size`` records.
-
-        Each of its lines is a record if ``contiguous``; otherwise they are searched for in
-        ``text``, which is ``chunk`` with LF in place of CR.
-        """
-        if self._blocks and isinstance(self._blocks[-1], array):
-            self._blocks[-1].extend(self._coming)
-        self._first, self._chunk = self.after, chunk
-        self._counts.append(self._counts[-1] + size)
-        if contiguous:
-            self._blocks.append(range(self._first, self._first + size))
-        else:
-            self._blocks.append(array("Q"))
-            self._coming = self._walk(text)
-
-    def of(self, number: int) -> int:
-        """Return the line of a record by its number in the log."""
-        block = bisect_right(self._counts, number) - 1
-        lines, index = self._blocks[block], number - self._counts[block]
-        if isinstance(lines, array) and index >= len(lines):
-            lines.extend(islice(self._coming, index + 1 - len(lines)))
-        return lines[index]
-
-    def at(self, offset: int) -> int:
-        """Return the line of an offset in the current block."""
-        return self._first + self._chunk.count(b"\n", 0, offset)
-
-    @property
-    def after(self) -> int:
-        """The line after the current block."""
-        return self.at(len(self._chunk))
-
-    def _walk(self, text: bytes) -> Iterator[int]:
-        line, counted, offset = self._first, 0, text.find(TOKEN)
-        while offset >= 0:
-            line += self._chunk.count(b"\n", counted, offset)
-            yield line
-            counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
-
-
-def _count_lines(text: bytes) -> int:
-    has_end = not text or text.endswith(b"\n")
-    return text.count(b"\n") + (not has_end)
 
 
 def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:

@@ -1,4 +1,4 @@
-"""One record of a log: decoded as the official parser decodes it, or why it does not.
+"""One record of a log, decoded as the official parser decodes it, or the reason why it cannot be.
 
 Everything after the token must be one JSON object with ``time_ms``, ``key``, ``value`` and
 ``metadata``. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
@@ -7,7 +7,7 @@ Everything after the token must be one JSON object with ``time_ms``, ``key``, ``
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Meta
 
 TOKEN = b":::MLLOG "
 
-# What is near no double needs a closer look.
+# A number outside of these bounds may not fit in a double: decode_closely reads it.
 _Time = (
     Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)] | Annotated[float, Meta(gt=-1e300, lt=1e300)]
 )
@@ -35,8 +35,8 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     event_type: Any = None
 
 
-class Entry(msgspec.Struct, gc=False):
-    """A record of which the value and the metadata were found to be JSON, but not yet decoded."""
+class _Entry(msgspec.Struct, gc=False):
+    """A record whose value and metadata are checked to be valid JSON, but not decoded."""
 
     key: str
     time_ms: _Time
@@ -47,7 +47,8 @@ class Entry(msgspec.Struct, gc=False):
 class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
-    ``fatal`` says that it does not count the line as a parse error but dies of it.
+    ``fatal`` says that the parser crashes on the line, instead of counting a parse error.
+    ``recovered`` is the record that the line begins with, if other text follows it.
     """
 
     code: str
@@ -57,49 +58,43 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(Record).decode
-_decode_entries = msgspec.json.Decoder(Entry).decode_lines
+_decode_entries = msgspec.json.Decoder(_Entry).decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 
 
-def decode_entries(lines: bytes) -> list[Entry]:
-    """Of each line of ASCII the record; fewer than lines, or none, where one needs a closer look.
+def count_records(lines: bytes) -> int:
+    """Return the number of lines if each is one record, and fewer if one needs a closer look.
 
-    A long line needs one always: Python's ``json`` refuses numbers of more than 4,300 digits.
+    The lines must be short, in ASCII: Python's ``json`` refuses numbers of more than 4,300 digits.
     """
     try:
-        return _decode_entries(lines)
+        return len(_decode_entries(lines))
     except (msgspec.MsgspecError, RecursionError):
-        return []
-
-
-def joined(raws: Iterable[bytes | msgspec.Raw]) -> bytes:
-    """JSON texts as one JSON array."""
-    parts: Any = raws
-    return b"[%b]" % b",".join(parts)
+        return 0
 
 
 def decode_values(array: bytes) -> list[Any]:
-    """What is ``joined``."""
+    """Return the members of a JSON array."""
     try:
         return _decode_values(array)
     except msgspec.MsgspecError:
-        values: list[Any] = json.loads(array)  # with numbers near no double
+        values: list[Any] = json.loads(array)  # some number does not fit in a double
         return values
 
 
 def decode_records(array: bytes) -> list[Record]:
-    """Entries as one JSON array, whole."""
+    """Return the members of a JSON array of records."""
     try:
         return _decode_records(array)
-    except msgspec.MsgspecError:  # names of other parts, or numbers near no double
-        found = map(_from_fields, decode_values(array))
-        return [record for record in found if isinstance(record, Record)]
+    except msgspec.MsgspecError:  # other fields, or a number that does not fit in a double
+        records = map(_from_fields, decode_values(array))
+        return [record for record in records if isinstance(record, Record)]
 
 
 def decode_plain(raw: bytes) -> Record | None:
-    """The record of a line of ASCII; None where a line needs a closer look."""
+    """Return the record of a line of ASCII, None if the line needs a closer look."""
     try:
         return _decode(raw) if raw.isascii() else None
     except (msgspec.MsgspecError, RecursionError):
@@ -107,7 +102,7 @@ def decode_plain(raw: bytes) -> Record | None:
 
 
 def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
-    """The records of lines of ASCII; None where one of them needs a closer look."""
+    """Return the records of lines of ASCII, None if any of them needs a closer look."""
     try:
         return [_decode(raw) for raw in raws]
     except (msgspec.MsgspecError, RecursionError):
@@ -115,43 +110,43 @@ def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
 
 
 def decode(raw: bytes) -> Record | None:
-    """What follows a token on its line; None where the official parser reads no record."""
+    """Return the record after a token, None where the official parser reads none."""
     record = decode_plain(raw) or decode_closely(raw)
     return record if isinstance(record, Record) else None
 
 
 def decode_closely(raw: bytes) -> Record | Misfit:
-    """What follows a token on its line, as Python's own ``json`` reads it: text is Latin-1."""
+    """Return the record after a token as Python's ``json`` reads it, from Latin-1."""
     text = raw.decode("latin-1").rstrip()
     try:
         fields = json.loads(text)
     except ValueError as error:
         return Misfit("LOG101", f"not JSON: {error}", fatal=False, recovered=recover(text))
     except RecursionError:
-        return Misfit("LOG101", "not JSON that can be read: nested too deeply", fatal=True)
+        return Misfit("LOG101", "JSON nested too deeply", fatal=True)
     return _from_fields(fields)
 
 
 def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
-        return Misfit("LOG102", f"a JSON {type(fields).__name__}, not an object", fatal=True)
+        return Misfit("LOG102", f"a JSON {type(fields).__name__}, expected an object", fatal=True)
     missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
     if "time_ms" in missing:
-        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
+        return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
     time_ms = fields["time_ms"]
     try:
         number = float(time_ms)
     except (TypeError, ValueError, OverflowError) as error:
         fatal = not isinstance(error, ValueError)
-        return Misfit("LOG102", f"time_ms is {shown(time_ms)}, not a number", fatal=fatal)
+        return Misfit("LOG102", f"time_ms is {shown(time_ms)}, expected a number", fatal=fatal)
     if missing:
-        return Misfit("LOG102", f"no {' and no '.join(missing)}", fatal=True)
+        return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
 
 
 def recover(text: str) -> Record | None:
-    """The record at the start of a text that goes on after it, which only we can read."""
+    """Return the record that a text begins with, whatever follows it; None without one."""
     try:
         fields, _ = _json_prefix(text)
     except (ValueError, RecursionError):
@@ -161,7 +156,7 @@ def recover(text: str) -> Record | None:
 
 
 def shown(value: Any, limit: int = 80) -> str:
-    """A JSON value as a reader would see it in the file, cut to ``limit`` characters."""
+    """Return a JSON value as it appears in the file, cut to ``limit`` characters."""
     try:
         text = json.dumps(printable(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -170,7 +165,7 @@ def shown(value: Any, limit: int = 80) -> str:
 
 
 def printable(value: Any) -> Any:
-    """Undo the Latin-1 reading of a UTF-8 string, for messages only."""
+    """Return UTF-8 text that was read as Latin-1 as it was meant; for messages only."""
     if isinstance(value, str) and not value.isascii():
         try:
             return value.encode("latin-1").decode("utf-8")
@@ -180,7 +175,7 @@ def printable(value: Any) -> Any:
 
 
 def repeated_names(raw: bytes) -> list[str]:
-    """Names that occur twice in one object of a record, in order of their second occurrence."""
+    """Return the names that an object of a record repeats, in the order of the repetitions."""
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

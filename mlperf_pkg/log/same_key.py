@@ -1,4 +1,4 @@
-"""Many records of one key, asked the same at once."""
+"""Records of one key, checked together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import decode_values
 
-# Runs of a set say the same again and again, so what was found of it is remembered.
+# The runs of a result set log the same metadata again and again, so results are remembered.
 _REMEMBERED = 256  # texts
-_LONGEST_REMEMBERED = 1 << 16  # bytes of one
+_LONGEST_REMEMBERED = 1 << 16  # bytes of a text
 
 Test = Callable[[Any], Any]
 
@@ -19,7 +19,7 @@ Test = Callable[[Any], Any]
 class Group:
     """Records of one key, whose parts are decoded once, if at all.
 
-    ``first`` and ``last`` are the numbers of the first and the last of them in the log.
+    ``first`` and ``last`` are the numbers of the first and the last record in the log.
     """
 
     def __init__(self, indexes: Sequence[int], block: Block) -> None:
@@ -31,20 +31,20 @@ class Group:
 
     @cached_property
     def values(self) -> list[Any]:
-        """The value of each."""
+        """The values of the records."""
         return self._block.values(self._indexes)
 
     def metadata_passes(self, tests: tuple[Test, ...]) -> bool:
-        """Whether the metadata of each record passes some tests."""
+        """Whether the metadata of every record passes all tests."""
         if self._text is None:
             return _all_pass(tests, self._metadata)
-        return _remembered(tests, self._text)
+        return _text_passes(tests, self._text)
 
     def tensors(self) -> Sequence[Any]:
-        """The tensors that the records name."""
+        """Return the tensors that the records name."""
         if self._text is None:
-            return [each["tensor"] for each in self._metadata]
-        return _tensors_in(self._text)
+            return _tensors(self._metadata)
+        return _tensors_of_text(self._text)
 
     @cached_property
     def _metadata(self) -> list[Any]:
@@ -57,14 +57,18 @@ class Group:
 
 
 def _all_pass(tests: tuple[Test, ...], metadata: Sequence[Any]) -> bool:
-    return all(all(map(holds, metadata)) for holds in tests)
+    return all(all(map(passes, metadata)) for passes in tests)
+
+
+def _tensors(metadata: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([fields["tensor"] for fields in metadata])
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(tests: tuple[Test, ...], array: bytes) -> bool:
+def _text_passes(tests: tuple[Test, ...], array: bytes) -> bool:
     return _all_pass(tests, decode_values(array))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _tensors_in(array: bytes) -> tuple[Any, ...]:
-    return tuple([metadata["tensor"] for metadata in decode_values(array)])
+def _tensors_of_text(array: bytes) -> tuple[Any, ...]:
+    return _tensors(decode_values(array))

@@ -213,7 +213,7 @@ def test_a_finding_says_what_is_wrong() -> None:
     assert isinstance(good[0][1], Record)
     ((_, missing),), (finding,), _ = read(T + "{}")
     assert missing is None
-    assert finding.message.endswith(": no time_ms and no key and no value and no metadata")
+    assert finding.message.endswith(": missing time_ms, key, value, metadata")
 
 
 WORDS = (b"ab", b"run_stop", b"\\")

@@ -1,0 +1,63 @@
+"""The line numbers of the records of a log."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+
+from mlperf_pkg.log.block import end_of_line
+from mlperf_pkg.log.record import TOKEN
+
+
+class LineNumbers:
+    """The line numbers of the records of a log, found only when asked for."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._chunk = b""
+        self._first = 1
+        self._counts = [0]  # of records before each block, and after the last
+        self._blocks: list[range | array[int]] = []
+        self._coming: Iterator[int] = iter(())
+
+    def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
+        """Go on to the next block, which has ``size`` records.
+
+        Each of its lines is a record if ``contiguous``; otherwise they are searched for in
+        ``text``, which is ``chunk`` with LF in place of CR.
+        """
+        if self._blocks and isinstance(self._blocks[-1], array):
+            self._blocks[-1].extend(self._coming)
+        self._first, self._chunk = self.after, chunk
+        self._counts.append(self._counts[-1] + size)
+        if contiguous:
+            self._blocks.append(range(self._first, self._first + size))
+        else:
+            self._blocks.append(array("Q"))
+            self._coming = self._walk(text)
+
+    def of(self, number: int) -> int:
+        """Return the line of a record by its number in the log."""
+        block = bisect_right(self._counts, number) - 1
+        lines, index = self._blocks[block], number - self._counts[block]
+        if isinstance(lines, array) and index >= len(lines):
+            lines.extend(islice(self._coming, index + 1 - len(lines)))
+        return lines[index]
+
+    def at(self, offset: int) -> int:
+        """Return the line of an offset in the current block."""
+        return self._first + self._chunk.count(b"\n", 0, offset)
+
+    @property
+    def after(self) -> int:
+        """The line after the current block."""
+        return self.at(len(self._chunk))
+
+    def _walk(self, text: bytes) -> Iterator[int]:
+        line, counted, offset = self._first, 0, text.find(TOKEN)
+        while offset >= 0:
+            line += self._chunk.count(b"\n", counted, offset)
+            yield line
+            counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
