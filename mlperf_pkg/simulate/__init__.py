@@ -1,20 +1,19 @@
-"""Simulated training runs: logs that abide by the rules, from a plan and a seed.
+"""Simulated training runs: logs that keep the rules, from a plan and a seed.
 
-``simulate_run`` gives one log, ``simulate_set`` the runs of a result set, ``simulate_power`` what
-the power meters of a run log; ``plans`` has a plan of every kind of run. The rulebook says what a
-run must log. How a benchmark trains is a recipe of ``benchmarks``; the values of its
-hyperparameters are rows of ``settings`` where the rules leave them free; a way to fail is a row
-of ``FAILURES``.
+``simulate_run`` returns one log, ``simulate_set`` the runs of a result set, ``simulate_power`` the
+logs of a run's power meters; ``plans`` yields a plan of every kind of run. The rulebook says what
+a run must log. How a benchmark trains, and the values of hyperparameters that the rules leave
+free, is in the section ``simulation`` of its rule file. ``FAILURES`` has the ways to fail.
 """
 
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.simulate.plan import (
     FAILURES,
-    IMPOSSIBLE,
     RunPlan,
     newest_round,
     optimizers,
     plans,
+    refusal,
 )
 from mlperf_pkg.simulate.power import simulate_power
 from mlperf_pkg.simulate.rounds import RoundPlan
@@ -24,12 +23,12 @@ from mlperf_pkg.simulate.tree import write_round
 __all__ = [
     "DIVISIONS",
     "FAILURES",
-    "IMPOSSIBLE",
     "RoundPlan",
     "RunPlan",
     "newest_round",
     "optimizers",
     "plans",
+    "refusal",
     "simulate_power",
     "simulate_run",
     "simulate_set",

@@ -1,4 +1,4 @@
-"""When a run converges, and what its evaluations find on the way."""
+"""When a run converges, and the results of its evaluations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 from msgspec import Struct
 
-from mlperf_pkg.simulate.model import Laps
+from mlperf_pkg.simulate.model import EpochRecords
 from mlperf_pkg.simulate.setup import Setup, Track
 
 _STEEPNESS = 4.0
@@ -16,18 +16,18 @@ _LEAST_GAP = 1e-3
 _OVERSHOOT = (2e-4, 2e-3)
 _NOISE = 0.05
 _DECIMALS = 5
-"""Few enough that no platform's arithmetic shows."""
+"""Few enough to hide the arithmetic of the platform."""
 
 _EARLY = 1e-6
-"""By what part of an interval an evaluation may come early, for want of exact arithmetic."""
+"""The part of an interval by which an evaluation may come early: arithmetic is not exact."""
 
 
 class Course(Struct, frozen=True):
-    """How far a run trains and what it finds.
+    """How far a run trains, and its evaluations.
 
-    ``evaluations`` holds the position and the metrics, by name, of each one, ``upcoming`` the
-    position of the next. ``overrun`` is the training after the last evaluation, in the
-    benchmark's unit; ``share`` all of it, relative to a run that reaches the target.
+    ``evaluations`` holds the position of each and its metrics by name, ``upcoming`` the position
+    of the next. ``overrun`` is the training after the last evaluation, in the benchmark's unit;
+    ``share`` is all training, relative to a run that reaches the target.
     """
 
     evaluations: tuple[tuple[float, Mapping[str, float]], ...]
@@ -36,35 +36,38 @@ class Course(Struct, frozen=True):
     share: float
 
 
-def laps(setup: Setup, after: float, until: float) -> Sequence[float]:
-    """The ``epoch_num`` of each stretch of training that is logged between two evaluations."""
-    each = range(int(after) + 1, int(until) + 1)
-    return {Laps.EACH: each, Laps.WHOLE: (until,), Laps.NONE: ()}[setup.recipe.laps]
+def epochs_between(setup: Setup, after: float, until: float) -> Sequence[float]:
+    """Return the ``epoch_num`` of each epoch that is logged between two evaluations."""
+    if setup.epoch_records is EpochRecords.NONE:
+        return ()
+    whole = setup.epoch_records is EpochRecords.WHOLE
+    return (until,) if whole else range(int(after) + 1, int(until) + 1)
 
 
 def converged_at(setup: Setup, rng: Random) -> float:
-    """The evaluation at which a run reaches the target, in the benchmark's unit."""
+    """Return the position at which a run reaches the target, in the benchmark's unit."""
     return _grid(setup, _evaluations(setup, rng))
 
 
 def draw_course(setup: Setup, rng: Random) -> Course:
-    """A run's course; the first draw is that of ``converged_at``."""
+    """Return the course of a run; the first number drawn is that of ``converged_at``."""
     due = _evaluations(setup, rng)
     goal = _grid(setup, due)
-    made = ceil(due * setup.outcome.length)
-    points = [_grid(setup, number) for number in range(1, made + 1)]
-    found = tuple((at, _metrics(setup, at / goal, rng)) for at in points)
-    last, upcoming = (points[-1] if points else 0), _grid(setup, made + 1)
-    lap = (upcoming - last) / max(1, len(laps(setup, last, upcoming)))
-    overrun = lap / 2 if setup.outcome.interrupted else 0.0
-    return Course(found, upcoming, overrun, share=(last + overrun) / goal)
+    count = ceil(due * setup.outcome.length)
+    positions = [_grid(setup, number) for number in range(1, count + 1)]
+    evaluations = tuple((at, _metrics(setup, at / goal, rng)) for at in positions)
+    last, upcoming = (positions[-1] if positions else 0), _grid(setup, count + 1)
+    epoch = (upcoming - last) / max(1, len(epochs_between(setup, last, upcoming)))
+    overrun = epoch / 2 if setup.outcome.interrupted else 0.0
+    return Course(evaluations, upcoming, overrun, share=(last + overrun) / goal)
 
 
 def _evaluations(setup: Setup, rng: Random) -> int:
-    """How many evaluations it takes a run to reach the target.
+    """Return the number of evaluations that a run takes to reach the target.
 
-    Drawn from the runs of the reference, those faster than its mean mirrored to be as much slower
-    and all postponed to the next evaluation: whatever is drawn passes the RCP test, unscaled.
+    It is drawn from the runs of the reference. Those faster than its mean are mirrored to be as
+    much slower, and all are postponed to the next evaluation, so that any of them passes the RCP
+    test with a normalization of 1.
     """
     drawn = rng.choice(setup.point.to_converge)
     slower = max(drawn, 2 * setup.point.mean - drawn)
@@ -73,17 +76,8 @@ def _evaluations(setup: Setup, rng: Random) -> int:
 
 
 def _grid(setup: Setup, number: int) -> float:
-    """The position of an evaluation, the first being 1.
-
-    A free offset is chosen as submitters do: an evaluation follows at once on the mean at which
-    the reference converges.
-    """
-    recipe, batch_size = setup.recipe, setup.batch_size
-    every = recipe.every(batch_size)
-    first = recipe.first(batch_size) if recipe.first else every
-    if recipe.free_offset:
-        first = (ceil(setup.point.mean) - 1) % every + 1
-    return round(first + (number - 1) * every, _DECIMALS)
+    """Return the position of an evaluation; the first has the number 1."""
+    return round(setup.schedule.first + (number - 1) * setup.schedule.every, _DECIMALS)
 
 
 def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
@@ -91,13 +85,13 @@ def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
 
 
 def _metric(setup: Setup, track: Track, progress: float, rng: Random) -> float:
-    """The metric at ``progress``, which is 1 where the target is due and not before."""
+    """Return the metric at ``progress``: 1 is where the target is due."""
     gap = _remaining(progress, setup.outcome.gap, rng)
     return round(track.target + gap * (track.untrained - track.target), _DECIMALS)
 
 
 def _remaining(progress: float, least: float, rng: Random) -> float:
-    """The part of the way to the target that remains; negative where it is overshot."""
+    """Return the part of the way to the target that remains, negative where it is overshot."""
     if progress >= 1 and not least:
         return -rng.uniform(*_OVERSHOOT)
     saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))

@@ -1,104 +1,143 @@
-"""Hyperparameters that the rules accept, found key by key.
+"""Hyperparameters that the rules accept, key by key.
 
-Each key takes the first candidate that its rules accept, from the tables of values, then from
-what the rule itself asks for. A key comes after those that its rules relate it to: the official
-checker reads in order.
+Each key takes the first candidate that its rules accept: those of the settings, then those that
+the rules themselves suggest. A key comes after those that its rules or its formula name, because
+the official checker reads in order.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
-from mlperf_pkg.errors import UserError
+from msgspec import Struct
+
+from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
 from mlperf_pkg.simulate.model import Known, Setting, Value
+from mlperf_pkg.simulate.settings import candidates, names_of
 
 KeyedRules = Mapping[str, KeyRules]
+Settings = Mapping[str, Setting]
 
 _WRONG: tuple[Value, ...] = (-1, "", "wrong")
-_MEETING: Mapping[str, Callable[[Any], Iterable[Value]]] = {
+_SUGGESTIONS: Mapping[str, Callable[[Any], Iterable[Value]]] = {
     **{
-        name: lambda asked: [asked]
+        name: lambda argument: [argument]
         for name in (
             *("equals", "close_to", "at_least", "at_most"),
             *("multiple_of", "power_of_two_times", "truthy"),
         )
     },
     "one_of": list,
-    "above": lambda asked: [asked + 1],
-    "below": lambda asked: [asked - 1],
-    "length": lambda asked: [[1] * asked],
-    "length_at_least": lambda asked: [[1] * asked],
-    "not_empty": lambda asked: ["unspecified"],
-    "type": lambda asked: ["unspecified" if asked == "text" else 1],
+    "above": lambda argument: [argument + 1],
+    "below": lambda argument: [argument - 1],
+    "length": lambda argument: [[1] * argument],
+    "length_at_least": lambda argument: [[1] * argument],
+    "not_empty": lambda _: ["unspecified"],
+    "type": lambda argument: ["unspecified" if argument == "text" else 1],
 }
-"""Values that a constraint suggests by itself."""
+"""Values that a constraint suggests by its argument."""
+
+_EQUATION = re.compile(r"value == ([^=<>?&|]+)|math\.abs\(value - ([^=<>?&|]+)\) <=? [^=<>?&|]+")
+"""A formula that allows one value, exactly or nearly: the value, as a formula."""
 
 
-def solve(
-    rules: KeyedRules, wanted: Iterable[str], sources: Sequence[Mapping[str, Setting]]
-) -> dict[str, Value]:
-    """A value for every key of ``wanted``, in an order in which the rules of each can be judged.
+class Sources(Struct, frozen=True):
+    """Where values come from.
 
-    A key that stands in the first of ``sources`` takes its value from there alone.
+    A key of ``fixed`` takes its value from there alone. Others prefer ``settings``, then those of
+    the ``reference``, then what their rules suggest. ``file`` is the recipe's, for messages.
+    """
+
+    fixed: Settings
+    settings: Settings
+    reference: Settings
+    file: str
+
+    def names(self, key: str) -> frozenset[str]:
+        """Return the keys that must be known before a value for ``key`` is."""
+        return names_of(self.fixed.get(key, self.settings.get(key)))
+
+    def options(self, key: str, key_rules: KeyRules | None, known: Known) -> Iterator[Value]:
+        """Yield the candidates for a key.
+
+        Raises:
+            RulebookError: a formula of the recipe is wrong.
+        """
+        tables = (self.fixed,) if key in self.fixed else (self.settings, self.reference)
+        try:
+            for setting in (table[key] for table in tables if key in table):
+                yield from candidates(setting, known)
+        except ValueError as error:
+            raise RulebookError(f"{self.file}: simulation: {key}: {error}") from error
+        if key not in self.fixed:
+            yield from _suggestions(key_rules, known)
+
+
+def solve(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[str, Value]:
+    """Return a value for each of ``keys``, in an order in which the rules can be checked.
 
     Raises:
-        UserError: no candidate for a key is within its rules.
+        UserError: the rules of a key refuse all candidates.
+        RulebookError: a formula of the recipe is wrong.
     """
     known: dict[str, Value] = {}
-    for key in _in_order(list(wanted), rules):
+    for key in _in_order(list(keys), rules, sources):
         known[key] = _allowed(key, rules.get(key), sources, known)
     return known
 
 
 def broken(
-    key: str, value: Value, asked: KeyRules | None, known: Known, official: bool = False
+    key: str, value: Value, key_rules: KeyRules | None, known: Known, *, official: bool = False
 ) -> Rule | None:
-    """The first rule that ``value`` breaks after ``known`` was logged; None if it breaks none.
+    """Return the first rule that ``value`` breaks after ``known`` was logged, None without any.
 
-    With ``official``, of the rules that the official checker has.
+    With ``official``, only rules that the official checker has are checked.
     """
     seen = {name: Logged.of(Record(name, 0.0, setting, None)) for name, setting in known.items()}
-    for compiled in asked.rules if asked else ():
-        record = Record(key, 0.0, value, metadata_of(asked))
+    for compiled in key_rules.rules if key_rules else ():
+        record = Record(key, 0.0, value, metadata_of(key_rules))
         if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
             return compiled.rule
     return None
 
 
-def required(rules: KeyedRules, official: bool = False) -> Iterator[str]:
-    """The keys that a run must log, with ``official`` as far as the official checker asks it."""
-    for key, asked in rules.items():
-        asking = (each for each in asked.rules if not official or _is_official(each))
-        if any(isinstance(each.rule.occurs, str) for each in asking):
+def required(rules: KeyedRules, *, official: bool = False) -> Iterator[str]:
+    """Yield the keys that a run must log, with ``official`` by the rules of the checker alone."""
+    for key, key_rules in rules.items():
+        relevant = (rule for rule in key_rules.rules if not official or _is_official(rule))
+        if any(isinstance(compiled.rule.occurs, str) for compiled in relevant):
             yield key
 
 
-def metadata_of(asked: KeyRules | None) -> dict[str, Value]:
-    """The metadata that a record needs besides its value."""
-    found: dict[str, Value] = {}
-    for compiled in asked.rules if asked else ():
+def metadata_of(key_rules: KeyRules | None) -> dict[str, Value]:
+    """Return the metadata that a record needs besides its value."""
+    metadata: dict[str, Value] = {}
+    for compiled in key_rules.rules if key_rules else ():
         fields = compiled.rule.constraints.get("metadata_fields", {})
         for name in compiled.rule.constraints.get("metadata", ()):
-            found[name] = next(_suggested(fields.get(name, {}), {}), 1)
-    return found
+            metadata[name] = next(_suggested(fields.get(name, {}), {}), 1)
+    return metadata
 
 
 def without_required(settings: Known, rules: KeyedRules) -> dict[str, Value]:
-    """The settings without the last one that the official checker requires."""
+    """Return the settings without the last one that the official checker requires."""
     needed = set(required(rules, official=True))
     gone = [key for key in settings if key in needed][-1]
     return {key: value for key, value in settings.items() if key != gone}
 
 
 def with_wrong(settings: Known, rules: KeyedRules) -> dict[str, Value]:
-    """The settings with a value that the official checker refuses, the last that can have one."""
+    """Return the settings with the last value that can be one the official checker refuses."""
     choices = [
         (key, value)
         for key in settings
@@ -113,17 +152,18 @@ def _is_official(compiled: CompiledRule) -> bool:
     return compiled.rule.basis in (Basis.BOTH, Basis.OFFICIAL)
 
 
-def _allowed(
-    key: str, asked: KeyRules | None, sources: Sequence[Mapping[str, Setting]], known: Known
-) -> Value:
-    """The first candidate that the rules of the key allow."""
+def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, known: Known) -> Value:
+    """Return the first candidate that the rules of the key allow."""
     refused = []
-    for value in _candidates(key, asked, sources, known):
-        rule = broken(key, value, asked, known)
+    for value in sources.options(key, key_rules, known):
+        rule = broken(key, value, key_rules, known)
         if rule is None:
             return value
         refused.append(f"{shown(value)} (rule {rule.code})")
-    raise UserError(f"the rules do not allow {key} {refused[0]}")
+    remedy = f"; give a value in simulation.values of {sources.file}"
+    raise UserError(
+        f"the rules do not allow {key} {refused[0]}{'' if key in sources.fixed else remedy}"
+    )
 
 
 def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:
@@ -135,48 +175,54 @@ def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -
         return False
 
 
-def _in_order(wanted: Sequence[str], rules: KeyedRules) -> list[str]:
-    """The keys, each after those that its rules name."""
-    placed: dict[str, None] = {}
+def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> list[str]:
+    """Return the keys, each after those that its rules and its formula name."""
+    ordered: dict[str, None] = {}
 
-    def place(key: str, above: frozenset[str]) -> None:
+    def append(key: str, above: frozenset[str]) -> None:
+        names = _related(rules.get(key)) | sources.names(key)
         for other in wanted:
-            if other not in above and other in _related(rules.get(key)):
-                place(other, above | {other})
-        placed.setdefault(key)
+            if other not in above and other in names:
+                append(other, above | {other})
+        ordered.setdefault(key)
 
     for key in wanted:
-        place(key, frozenset((key,)))
-    return list(placed)
+        append(key, frozenset((key,)))
+    return list(ordered)
 
 
-def _related(asked: KeyRules | None) -> frozenset[str]:
+def _related(key_rules: KeyRules | None) -> frozenset[str]:
     names: set[str] = set()
-    for rule in (compiled.rule for compiled in asked.rules) if asked else ():
+    for rule in (compiled.rule for compiled in key_rules.rules) if key_rules else ():
         names |= names_in(rule.formula or "")
         names.update(rule.constraints.get("after", ()), [rule.constraints.get("same_as", "")])
     return frozenset(names)
 
 
-def _candidates(
-    key: str, asked: KeyRules | None, sources: Sequence[Mapping[str, Setting]], known: Known
-) -> Iterator[Value]:
-    for number, source in enumerate(sources):
-        if key in source:
-            setting = source[key]
-            for each in setting if isinstance(setting, tuple) else (setting,):
-                yield each(known) if callable(each) else each
-            if number == 0:
-                return
-    for compiled in asked.rules if asked else ():
+def _suggestions(key_rules: KeyRules | None, known: Known) -> Iterator[Value]:
+    """Yield values that rules suggest, finally 1."""
+    for compiled in key_rules.rules if key_rules else ():
         yield from _suggested(compiled.rule.constraints, known)
+        yield from _solutions(compiled.rule.formula or "", known)
     yield 1
 
 
 def _suggested(constraints: Mapping[str, Any], known: Known) -> Iterator[Value]:
-    """Values that meet one or the other of the constraints."""
+    """Yield values that meet one or the other of the constraints."""
     for name, argument in constraints.items():
         if name == "same_as" and argument in known:
             yield known[argument]
-        elif name in _MEETING:
-            yield from _MEETING[name](argument)
+        elif name in _SUGGESTIONS:
+            yield from _SUGGESTIONS[name](argument)
+
+
+def _solutions(formula: str, known: Known) -> Iterator[Value]:
+    """Yield the value that a formula fixes, as an integer first where it is whole."""
+    if equation := _EQUATION.fullmatch(formula):
+        try:
+            number = evaluate(equation[1] or equation[2], known)
+        except ValueError:  # another key is absent
+            return
+        if isfinite(number):
+            yield from ([int(number)] if number == int(number) else [])
+            yield number

@@ -1,4 +1,4 @@
-"""What can be asked of the simulator: plans of runs, and which of them there are."""
+"""Plans of runs: what the simulator can do, and every kind of run that there is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.load import file_of, load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.table import rule_table
-from mlperf_pkg.simulate.benchmarks import recipe_of
-from mlperf_pkg.simulate.model import Flaw, Outcome, Recipe
+from mlperf_pkg.simulate.model import Flaw, Outcome
+from mlperf_pkg.simulate.recipe import Recipe, recipe_of
 
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
@@ -26,26 +26,11 @@ FAILURES: Mapping[str, Outcome] = {
     "no_run_stop": Outcome(status=None),
     "truncated": Outcome(status="success", written=0.8),
 }
-"""``diverged``: the metric stalls short of the target and the run is given up a quarter later than
+"""``diverged``: the metric stalls short of the target, and the run is stopped a quarter later than
 it should have converged. ``aborted``: it is stopped before its first evaluation. ``missing_key``
 and ``wrong_value``: it converges, but a hyperparameter is not logged or is outside its rule.
-``no_run_stop``: it converges and never logs its end. ``truncated``: the file ends in the middle
+``no_run_stop``: it converges and does not log its end. ``truncated``: the file ends in the middle
 of a record."""
-
-_NO_FILE = "it has no rule file for them, and dies"
-_NOT_LISTED = "its list of benchmarks lacks this one"
-_BELOW_ONE = "it asks for a log perplexity below 1.0, where the Closed target is 3.3"
-
-IMPOSSIBLE: Mapping[tuple[str, str, str, str], str] = {
-    ("training", "3.0", "gpt3", "open"): _NO_FILE,
-    ("training", "3.1", "gpt3", "open"): _NO_FILE,
-    ("training", "4.0", "llama2_70b_lora", "open"): _NOT_LISTED,
-    ("training", "4.1", "llama2_70b_lora", "open"): _NOT_LISTED,
-    ("training", "5.1", "llama31_8b", "open"): _BELOW_ONE,
-    ("training", "6.0", "llama31_8b", "open"): _BELOW_ONE,
-    ("training", "6.1", "llama31_8b", "open"): _BELOW_ONE,
-}
-"""Usage, round, benchmark and division of which the official checker accepts no log, and why."""
 
 
 class RunPlan(Struct, frozen=True):
@@ -54,13 +39,14 @@ class RunPlan(Struct, frozen=True):
     ``round`` is written like ``2.0``; ``division`` is ``closed`` or ``open``; ``system`` is the
     system's id, logged as ``submission_platform``. ``minutes`` is the time to train, by default
     from a simple model of the benchmark and the ``accelerators``; a run that fails keeps the pace
-    but not the length. ``batch_size`` is global, by default the reference convergence point's
-    nearest to what the accelerators would take; above the largest reference point no Closed
+    but not the length. ``batch_size`` is global, by default that of the reference convergence
+    point nearest to what suits the accelerators; above the largest reference point no Closed
     result can pass the RCP test. ``optimizer`` is the benchmark's first by default (resnet:
     ``lars``, or ``sgd``). ``failure`` is one of ``FAILURES``, or None. ``start_ms`` is the time of
     the first record in milliseconds since the epoch, by default within the round's submission
-    period. ``usage`` is ``training`` or ``hpc``. ``statistics`` is how many records of throughput
-    and loss a run logs besides: none is asked for, but published logs are mostly made of such.
+    period. ``usage`` is ``training`` or ``hpc``. ``statistics`` is the number of records of
+    throughput and loss that a run logs besides; no rule requires them, but published logs consist
+    mostly of them.
     """
 
     round: str
@@ -79,9 +65,10 @@ class RunPlan(Struct, frozen=True):
 
 
 def plans(system: str, organization: str) -> Iterator[RunPlan]:
-    """One plan of every kind of run that there is, in the order of the rulebook.
+    """Yield a plan of every kind of run that there is, in the order of the rulebook.
 
-    A kind is a usage, round, benchmark, division and optimizer, without those of ``IMPOSSIBLE``.
+    A kind is a usage, round, benchmark, division and optimizer. Kinds of which the official
+    checker accepts no log are left out.
     """
     kinds = (
         (usage, name, benchmark, division)
@@ -90,60 +77,70 @@ def plans(system: str, organization: str) -> Iterator[RunPlan]:
         for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS)
     )
     for usage, name, benchmark, division in kinds:
-        if (usage, name, benchmark, division) not in IMPOSSIBLE:
+        if not refusal(usage, name, benchmark, division):
             plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
             for optimizer in optimizers(usage, name, benchmark) or (None,):
                 yield replace(plan, optimizer=optimizer)
 
 
 def newest_round(usage: str, benchmark: str) -> str:
-    """The newest round that has a benchmark.
+    """Return the newest round that has a benchmark.
 
     Raises:
-        UserError: none has it.
+        UserError: no round has it.
     """
     look_up("usage", usage, usages())
-    several = {name: load_round(usage, name).benchmarks for name in rounds(usage)}
-    known = sorted({each for listed in several.values() for each in listed})
-    look_up(f"benchmark of {usage}", benchmark, known)
-    return [name for name, listed in several.items() if benchmark in listed][-1]
+    benchmarks = {name: load_round(usage, name).benchmarks for name in rounds(usage)}
+    names = sorted({name for of_round in benchmarks.values() for name in of_round})
+    look_up(f"benchmark of {usage}", benchmark, names)
+    return [name for name, of_round in benchmarks.items() if benchmark in of_round][-1]
+
+
+def refusal(usage: str, round_name: str, benchmark: str, division: str) -> str | None:
+    """Return why the official checker accepts no log of a kind, None where it does."""
+    return recipe_of(usage, round_name, benchmark).impossible.get(division)
 
 
 def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
-    """The optimizers that a run may name, the default first; none where it names none.
+    """Return the optimizers that a run may name, the default first; none where it names none.
 
     Raises:
-        UserError: the rulebook or the simulator does not have the benchmark.
+        UserError: the rulebook does not have the benchmark.
     """
     _, recipe = find_benchmark(usage, round_name, benchmark)
     rules = rule_table(usage, round_name, "closed", benchmark, frozenset()).keys.get("opt_name")
-    asked = rules.rules[0].rule.constraints if rules else {}
-    allowed = asked.get("one_of") or [asked["equals"]] if asked else recipe.optimizers
-    listed = [name for name in recipe.optimizers if name in allowed]
-    return tuple(dict.fromkeys([*listed, *allowed]))
+    constraints = rules.rules[0].rule.constraints if rules else {}
+    allowed = constraints.get("one_of") or [
+        constraints[name] for name in ("equals",) if name in constraints
+    ]
+    if not allowed:
+        return recipe.optimizers
+    preferred = [name for name in recipe.optimizers if name in allowed]
+    return tuple(dict.fromkeys([*preferred, *allowed]))
 
 
 def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchmark, Recipe]:
-    """The rules and the recipe of a benchmark.
+    """Return the rules and the recipe of a benchmark.
 
     Raises:
-        UserError: the rulebook or the simulator does not have it.
+        UserError: the round does not have the benchmark.
+        RulebookError: the round has it, but there is no rule file for it, or it is wrong.
     """
     look_up("usage", usage, usages())
     look_up("round", round_name, rounds(usage))
     look_up(f"benchmark of round {round_name}", benchmark, load_round(usage, round_name).benchmarks)
-    found, recipe = load_benchmark(usage, round_name, benchmark), recipe_of(benchmark, round_name)
-    if not found or not recipe:
-        missing = "simulator has no recipe" if found else "rulebook has no rules"
-        raise UserError(f"the {missing} for {benchmark} of round {round_name}")
-    return found, recipe
+    rules = load_benchmark(usage, round_name, benchmark)
+    if not rules:
+        file = file_of(usage, round_name, benchmark)
+        raise RulebookError(f"{file}: missing; round {round_name} lists {benchmark}")
+    return rules, recipe_of(usage, round_name, benchmark)
 
 
-def look_up(kind: str, name: str, known: Collection[str]) -> None:
-    """Raise UserError where ``name`` is not among the ``known`` ones."""
-    if name not in known:
-        meant = did_you_mean(name, known)
-        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(known)}){meant}")
+def look_up(kind: str, name: str, names: Collection[str]) -> None:
+    """Raise UserError where ``name`` is not among ``names``."""
+    if name not in names:
+        meant = did_you_mean(name, names)
+        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(names)}){meant}")
 
 
 def require_positive(name: str, number: float | None) -> None:
@@ -157,16 +154,15 @@ def require_sound(plan: RunPlan) -> None:
     find_benchmark(plan.usage, plan.round, plan.benchmark)
     look_up("division", plan.division, DIVISIONS)
     if plan.optimizer is not None:
-        known = optimizers(plan.usage, plan.round, plan.benchmark)
-        look_up(f"optimizer of {plan.benchmark}", plan.optimizer, known)
+        names = optimizers(plan.usage, plan.round, plan.benchmark)
+        look_up(f"optimizer of {plan.benchmark}", plan.optimizer, names)
     if plan.failure is not None:
         look_up("failure", plan.failure, FAILURES)
     for name in ("minutes", "accelerators", "batch_size"):
         require_positive(name, getattr(plan, name))
     if plan.statistics < 0:
-        raise UserError(f"statistics must not be negative, as {plan.statistics} is")
-    reason = IMPOSSIBLE.get((plan.usage, plan.round, plan.benchmark, plan.division))
-    if reason:
+        raise UserError(f"statistics must not be negative, not {plan.statistics}")
+    if reason := refusal(plan.usage, plan.round, plan.benchmark, plan.division):
         raise UserError(
             f"the official checker accepts no {plan.division} run of {plan.benchmark}"
             f" in round {plan.round}: {reason}"

@@ -1,4 +1,4 @@
-"""What the power meters of a run log (power_measurement.adoc)."""
+"""The logs of the power meters of a run (power_measurement.adoc)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate.plan import RunPlan, require_positive
-from mlperf_pkg.simulate.trace import Event
+from mlperf_pkg.simulate.timeline import Event
 from mlperf_pkg.simulate.writer import write
 
 _HOST_WATTS, _ACCELERATOR_WATTS, _SWITCH_WATTS = 1500.0, 700.0, 900.0
@@ -23,11 +23,12 @@ Timeline = Iterator[tuple[int, Event]]
 def simulate_power(
     plan: RunPlan, seed: int, start_ms: int, stop_ms: int, *, nodes: int, switches: int
 ) -> dict[str, bytes]:
-    """The power logs of one run, by file name: ``node_0.txt`` and so on, ``sw_0.txt`` and so on.
+    """Return the power logs of one run, by file name: ``node_0.txt``, ``sw_0.txt`` and so on.
 
     They belong beside ``result_<i>.txt`` in ``power/result_<i>/``. Times are those of the run's
-    start and stop in milliseconds since the epoch. A node that has its share of the plan's
-    accelerators logs its power in watts at least once a second and 60 times, a switch an estimate.
+    start and stop in milliseconds since the epoch. A node, which has its share of the plan's
+    accelerators, logs its power in watts at least once a second and 60 times; a switch logs an
+    estimate.
 
     Raises:
         UserError: the number of nodes is not positive, that of switches is negative, or the run
@@ -36,7 +37,7 @@ def simulate_power(
     require_positive("nodes", nodes)
     require_positive("stop_ms - start_ms", stop_ms - start_ms)
     if switches < 0:
-        raise UserError(f"switches must not be negative, as {switches} is")
+        raise UserError(f"switches must not be negative, not {switches}")
     watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators / nodes
     timelines = {
         f"node_{number}": _readings(watts, start_ms, stop_ms, _dice(seed, f"node_{number}"))

@@ -1,4 +1,4 @@
-"""The reference convergence points that a simulated run is like."""
+"""The reference convergence points that simulated runs follow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.rulebook.load import load_round, rounds
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.simulate.model import Recipe
+from mlperf_pkg.simulate.recipe import Recipe, Typical
+
+_EPOCHS, _STEPS = 5, 100
+"""What a benchmark without reference points takes to converge, if its recipe does not say it."""
 
 
 class Reference(Struct, frozen=True):
@@ -23,33 +26,42 @@ class Reference(Struct, frozen=True):
     hyperparameters: Mapping[float, Mapping[str, Any]]
 
     def nearest(self, batch_size: float) -> int:
-        """The batch size of the point that is nearest."""
+        """Return the batch size of the point that is nearest."""
         sizes = (int(point.batch_size) for point in self.points)
         return min(sizes, key=lambda size: abs(size - batch_size))
 
     def point(self, batch_size: float) -> ReferencePoint:
-        """The slower of the points on either side: no interpolation is slower."""
+        """Return the slower of the points on either side: no interpolation is slower."""
         below = [point for point in self.points if point.batch_size <= batch_size]
         above = [point for point in self.points if point.batch_size >= batch_size]
         return max([*below[-1:], *above[:1]], key=lambda point: point.mean)
 
 
-def reference(usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe) -> Reference:
-    """The points of the round, else of the next one that has some, else the recipe's own."""
+def reference(
+    usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe, batch_size: int
+) -> Reference:
+    """Return the points of the round, else of the next one that has some, else a typical one.
+
+    ``batch_size`` is that of the typical point where the recipe does not say it.
+    """
     runs, drop = benchmark.runs.required, benchmark.runs.drop
-    known = rounds(usage)
-    for later in known[known.index(round_name) :]:
+    names = rounds(usage)
+    for later in names[names.index(round_name) :]:
         ruleset = load_round(usage, later).ruleset
         if points := prune(reference_points(usage, ruleset, benchmark.name, runs=runs, drop=drop)):
             return Reference(points, _hyperparameters(usage, ruleset, benchmark.name))
-    batch_size, to_converge = recipe.typical or (1, (1.0,))
-    point = ReferencePoint.from_runs("typical", batch_size, to_converge, runs=runs, drop=drop)
+    length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
+    typical = recipe.typical or Typical(batch_size, (length,))
+    drop = min(drop, (len(typical.to_converge) - 1) // 2)
+    point = ReferencePoint.from_runs(
+        "typical", typical.batch_size, typical.to_converge, runs=runs, drop=drop
+    )
     return Reference((point,), {})
 
 
 @cache
 def _hyperparameters(usage: str, ruleset: str, benchmark: str) -> Mapping[float, Any]:
-    """Of each batch size; source: the same file as that of ``reference_points``."""
+    """Return those of each batch size; source: the same file as that of ``reference_points``."""
     name = f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
     text = (official_folder() / name).read_text(encoding="utf-8")
     return {record["BS"]: record.get("Hyperparams", {}) for record in json.loads(text).values()}

@@ -1,7 +1,7 @@
 """Whole rounds: what each submitter runs on which systems, as complete submission trees.
 
-A round is dealt system by system. A system's files follow from the plan and its number alone, so
-that any number of processes makes the same bytes.
+A round is dealt out system by system. The files of a system depend on the plan and its number
+alone, so that any number of processes writes the same bytes.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rulebook.load import load_round, rounds, usages
-from mlperf_pkg.rulebook.model import DIVISIONS, version_of
+from mlperf_pkg.results.rcp import is_covered, reference_points
+from mlperf_pkg.rulebook.load import load_round, rounds, simulation_of, usages
+from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.simulate.plan import (
     FAILURES,
-    IMPOSSIBLE,
     RunPlan,
+    find_benchmark,
     look_up,
     optimizers,
+    refusal,
     require_positive,
 )
 from mlperf_pkg.simulate.power import simulate_power
 from mlperf_pkg.simulate.runs import SimulatedRun, simulate_runs
 from mlperf_pkg.simulate.setup import resolve
-from mlperf_pkg.simulate.texts import CODE, NOTICE, PER_NODE, description, notice
+from mlperf_pkg.simulate.texts import CONFIG_KEY, NOTICE, PER_NODE, code, description, notice
 
 File = tuple[str, bytes]
 """A path relative to the round's folder, with ``/``, and its content."""
@@ -40,24 +42,23 @@ _FAILING_EVERY = 10
 _LONGEST_MINUTES = 240.0
 _LONGEST_MEASURED = 60.0
 _MEASURED_NODES = 4
-"""Up to how many nodes power is measured; meters of more would fill the disk with samples."""
+"""The nodes up to which power is measured; the meters of more would fill the disk."""
 
 _PAUSE_MS = 3_600_000
 _SCALINGS = ("strong", "weak")
 
-_OFFICIALLY_JUDGED_FROM = (1, 0)
-_DIES_OF_CLOSED = {"training": {"dlrm"}}
-"""Benchmarks of which the official RCP checker does not know the number of runs, and dies."""
+_FIRST_WITH_REFERENCE = (1, 0)
 
 
 class RoundPlan(Struct, frozen=True):
     """A whole round to simulate.
 
-    ``systems`` are those of all ``submitters`` together, ``sets`` the benchmarks on each (by
-    default one or two in turn). ``divisions`` and ``benchmarks`` are those to take part, by
-    default all that the official checker accepts. The last run of every tenth result set fails in
-    one of the ways of ``failures``, in turn. ``statistics`` is as in ``RunPlan``; ``power`` adds
-    the power logs of systems of at most four nodes, ``code`` a stub of each benchmark's code.
+    ``systems`` is the number of systems of all ``submitters`` together, ``sets`` the number of
+    benchmarks on each (by default one or two in turn). ``divisions`` and ``benchmarks`` take
+    part, by default all that the official checker accepts. The last run of every tenth result set
+    fails in one of the ways of ``failures``, in turn. ``statistics`` is as in ``RunPlan``;
+    ``power`` adds the power logs of systems of at most four nodes, ``code`` a stub of each
+    benchmark's code.
     """
 
     usage: str
@@ -75,9 +76,9 @@ class RoundPlan(Struct, frozen=True):
 
 
 class SystemPlan(Struct, frozen=True):
-    """One system of a round: its place, and how it runs which benchmarks.
+    """One system of a round, with the benchmarks that run on it.
 
-    ``failures`` has for each of ``benchmarks`` how the last run of its set fails, if it does.
+    ``failures`` has for each of ``benchmarks`` how the last run of its set fails, or None.
     """
 
     round: RoundPlan
@@ -91,18 +92,18 @@ class SystemPlan(Struct, frozen=True):
 
     @property
     def nodes(self) -> int:
-        """How many hosts it has."""
+        """The number of hosts."""
         return -(-self.accelerators // PER_NODE)
 
 
 def deal(plan: RoundPlan) -> list[SystemPlan]:
-    """Every system of a round, in the order of their numbers.
+    """Return every system of a round, in the order of their numbers.
 
     A division of which the official checker accepts none of the benchmarks has no systems.
 
     Raises:
         UserError: an unknown usage, round, division, benchmark or failure, a number that is not
-            positive, fewer systems than submitters, or no benchmark that is accepted.
+            positive, fewer systems than submitters, or no benchmark that the checker accepts.
     """
     _require_sound(plan)
     decks = {name: deck for name in plan.divisions if (deck := _deck(plan, name))}
@@ -133,23 +134,26 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
 
 
 def _failures(plan: RoundPlan) -> Iterator[str | None]:
-    """How the last run of each set of the round fails, if it does."""
+    """Yield how the last run of each set of the round fails, or None."""
     for failure in cycle(plan.failures or (None,)):
         yield failure
         yield from repeat(None, _FAILING_EVERY - 1)
 
 
 def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[File]:
-    """The files of a round that belong to no system: the notice at its top, and code."""
+    """Yield the files that belong to no system: the notice at the top, and code."""
     yield NOTICE, notice(plan.usage, plan.round, plan.seed).encode()
+    if not plan.code:
+        return
+    config = simulation_of(plan.usage, plan.round, "round").get("values", {}).get(CONFIG_KEY)
     for submitter, benchmark in sorted({(s.submitter, b) for s in systems for b in s.benchmarks}):
         folder = f"{submitter}/benchmarks/{benchmark}/implementations/simulated"
-        for name, text in CODE.items() if plan.code else ():
-            yield f"{folder}/{name}", text.format(benchmark=benchmark).encode()
+        for name, text in code(benchmark, config).items():
+            yield f"{folder}/{name}", text.encode()
 
 
 def system_files(system: SystemPlan) -> Iterator[File]:
-    """Every file of one system: its description, its logs and its measured power.
+    """Yield every file of one system: its description, its logs and its measured power.
 
     Raises:
         UserError: as ``setup.resolve``.
@@ -179,18 +183,17 @@ def system_files(system: SystemPlan) -> Iterator[File]:
 def _require_sound(plan: RoundPlan) -> None:
     look_up("usage", plan.usage, usages())
     look_up("round", plan.round, rounds(plan.usage))
-    for kind, names, known in (
-        ("division", plan.divisions, DIVISIONS),
-        (f"benchmark of round {plan.round}", plan.benchmarks, _benchmarks(plan)),
-        ("failure", plan.failures, FAILURES),
-    ):
-        for name in names:
-            look_up(kind, name, known)
+    for name in plan.divisions:
+        look_up("division", name, DIVISIONS)
+    for name in plan.benchmarks:
+        look_up(f"benchmark of round {plan.round}", name, _benchmarks(plan))
+    for name in plan.failures:
+        look_up("failure", name, FAILURES)
     for name in ("submitters", "systems", "sets"):
         require_positive(name, getattr(plan, name))
     if plan.systems < plan.submitters:
         raise UserError(
-            f"{plan.submitters} submitters need as many systems at least, not {plan.systems}"
+            f"{plan.systems} systems of {plan.submitters} submitters, expected at least as many"
         )
 
 
@@ -199,15 +202,26 @@ def _benchmarks(plan: RoundPlan) -> Sequence[str]:
 
 
 def _deck(plan: RoundPlan, division: str) -> list[str]:
-    """The benchmarks that a division can have."""
-    listed = [name for name in _benchmarks(plan) if name in (plan.benchmarks or _benchmarks(plan))]
-    return [name for name in listed if _is_accepted(plan, name, division)]
+    """Return the benchmarks that a division can have."""
+    chosen = plan.benchmarks or _benchmarks(plan)
+    return [
+        name for name in _benchmarks(plan) if name in chosen and _is_accepted(plan, name, division)
+    ]
 
 
 def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:
-    judged = version_of(plan.round) >= _OFFICIALLY_JUDGED_FROM
-    dies = judged and division == "closed" and benchmark in _DIES_OF_CLOSED.get(plan.usage, ())
-    return not dies and (plan.usage, plan.round, benchmark, division) not in IMPOSSIBLE
+    crashes = division == "closed" and _crashes_the_rcp_checker(plan, benchmark)
+    return not crashes and not refusal(plan.usage, plan.round, benchmark, division)
+
+
+def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
+    """Return whether it has reference points of a benchmark, but does not know it."""
+    round_ = load_round(plan.usage, plan.round)
+    rules, _ = find_benchmark(plan.usage, plan.round, benchmark)
+    if round_.version < _FIRST_WITH_REFERENCE or is_covered(plan.usage, benchmark):
+        return False
+    runs, drop = rules.runs.required, rules.runs.drop
+    return bool(reference_points(plan.usage, round_.ruleset, benchmark, runs=runs, drop=drop))
 
 
 def _submitter(plan: RoundPlan, number: int) -> str:

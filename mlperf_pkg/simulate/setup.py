@@ -8,19 +8,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import rule_table
-from mlperf_pkg.simulate import settings
 from mlperf_pkg.simulate.hyperparameters import (
     KeyedRules,
+    Sources,
     required,
     solve,
     with_wrong,
     without_required,
 )
-from mlperf_pkg.simulate.model import Flaw, Known, Outcome, Recipe, Setting
+from mlperf_pkg.simulate.model import EpochRecords, Flaw, Known, Outcome, Setting
 from mlperf_pkg.simulate.plan import (
     FAILURES,
     SUCCESS,
@@ -29,7 +30,15 @@ from mlperf_pkg.simulate.plan import (
     optimizers,
     require_sound,
 )
-from mlperf_pkg.simulate.reference import reference
+from mlperf_pkg.simulate.recipe import (
+    Number,
+    Recipe,
+    Schedule,
+    epoch_records_of,
+    schedule_of,
+    untrained_of,
+)
+from mlperf_pkg.simulate.reference import Reference, reference
 
 _SCALING = 0.9
 """N accelerators train N ** 0.9 times as fast as one."""
@@ -48,7 +57,7 @@ _LIFECYCLE = frozenset(
 
 
 class Track(Struct, frozen=True):
-    """One metric's way, from an untrained model to the target."""
+    """The way of one metric from an untrained model to the target."""
 
     untrained: float
     target: float
@@ -57,12 +66,12 @@ class Track(Struct, frozen=True):
 class Setup(Struct, frozen=True):
     """A plan whose names are looked up and whose defaults are filled in.
 
-    ``demanded`` are the rules of the run's division, ``rules`` those and, where they ask nothing
-    of a key, the Closed division's. ``metrics`` names the keys that log an evaluation's result,
-    ``position`` the metadata that counts the training before it, in the benchmark's unit.
-    ``tracks`` has a metric by its name, which is empty where there is but one. ``point`` is the
-    reference convergence point whose runs this one is like, ``settings`` the hyperparameters to
-    log, in order.
+    ``demanded`` are the rules of the run's division, ``rules`` those and, for keys that they do
+    not name, the Closed division's. ``metrics`` are the keys that log an evaluation's result,
+    ``position`` is the metadata that counts the training before it, in the benchmark's unit.
+    ``tracks`` has a metric by its name, which is empty where there is only one. ``point`` is the
+    reference convergence point whose runs this one follows, ``settings`` are the hyperparameters
+    to log, in order.
     """
 
     plan: RunPlan
@@ -73,6 +82,8 @@ class Setup(Struct, frozen=True):
     rules: KeyedRules
     metrics: tuple[str, ...]
     position: str
+    epoch_records: EpochRecords
+    schedule: Schedule
     tracks: Mapping[str, Track]
     point: ReferencePoint
     batch_size: int
@@ -87,22 +98,24 @@ def resolve(plan: RunPlan) -> Setup:
     Raises:
         UserError: an unknown usage, round, benchmark, division, optimizer or failure, a number
             that is not positive, a batch size that the rules forbid, or a run of which the
-            official checker accepts no log (``IMPOSSIBLE``).
+            official checker accepts no log.
+        RulebookError: the recipe of the benchmark is wrong, or lacks something.
     """
     require_sound(plan)
     benchmark, recipe = find_benchmark(plan.usage, plan.round, plan.benchmark)
-    points = reference(plan.usage, plan.round, benchmark, recipe)
-    batch_size = plan.batch_size or points.nearest(
-        plan.accelerators * recipe.samples_per_accelerator
-    )
+    points, batch_size = _reference(plan, benchmark, recipe)
     point = points.point(batch_size)
-    tables = (recipe.values, settings.COMMON, points.hyperparameters.get(point.batch_size, {}))
-    sources = ({**_fixed(plan, batch_size), **recipe.always}, *tables)
+    sources = Sources(
+        fixed={**_fixed(plan, batch_size), **recipe.always},
+        settings=recipe.values,
+        reference=points.hyperparameters.get(point.batch_size, {}),
+        file=recipe.file,
+    )
     demanded, rules = _rules(plan, benchmark, sources)
     outcome = FAILURES[plan.failure] if plan.failure is not None else SUCCESS
     metrics = tuple(dict.fromkeys(_metrics(demanded, benchmark)))
-    wanted = (*sources[0], *(key for key in required(rules) if _is_setting(key, rules, recipe)))
-    chosen = solve(rules, dict.fromkeys(wanted), sources)
+    keys = (*sources.fixed, *(key for key in required(rules) if _is_setting(key, rules, recipe)))
+    settings = solve(rules, dict.fromkeys(keys), sources)
     return Setup(
         plan=plan,
         benchmark=benchmark,
@@ -111,18 +124,28 @@ def resolve(plan: RunPlan) -> Setup:
         demanded=demanded,
         rules=rules,
         metrics=metrics,
-        position=_position(benchmark),
-        tracks=_tracks(benchmark.target, recipe.untrained),
+        position=benchmark.counted_by,
+        epoch_records=epoch_records_of(recipe, benchmark),
+        schedule=schedule_of(recipe, benchmark, point, batch_size),
+        tracks=_tracks(benchmark.target, untrained_of(recipe, benchmark)),
         point=point,
         batch_size=batch_size,
-        settings=_FLAWED[outcome.flaw](chosen, demanded) if outcome.flaw else chosen,
+        settings=_FLAWED[outcome.flaw](settings, demanded) if outcome.flaw else settings,
         minutes=plan.minutes or recipe.accelerator_minutes / plan.accelerators**_SCALING,
         start_ms=_start_ms(plan),
     )
 
 
+def _reference(plan: RunPlan, benchmark: Benchmark, recipe: Recipe) -> tuple[Reference, int]:
+    """Return the reference points and the batch size, by default that of the nearest point."""
+    preferred = plan.accelerators * recipe.samples_per_accelerator
+    size = plan.batch_size or max(1, round(preferred))
+    points = reference(plan.usage, plan.round, benchmark, recipe, size)
+    return points, plan.batch_size or points.nearest(preferred)
+
+
 def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
-    """The hyperparameters that the plan decides."""
+    """Return the hyperparameters that the plan decides."""
     names = optimizers(plan.usage, plan.round, plan.benchmark)
     fixed: dict[str, Setting] = {"global_batch_size": batch_size}
     if plan.optimizer or names:
@@ -133,10 +156,8 @@ def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
     return fixed
 
 
-def _rules(
-    plan: RunPlan, benchmark: Benchmark, sources: tuple[Mapping[str, Setting], ...]
-) -> tuple[KeyedRules, KeyedRules]:
-    """The rules of the division, and the Closed division's with those laid over."""
+def _rules(plan: RunPlan, benchmark: Benchmark, sources: Sources) -> tuple[KeyedRules, KeyedRules]:
+    """Return the rules of the division, and the Closed division's with those laid over."""
 
     def table(division: str, chosen: Iterable[tuple[str, Any]]) -> KeyedRules:
         kind = (plan.usage, plan.round, division, plan.benchmark)
@@ -148,40 +169,34 @@ def _rules(
 
 
 def _is_setting(key: str, rules: KeyedRules, recipe: Recipe) -> bool:
-    """Whether a key is a hyperparameter."""
+    """Return whether a key is a hyperparameter."""
     return not (
         key in _LIFECYCLE
-        or key in recipe.lap_records
+        or key in recipe.in_each_epoch
         or key.startswith("submission_")
-        or any(each.reaches for each in rules[key].rules)
+        or any(compiled.reaches for compiled in rules[key].rules)
     )
 
 
 def _metrics(demanded: KeyedRules, benchmark: Benchmark) -> Iterator[str]:
-    """The keys by which the division's rules ask for an evaluation's result."""
+    """Yield the keys with which the division's rules require an evaluation's result."""
     joined = benchmark.joined
-    for key, asked in demanded.items():
-        if any(each.reaches for each in asked.rules):
+    for key, key_rules in demanded.items():
+        if any(compiled.reaches for compiled in key_rules.rules):
             yield joined.of if joined and key == joined.key else key
     if "eval_accuracy" in required(demanded):
         yield "eval_accuracy"
 
 
-def _position(benchmark: Benchmark) -> str:
-    if benchmark.joined:
-        return benchmark.joined.by
-    rules = (rule for several in benchmark.sections["closed"].values() for rule in several)
-    return next(str(rule.constraints["metadata"][0]) for rule in rules if rule.reaches)
-
-
 def _tracks(
-    target: Mapping[str, Any], untrained: float | Mapping[str, float]
+    target: Mapping[str, Any], untrained: Number | Mapping[str, Number]
 ) -> Mapping[str, Track]:
-    """Each metric's track to that of its bounds which is nearer to an untrained model."""
+    """Return the track of each metric to that of its limits which is nearer to ``untrained``."""
     if isinstance(untrained, Mapping):
-        several = target["fields"]
-        return {name: _tracks(several[name], start)[""] for name, start in untrained.items()}
-    return {"": Track(untrained, min(target.values(), key=lambda bound: abs(bound - untrained)))}
+        fields = target["fields"]
+        return {name: _tracks(fields[name], start)[""] for name, start in untrained.items()}
+    limits = filter(is_number, target.values())
+    return {"": Track(untrained, min(limits, key=lambda limit: abs(limit - untrained)))}
 
 
 def _start_ms(plan: RunPlan) -> int:

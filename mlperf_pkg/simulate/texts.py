@@ -1,21 +1,16 @@
-"""The texts in the tree of a simulated round: notice, code, system descriptions. All made up."""
+"""The texts in the tree of a simulated round, all invented: notice, code, system descriptions."""
 
 from __future__ import annotations
 
 import json
-
-from mlperf_pkg.simulate import settings
 
 NOTICE = "README.md"
 NOTICE_BEGINS = "# Simulated by mlperf-pkg"
 
 PER_NODE = 8
 
-CODE = {
-    "README.md": "# {benchmark}\n\nSimulated: there is no code, and nothing to run.\n",
-    "run_and_time.sh": "#!/bin/bash\necho 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
-    settings.COMMON["config_filename"]: "# Simulated: nothing is configured.\n",
-}
+CONFIG_KEY = "config_filename"
+_CONFIG = "config.sh"
 
 _FIELDS = {
     "host_processors_per_node": "2",
@@ -50,7 +45,7 @@ _FIELDS = {
 
 
 def notice(usage: str, round_: str, seed: int) -> str:
-    """What stands at the top of the tree, and shows that it may be replaced by another."""
+    """Return the text at the top of the tree, which allows another round to replace it."""
     return (
         f"{NOTICE_BEGINS}\n\nMLPerf {usage} {round_}, seed {seed}. No result in this folder was"
         " measured: submitters, systems and logs are made up.\n"
@@ -58,7 +53,7 @@ def notice(usage: str, round_: str, seed: int) -> str:
 
 
 def description(submitter: str, division: str, name: str, nodes: int) -> str:
-    """A system description, whose status is one of every round."""
+    """Return a system description, with a status that every round has."""
     fields = {
         "submitter": submitter,
         "division": division,
@@ -68,3 +63,13 @@ def description(submitter: str, division: str, name: str, nodes: int) -> str:
         **_FIELDS,
     }
     return f"{json.dumps(fields, indent=2)}\n"
+
+
+def code(benchmark: str, config: str | None) -> dict[str, str]:
+    """Return stubs of a benchmark's code by file name; ``config`` names the one that logs name."""
+    return {
+        "README.md": f"# {benchmark}\n\nSimulated: there is no code, and nothing to run.\n",
+        "run_and_time.sh": "#!/bin/bash\n"
+        f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
+        config or _CONFIG: "# Simulated: nothing is configured.\n",
+    }

@@ -1,4 +1,4 @@
-"""The tree of a whole round on disk: all of it or nothing, by any number of processes."""
+"""Write the tree of a whole round: all of it or nothing, with any number of processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlperf_pkg.simulate.texts import NOTICE, NOTICE_BEGINS
 
 
 class Written(Struct, frozen=True):
-    """How much was written: systems, result sets, logs of runs, and bytes in all files."""
+    """The numbers of systems, result sets and logs that were written, and the bytes of all files."""
 
     systems: int
     sets: int
@@ -32,9 +32,9 @@ class Written(Struct, frozen=True):
 
 
 def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
-    """Simulate a round into the folder ``target``, which nobody sees before it is whole.
+    """Simulate a round into the folder ``target``, which appears only once it is complete.
 
-    With ``force`` an earlier simulated round there is replaced, never anything else.
+    With ``force``, a simulated round there is replaced, never anything else.
 
     Raises:
         UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
@@ -56,7 +56,7 @@ def _refuse_to_replace(target: Path, *, force: bool) -> None:
         return
     if not _is_ours(target):
         raise UserError(
-            f"{target}: exists and is no round that mlperf-pkg simulated, so it is never replaced"
+            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
         )
     if not force:
         raise UserError(f"{target}: exists already; --force replaces it")
@@ -84,7 +84,7 @@ def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
 
 
 def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
-    """Write the files; how many of them are logs of runs, and the bytes of all."""
+    """Write the files; return the number of logs among them, and the bytes of all."""
     logs = size = 0
     for name, content in files:
         path = folder / name

@@ -1,7 +1,7 @@
-"""Records on paper, line by line as the official logger writes them.
+"""Write records line by line, as the official logger does.
 
-Not through that logger: it looks up its caller by walking the stack, and makes a JSON encoder, for
-every record, which takes nearly all the time of a simulation. ``tests/simulate/test_writer.py``
+Not through that logger: for every record it walks the stack to look up its caller and creates a
+JSON encoder, which takes nearly all the time of a simulation. ``tests/simulate/test_writer.py``
 compares the lines.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from mlperf_logging.mllog import constants
 
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.simulate.trace import Event
+from mlperf_pkg.simulate.timeline import Event
 
 _CALLER = {"file": "simulate/writer.py", "lineno": 52}
-"""Where each record says that it was logged: always the same, so that the same seed gives the same
-bytes in later versions too."""
+"""The place in the code that each record names. It stays the same, so that the same seed gives the
+same bytes in later versions too."""
 
 _TYPES = {"_start": constants.INTERVAL_START, "_stop": constants.INTERVAL_END}
 _MARK = TOKEN.decode()
@@ -25,12 +25,12 @@ _ENCODE = json.JSONEncoder().encode
 
 
 def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
-    """The log that holds these events at these times, in milliseconds since the epoch.
+    """Return the log of these events at these times, in milliseconds since the epoch.
 
-    Where ``written`` is less than 1, that part of the records, and half of the next one.
+    Where ``written`` is less than 1, return that part of the records, and half of the next one.
 
     Raises:
-        TypeError: a value that JSON cannot hold.
+        TypeError: JSON cannot hold a value.
     """
     lines = [_line(time_ms, event) for time_ms, event in timeline]
     whole = int(len(lines) * written)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mlperf_logging.mllog.mllog import MLLogger
 
-from mlperf_pkg.simulate.trace import Event
+from mlperf_pkg.simulate.timeline import Event
 from mlperf_pkg.simulate.writer import write
 
 EVENTS = [

@@ -9,7 +9,7 @@ from random import Random
 
 from msgspec import Struct, field
 
-from mlperf_pkg.simulate.convergence import Course, laps
+from mlperf_pkg.simulate.convergence import Course, epochs_between
 from mlperf_pkg.simulate.hyperparameters import metadata_of
 from mlperf_pkg.simulate.model import Value
 from mlperf_pkg.simulate.setup import Setup
@@ -24,7 +24,7 @@ _JITTER = 0.02
 
 
 class Event(Struct, frozen=True):
-    """One record to be logged, and the time since the one before, in any unit of its phase."""
+    """One record to log, and the time since the one before it, in any unit of its phase."""
 
     key: str
     value: Value = None
@@ -33,7 +33,7 @@ class Event(Struct, frozen=True):
 
 
 def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
-    """Everything before the clock starts, from the submission's identity to ``init_stop``."""
+    """Yield everything before the clock starts: who submits what, then up to ``init_stop``."""
     yield from _identity(setup)
     yield Event("init_start")
     for key, value in setup.settings.items():
@@ -46,36 +46,36 @@ def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
 
 
 def training(setup: Setup, course: Course, rng: Random) -> Iterator[Event]:
-    """The timed part, from ``run_start`` to ``run_stop``."""
+    """Yield the timed part, from ``run_start`` to ``run_stop``."""
     yield Event("run_start")
     if "staging_start" in setup.demanded:
         yield Event("staging_start")
         yield Event("staging_stop", after=_STAGING * course.upcoming)
     last: float = 0
-    for point, metrics in course.evaluations:
-        yield from _block(setup, last, point, metrics, rng)
-        last = point
+    for position, metrics in course.evaluations:
+        yield from _block(setup, last, position, metrics, rng)
+        last = position
     if course.overrun:
         yield from _unfinished(setup, last, course.upcoming)
     if setup.outcome.status:
         yield Event("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
 
 
-def place(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tuple[int, Event]]:
-    """Spread a phase over exactly ``duration_ms``: each event with its time in ms."""
-    listed = list(events)
-    elapsed = list(accumulate(event.after for event in listed))
+def spread(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tuple[int, Event]]:
+    """Return the events of a phase with their times, over exactly ``duration_ms``."""
+    phase = list(events)
+    elapsed = list(accumulate(event.after for event in phase))
     scale = duration_ms / elapsed[-1]
     times = (start_ms + round(scale * moment) for moment in elapsed)
-    return list(zip(times, listed, strict=True))
+    return list(zip(times, phase, strict=True))
 
 
 def with_statistics(
     timed: list[tuple[int, Event]], count: int, rng: Random
 ) -> list[tuple[int, Event]]:
-    """The training with ``count`` records of its statistics, which no rule asks for, in between.
+    """Return the training with ``count`` records of its statistics in between.
 
-    They make logs as large as real ones, of which they are the larger part.
+    No rule asks for them. They make logs as large as real ones, which consist mostly of them.
     """
     (start, _), (stop, _) = timed[0], timed[-1]
     statistics = [
@@ -86,7 +86,7 @@ def with_statistics(
 
 
 def _tracked(step: int, rng: Random) -> tuple[Value, dict[str, Value]]:
-    """What a framework's callback logs after a step: value and metadata."""
+    """Return value and metadata that the callback of a framework logs after a step."""
     throughput, loss = 1000 * _jitter(rng), 10 / step**0.5 * _jitter(rng)
     return {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}, {"step": step}
 
@@ -101,27 +101,27 @@ def _identity(setup: Setup) -> Iterator[Event]:
 
 
 def _tensors(setup: Setup) -> Sequence[str]:
-    asked = setup.rules.get("weights_initialization")
-    return (asked.rules[0].rule.tensors or ()) if asked else ()
+    key_rules = setup.rules.get("weights_initialization")
+    return (key_rules.rules[0].rule.tensors or ()) if key_rules else ()
 
 
 def _block(
-    setup: Setup, last: float, point: float, metrics: Mapping[str, float], rng: Random
+    setup: Setup, last: float, position: float, metrics: Mapping[str, float], rng: Random
 ) -> Iterator[Event]:
-    """The training between two evaluations, then the second of them."""
-    stretches, units = laps(setup, last, point), point - last
-    trained = [units * _jitter(rng) / len(stretches) for _ in stretches]
-    yield Event("block_start", metadata=_block_start(setup, last, point))
-    for lap, after in zip(stretches, trained, strict=True):
-        yield Event("epoch_start", metadata={"epoch_num": lap})
-        for key, value in setup.recipe.lap_records.items():
-            yield Event(key, value, {"epoch_num": lap})
-        yield Event("epoch_stop", metadata={"epoch_num": lap}, after=after)
-    position = {setup.position: point}
-    yield Event("eval_start", metadata=position, after=0 if trained else units * _jitter(rng))
-    yield from _results(setup, point, metrics, after=units * _EVALUATION)
-    yield Event("eval_stop", metadata=position)
-    yield Event("block_stop", metadata=_block_stop(setup, last, point))
+    """Yield the training between two evaluations, then the second of them."""
+    epochs, units = epochs_between(setup, last, position), position - last
+    durations = [units * _jitter(rng) / len(epochs) for _ in epochs]
+    yield Event("block_start", metadata=_block_start(setup, last, position))
+    for epoch, duration in zip(epochs, durations, strict=True):
+        yield Event("epoch_start", metadata={"epoch_num": epoch})
+        for key, value in setup.recipe.in_each_epoch.items():
+            yield Event(key, value, {"epoch_num": epoch})
+        yield Event("epoch_stop", metadata={"epoch_num": epoch}, after=duration)
+    metadata = {setup.position: position}
+    yield Event("eval_start", metadata=metadata, after=0 if durations else units * _jitter(rng))
+    yield from _results(setup, position, metrics, after=units * _EVALUATION)
+    yield Event("eval_stop", metadata=metadata)
+    yield Event("block_stop", metadata=_block_stop(setup, last, position))
 
 
 def _jitter(rng: Random) -> float:
@@ -129,13 +129,13 @@ def _jitter(rng: Random) -> float:
 
 
 def _results(
-    setup: Setup, point: float, metrics: Mapping[str, float], after: float
+    setup: Setup, position: float, metrics: Mapping[str, float], after: float
 ) -> Iterator[Event]:
-    """An evaluation's records: of each metric where they are joined later, else one of all."""
+    """Yield the records of an evaluation: one of each metric that is joined later, else of all."""
     joined = setup.benchmark.joined
     for key in setup.metrics:
-        asked = dict.fromkeys(metadata_of(setup.demanded.get(key)), point)
-        metadata = {setup.position: point, **asked}
+        names = (setup.position, *metadata_of(setup.demanded.get(key)))
+        metadata = dict.fromkeys(names, position)
         if joined:
             for name, value in metrics.items():
                 yield Event(key, value, {**metadata, joined.name: name}, after / len(metrics))
@@ -143,21 +143,21 @@ def _results(
             yield Event(key, metrics.get("", metrics), metadata, after / len(setup.metrics))
 
 
-def _unfinished(setup: Setup, last: float, point: float) -> Iterator[Event]:
-    """Training that has begun and does not end."""
-    yield Event("block_start", metadata=_block_start(setup, last, point))
-    for lap in laps(setup, last, point)[:1]:
-        yield Event("epoch_start", metadata={"epoch_num": lap})
+def _unfinished(setup: Setup, last: float, position: float) -> Iterator[Event]:
+    """Yield the beginning of training that does not end."""
+    yield Event("block_start", metadata=_block_start(setup, last, position))
+    for epoch in epochs_between(setup, last, position)[:1]:
+        yield Event("epoch_start", metadata={"epoch_num": epoch})
 
 
-def _block_start(setup: Setup, last: float, point: float) -> dict[str, Value]:
+def _block_start(setup: Setup, last: float, position: float) -> dict[str, Value]:
     if setup.position != "epoch_num":
         return {setup.position: last}
-    count = len(laps(setup, last, point)) or max(1, round(point - last))
-    return {**_block_stop(setup, last, point), "epoch_count": count}
+    count = len(epochs_between(setup, last, position)) or max(1, round(position - last))
+    return {**_block_stop(setup, last, position), "epoch_count": count}
 
 
-def _block_stop(setup: Setup, last: float, point: float) -> dict[str, Value]:
+def _block_stop(setup: Setup, last: float, position: float) -> dict[str, Value]:
     if setup.position != "epoch_num":
-        return {setup.position: point}
-    return {"first_epoch_num": next(iter(laps(setup, last, point)), last)}
+        return {setup.position: position}
+    return {"first_epoch_num": next(iter(epochs_between(setup, last, position)), last)}

@@ -1,0 +1,53 @@
+"""Formulas that give a number, in CEL; rules have formulas that are conditions.
+
+All values are doubles, as in rules. The type of the formula decides how the result is written:
+``math.ceil(10.0 / global_batch_size)`` gives 2.0, ``int(math.ceil(10.0 / global_batch_size))`` 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.rulebook.formula import names_in
+
+
+def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
+    """Return the number that a formula gives for ``values``, which may have more than it needs.
+
+    Raises:
+        ValueError: the formula is not valid CEL, needs a value that is missing or not a number, or
+            does not give a number.
+    """
+    names = names_in(formula)
+    if missing := sorted(names - values.keys()):
+        raise ValueError(f"formula {formula!r}: no value for {', '.join(missing)}")
+    data = {name: values[name] for name in names}
+    if wrong := [name for name, value in data.items() if not is_number(value)]:
+        raise ValueError(f"formula {formula!r}: {', '.join(sorted(wrong))} is not a number")
+    expression = _compiled(formula)
+    result = expression.eval(data={name: float(value) for name, value in data.items()}).value()
+    if not is_number(result) or isinstance(result, bool):
+        raise ValueError(f"formula {formula!r}: {result}, expected a number")
+    return result
+
+
+@lru_cache
+def _compiled(formula: str) -> Any:
+    """Return the compiled expression."""
+    try:
+        return _environment(names_in(formula)).compile(formula)
+    except RuntimeError as error:
+        raise ValueError(f"formula {formula!r}: {error}") from error
+
+
+@lru_cache
+def _environment(names: frozenset[str]) -> Any:
+    # The library takes a few milliseconds to import.
+    from cel_expr_python import cel  # noqa: PLC0415
+    from cel_expr_python.ext import ext_math  # noqa: PLC0415
+
+    types = dict.fromkeys(names, cel.Type.DOUBLE)
+    return cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])

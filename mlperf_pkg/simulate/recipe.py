@@ -1,0 +1,181 @@
+"""How a benchmark is trained and evaluated: the section ``simulation`` of its rule file.
+
+Everything in it has a default. A recipe says what the rules and the reference points do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from msgspec import Struct, convert, field
+
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.results.rcp import ReferencePoint
+from mlperf_pkg.rulebook.load import file_of, simulation_of
+from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
+from mlperf_pkg.simulate.settings import Computed
+
+Number = int | float
+Quantity = Number | Computed
+
+_EVALUATIONS = 10
+"""Evaluations until the reference converges, where nothing says how often there is one."""
+
+_UNTRAINED_EXCESS = 3.0
+"""An untrained loss relative to the target, where the recipe does not say it."""
+
+
+class Typical(Struct, frozen=True, forbid_unknown_fields=True):
+    """A batch size, and how far runs of it train until they converge (``convergence.unit``)."""
+
+    batch_size: int
+    to_converge: tuple[Number, ...]
+
+
+class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one benchmark is trained, logged and evaluated, as far as the rules do not say.
+
+    ``untrained`` is the metric of an untrained model, or each of several by its name. ``every``
+    is the interval between evaluations and ``first`` (by default the same) where they begin, both
+    in the unit of ``convergence``; where ``free_offset`` is set, they may begin anywhere in the
+    first interval. Samples are rounded up to whole batches. ``epoch_records`` says what is logged
+    as an epoch, and ``in_each_epoch`` what else within it.
+
+    ``always`` are logged in any case, ``values`` where the rules require the key; what neither
+    says is taken from the reference's hyperparameters or from the rule. ``optimizers`` are those
+    that the rules do not name, or their order, the default first. ``typical`` is for benchmarks
+    without reference points. ``accelerator_minutes`` (on one accelerator) and
+    ``samples_per_accelerator`` (of a batch) model a plausible machine. ``impossible`` says by
+    division why the official checker accepts no log. ``file`` is the rule file, for messages.
+    """
+
+    untrained: Number | dict[str, Number] | None = None
+    every: Quantity | None = None
+    first: Quantity | None = None
+    free_offset: bool = False
+    epoch_records: EpochRecords | None = None
+    in_each_epoch: dict[str, Value] = field(default_factory=dict)
+    optimizers: tuple[str, ...] = ()
+    always: dict[str, Setting] = field(default_factory=dict)
+    values: dict[str, Setting] = field(default_factory=dict)
+    typical: Typical | None = None
+    accelerator_minutes: Number = 1000
+    samples_per_accelerator: Number = 16
+    impossible: dict[str, str] = field(default_factory=dict)
+    file: str = ""
+
+
+class Schedule(Struct, frozen=True):
+    """The positions of the first evaluation and of each that follows, in the benchmark's unit."""
+
+    first: Number
+    every: Number
+
+
+def recipe_of(usage: str, round_name: str, benchmark: str) -> Recipe:
+    """Return the recipe of a benchmark, with the values of its round below its own.
+
+    Raises:
+        RulebookError: a field is unknown or of a wrong type.
+    """
+    own = simulation_of(usage, round_name, benchmark)
+    shared = simulation_of(usage, round_name, "round").get("values", {})
+    file = file_of(usage, round_name, benchmark)
+    document = {**own, "values": {**shared, **own.get("values", {})}, "file": file}
+    try:
+        return convert(document, Recipe)
+    except ValueError as error:  # msgspec.ValidationError is one
+        raise RulebookError(f"{file}: simulation: {error}") from error
+
+
+def epoch_records_of(recipe: Recipe, benchmark: Benchmark) -> EpochRecords:
+    """Return what is logged as an epoch: by default each, where convergence counts epochs."""
+    counts_epochs = benchmark.unit == "epochs"
+    return recipe.epoch_records or (EpochRecords.EACH if counts_epochs else EpochRecords.NONE)
+
+
+def schedule_of(
+    recipe: Recipe, benchmark: Benchmark, point: ReferencePoint, batch_size: int
+) -> Schedule:
+    """Return when a run of a batch size is evaluated.
+
+    By default it is every epoch or, where convergence counts something else, ten times until
+    ``point`` converges. A free offset is chosen as submitters do: an evaluation follows at once
+    on the mean at which the reference converges.
+
+    Raises:
+        RulebookError: a formula is wrong, or the interval is not positive.
+    """
+    names: dict[str, Number] = {"global_batch_size": batch_size}
+    default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
+    every = _position(recipe, benchmark, "every", default, names)
+    if every <= 0:
+        raise _error(recipe, "every", f"{every}, expected a positive number")
+    first = _position(recipe, benchmark, "first", every, {**names, "every": every})
+    if recipe.free_offset:
+        first = (ceil(point.mean) - 1) % every + 1
+    return Schedule(first, every)
+
+
+def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, Number]:
+    """Return the metric of an untrained model, or each of several by its name.
+
+    By default it is 0 where the target is a lower limit, and three times an upper limit.
+
+    Raises:
+        RulebookError: the recipe does not say it, and the target has both or neither limit.
+    """
+    fields: Mapping[str, Any] = benchmark.target.get("fields", {})
+    targets = list(fields.values()) or [benchmark.target]
+    if not all(any(map(is_number, target.values())) for target in targets):
+        raise RulebookError(f"{recipe.file}: target: no limit to train towards, expected a number")
+    if recipe.untrained is not None:
+        return recipe.untrained
+    defaults = [_untrained(target) for target in targets]
+    starts = [start for start in defaults if start is not None]
+    if len(starts) < len(defaults):
+        raise _error(
+            recipe,
+            "untrained",
+            "missing, and the target does not say on which side of it training begins",
+        )
+    return dict(zip(fields, starts, strict=True)) if fields else starts[0]
+
+
+def _untrained(target: Mapping[str, Any]) -> Number | None:
+    """Return a default; a strict limit opposite to an inclusive one only excludes nonsense."""
+    upper, lower = target.get("at_most"), target.get("at_least")
+    if upper is None and lower is None:
+        upper, lower = target.get("below"), target.get("above")
+    if upper is None and lower is not None:
+        return 0.0
+    return upper * _UNTRAINED_EXCESS if lower is None and upper is not None else None
+
+
+def _position(
+    recipe: Recipe,
+    benchmark: Benchmark,
+    name: str,
+    default: Number,
+    names: Mapping[str, Number],
+) -> Number:
+    """Return the position that a field of the recipe gives."""
+    quantity: Quantity | None = getattr(recipe, name)
+    if quantity is None:
+        quantity = default
+    try:
+        number = quantity.number(names) if isinstance(quantity, Computed) else quantity
+    except ValueError as error:
+        raise _error(recipe, name, str(error)) from error
+    if benchmark.counted_by != "samples_count":
+        return number
+    batch_size = names["global_batch_size"]
+    return ceil(number / batch_size) * batch_size
+
+
+def _error(recipe: Recipe, name: str, text: str) -> RulebookError:
+    return RulebookError(f"{recipe.file}: simulation.{name}: {text}")
