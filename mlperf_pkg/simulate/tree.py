@@ -23,7 +23,7 @@ from mlperf_pkg.simulate.texts import NOTICE, NOTICE_BEGINS
 
 
 class Written(Struct, frozen=True):
-    """The numbers of systems, result sets and logs that were written, and the bytes of all files."""
+    """The numbers of systems, result sets and logs that were written, and the bytes of all."""
 
     systems: int
     sets: int

@@ -156,7 +156,7 @@ def test_sizes_by_default(
         (["--whole-round", "--runs", "3"], "--runs is an option of one result set"),
         (["--systems", "3", "--system", "x"], "--system is an option of one result set"),
         ([*RESNET, "--power"], "--power is an option of a whole round"),
-        (["--systems", "2", "--submitters", "3"], "3 submitters need as many systems"),
+        (["--systems", "2", "--submitters", "3"], "2 systems of 3 submitters"),
         (["--whole-round", "--benchmark", "resnt"], "unknown benchmark of round"),
     ],
 )

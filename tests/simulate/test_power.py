@@ -53,7 +53,7 @@ def test_same_seed_same_bytes_and_each_meter_its_own() -> None:
     [
         (0, 1, 1, "stop_ms - start_ms must be a positive number, not 0"),
         (1, 0, 1, "nodes must be a positive number, not 0"),
-        (1, 1, -1, "switches must not be negative, as -1 is"),
+        (1, 1, -1, "switches must not be negative, not -1"),
     ],
 )
 def test_impossible_measurements_are_refused(

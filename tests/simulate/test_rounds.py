@@ -151,7 +151,7 @@ def test_statistics_are_between_start_and_stop() -> None:
         ({"failures": ("tired",)}, "unknown failure: 'tired'"),
         ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
-        ({"submitters": 3}, "3 submitters need as many systems at least, not 2"),
+        ({"submitters": 3}, "2 systems of 3 submitters, expected at least as many"),
         (
             {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
             "accepts no open result of llama31_8b in round 5.1",
@@ -174,7 +174,9 @@ def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:
     write_round(replace(SMALL, seed=1), target, force=True)
     assert contents(target) != before
     (target / "README.md").write_text("mine")
-    with pytest.raises(UserError, match="never replaced"):
+    with pytest.raises(
+        UserError, match="not a round that mlperf-pkg simulated; it is not replaced"
+    ):
         write_round(SMALL, target, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["round"]
 
