@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.errors import RulebookError, UserError
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import Logged
@@ -23,6 +23,7 @@ from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
 from mlperf_pkg.simulate.model import Known, Setting, Value
+from mlperf_pkg.simulate.recipe import Recipe
 from mlperf_pkg.simulate.settings import candidates, names_of
 
 KeyedRules = Mapping[str, KeyRules]
@@ -55,13 +56,13 @@ class Sources(Struct, frozen=True):
     """Where values come from.
 
     A key of ``fixed`` takes its value from there alone. Others prefer ``settings``, then those of
-    the ``reference``, then what their rules suggest. ``file`` is the recipe's, for messages.
+    the ``reference``, then what their rules suggest. The ``recipe`` is for messages.
     """
 
     fixed: Settings
     settings: Settings
     reference: Settings
-    file: str
+    recipe: Recipe
 
     def names(self, key: str) -> frozenset[str]:
         """Return the keys that must be known before a value for ``key`` is."""
@@ -78,7 +79,7 @@ class Sources(Struct, frozen=True):
             for setting in (table[key] for table in tables if key in table):
                 yield from candidates(setting, known)
         except ValueError as error:
-            raise RulebookError(f"{self.file}: simulation: {key}: {error}") from error
+            raise self.recipe.error(f"{key}: {error}", "values", key) from error
         if key not in self.fixed:
             yield from _suggestions(key_rules, known)
 
@@ -160,7 +161,7 @@ def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, known: Know
         if rule is None:
             return value
         refused.append(f"{shown(value)} (rule {rule.code})")
-    remedy = f"; give a value in simulation.values of {sources.file}"
+    remedy = f"; give a value in simulation.values of {sources.recipe.file}"
     raise UserError(
         f"the rules do not allow {key} {refused[0]}{'' if key in sources.fixed else remedy}"
     )

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.load import file_of, load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.inheritance import ROUND, problem_of
+from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.simulate.model import Flaw, Outcome
@@ -131,8 +132,8 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     look_up(f"benchmark of round {round_name}", benchmark, load_round(usage, round_name).benchmarks)
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
-        file = file_of(usage, round_name, benchmark)
-        raise RulebookError(f"{file}: missing; round {round_name} lists {benchmark}")
+        message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
+        raise RulebookError(str(problem_of(usage, round_name, ROUND, ("benchmarks",), message)))
     return rules, recipe_of(usage, round_name, benchmark)
 
 

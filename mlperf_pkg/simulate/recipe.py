@@ -14,7 +14,8 @@ from msgspec import Struct, convert, field
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.load import file_of, simulation_of
+from mlperf_pkg.rulebook.inheritance import ROUND, layers, problem_of
+from mlperf_pkg.rulebook.load import simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
 from mlperf_pkg.simulate.settings import Computed
@@ -50,7 +51,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that the rules do not name, or their order, the default first. ``typical`` is for benchmarks
     without reference points. ``accelerator_minutes`` (on one accelerator) and
     ``samples_per_accelerator`` (of a batch) model a plausible machine. ``impossible`` says by
-    division why the official checker accepts no log. ``file`` is the rule file, for messages.
+    division why the official checker accepts no log. ``of`` is the usage, round and benchmark.
     """
 
     untrained: Number | dict[str, Number] | None = None
@@ -66,7 +67,17 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     accelerator_minutes: Number = 1000
     samples_per_accelerator: Number = 16
     impossible: dict[str, str] = field(default_factory=dict)
-    file: str = ""
+    of: tuple[str, str, str]
+
+    @property
+    def file(self) -> str:
+        """The rule file that says the most recent about the benchmark, for messages."""
+        file, _ = next(layers(*self.of))
+        return file.shown
+
+    def error(self, message: str, *steps: str) -> RulebookError:
+        """Return an error about the part of the section that ``steps`` lead to, with its line."""
+        return RulebookError(str(problem_of(*self.of, ("simulation", *steps), message)))
 
 
 class Schedule(Struct, frozen=True):
@@ -77,19 +88,15 @@ class Schedule(Struct, frozen=True):
 
 
 def recipe_of(usage: str, round_name: str, benchmark: str) -> Recipe:
-    """Return the recipe of a benchmark, with the values of its round below its own.
-
-    Raises:
-        RulebookError: a field is unknown or of a wrong type.
-    """
+    """Return the recipe of a benchmark, with the values of its round below its own."""
     own = simulation_of(usage, round_name, benchmark)
-    shared = simulation_of(usage, round_name, "round").get("values", {})
-    file = file_of(usage, round_name, benchmark)
-    document = {**own, "values": {**shared, **own.get("values", {})}, "file": file}
-    try:
-        return convert(document, Recipe)
-    except ValueError as error:  # msgspec.ValidationError is one
-        raise RulebookError(f"{file}: simulation: {error}") from error
+    shared = simulation_of(usage, round_name, ROUND).get("values", {})
+    document = {
+        **own,
+        "values": {**shared, **own.get("values", {})},
+        "of": (usage, round_name, benchmark),
+    }
+    return convert(document, Recipe)
 
 
 def epoch_records_of(recipe: Recipe, benchmark: Benchmark) -> EpochRecords:
@@ -114,7 +121,7 @@ def schedule_of(
     default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
     every = _position(recipe, benchmark, "every", default, names)
     if every <= 0:
-        raise _error(recipe, "every", f"{every}, expected a positive number")
+        raise recipe.error(f"every is {every}, expected a positive number", "every")
     first = _position(recipe, benchmark, "first", every, {**names, "every": every})
     if recipe.free_offset:
         first = (ceil(point.mean) - 1) % every + 1
@@ -132,16 +139,17 @@ def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, 
     fields: Mapping[str, Any] = benchmark.target.get("fields", {})
     targets = list(fields.values()) or [benchmark.target]
     if not all(any(map(is_number, target.values())) for target in targets):
-        raise RulebookError(f"{recipe.file}: target: no limit to train towards, expected a number")
+        raise RulebookError(
+            str(problem_of(*recipe.of, ("target",), "target has no number to train towards"))
+        )
     if recipe.untrained is not None:
         return recipe.untrained
     defaults = [_untrained(target) for target in targets]
     starts = [start for start in defaults if start is not None]
     if len(starts) < len(defaults):
-        raise _error(
-            recipe,
-            "untrained",
-            "missing, and the target does not say on which side of it training begins",
+        raise recipe.error(
+            "simulation has no untrained, and the target does not say whether training begins"
+            " below or above it"
         )
     return dict(zip(fields, starts, strict=True)) if fields else starts[0]
 
@@ -170,12 +178,8 @@ def _position(
     try:
         number = quantity.number(names) if isinstance(quantity, Computed) else quantity
     except ValueError as error:
-        raise _error(recipe, name, str(error)) from error
+        raise recipe.error(f"{name}: {error}", name) from error
     if benchmark.counted_by != "samples_count":
         return number
     batch_size = names["global_batch_size"]
     return ceil(number / batch_size) * batch_size
-
-
-def _error(recipe: Recipe, name: str, text: str) -> RulebookError:
-    return RulebookError(f"{recipe.file}: simulation.{name}: {text}")

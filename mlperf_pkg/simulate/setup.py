@@ -109,7 +109,7 @@ def resolve(plan: RunPlan) -> Setup:
         fixed={**_fixed(plan, batch_size), **recipe.always},
         settings=recipe.values,
         reference=points.hyperparameters.get(point.batch_size, {}),
-        file=recipe.file,
+        recipe=recipe,
     )
     demanded, rules = _rules(plan, benchmark, sources)
     outcome = FAILURES[plan.failure] if plan.failure is not None else SUCCESS
