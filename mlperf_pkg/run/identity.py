@@ -70,12 +70,17 @@ def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict
 
 def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
     """The round of a run by its first time other than 0."""
-    time_ms = next(iter(head.times([0])), 0) if head and head.size else 0
+    time_ms = head.times([0])[0] if head and _has_first(head) else 0
     if not time_ms:
         with log.source.open() as stream:
             times = (record.time_ms for record in records_with(stream))
             time_ms = next(filter(None, times), 0.0)
     return round_of_run(log.usage, time_ms, benchmark)
+
+
+def _has_first(head: Block) -> bool:
+    """Return whether the first line of a block has a record that could be read."""
+    return any(0 in indexes[:1] for indexes in head.indexes.values())
 
 
 def table_of(log: LogFile, identity: Identity) -> RuleTable:

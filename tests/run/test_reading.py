@@ -225,6 +225,11 @@ def test_the_round_follows_from_the_time(round_: str, reason: str) -> None:
     assert reason in run.round_reason
 
 
+def test_the_round_of_a_log_whose_first_line_is_not_a_record() -> None:
+    log = b':::MLLOG {"key": "x"}\n' + RESNET
+    assert run_of(log, None).round == run_of(RESNET, None).round
+
+
 @pytest.mark.parametrize(
     ("changes", "seeds", "unreadable"),
     [
