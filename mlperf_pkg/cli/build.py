@@ -96,8 +96,8 @@ def command(
     """Build a submission from raw logs and system descriptions.
 
     The logs may have any names and be in any folders. Runs are grouped by system,
-    benchmark and division, sorted by start time and copied to
-    DIR/<submitter>/results/<system>/<benchmark>/result_<number>.txt. System
+    benchmark and division, sorted by start time and copied into the output folder
+    as <submitter>/results/<system>/<benchmark>/result_<number>.txt. System
     descriptions and tables of results are written too.
 
     The system of a log is found, in this order, by mlperf-pkg.yaml, by the name of
