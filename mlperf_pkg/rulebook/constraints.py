@@ -1,4 +1,4 @@
-"""The closed vocabulary of constraints on one record, and what each asks for in words.
+"""The closed vocabulary of constraints on one record, and what each expects, in words.
 
 A constraint compiles to a predicate of a record and of what the run has logged before it. As in
 the official checker, Python's own comparisons decide (``1 == 1.0 == True``), and a comparison
@@ -16,66 +16,16 @@ import msgspec
 
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Formula
+from mlperf_pkg.rulebook.logged import Seen
 
-Seen = Mapping[str, "Logged"]
 Test = Callable[[Record, Seen], Any]
 
 _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-_LATEST_MS = 9e99  # in place of a time that is infinite or NaN
-
-
-class Logged(msgspec.Struct, eq=False, kw_only=True):
-    """The records of one key so far: how many, the first and the last value and number.
-
-    ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
-    ``metadata`` is that of the last record. Of a key whose records are checked together, only
-    ``count`` and ``last_number`` are kept up to date.
-    """
-
-    count: int = 1
-    first: Any
-    last: Any
-    same: bool = True
-    first_number: int
-    last_number: int
-    earliest_ms: float
-    metadata: Any
-
-    @classmethod
-    def of(cls, record: Record, number: int = 0) -> Logged:
-        """Return what the first record of a key says, by its ``number`` in the log."""
-        value, time_ms = record.value, record.time_ms
-        return cls(
-            first=value,
-            last=value,
-            first_number=number,
-            last_number=number,
-            earliest_ms=time_ms if time_ms < _LATEST_MS else _LATEST_MS,
-            metadata=record.metadata,
-        )
-
-    def add(self, record: Record, number: int) -> None:
-        """Take the next record of the key, by its ``number`` in the log."""
-        value = record.value
-        self.count += 1
-        self.last, self.last_number, self.metadata = value, number, record.metadata
-        # As list.count does, identity makes NaN equal to itself.
-        if self.same and value is not self.first and value != self.first:
-            self.same = False
-        if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
-            self.earliest_ms = record.time_ms
-
-    def add_together(self, count: int, last_number: int) -> None:
-        """Take the next records of the key at once, all of which were checked together."""
-        self.count += count
-        self.last_number = last_number
-
-
 class Part(Enum):
-    """What of a record a constraint looks at: one part of it, or all of it and what came before."""
+    """What a constraint is about: a part of a record, or all of it and what was logged before."""
 
     VALUE = "value"
     METADATA = "metadata"
@@ -120,14 +70,14 @@ class Constraint(msgspec.Struct, frozen=True):
 
 
 class OfValue(msgspec.Struct, frozen=True):
-    """A constraint that looks at a value alone, so that it serves parts of a value as well."""
+    """A constraint on a value alone, which serves for parts of a value as well."""
 
     holds: Callable[[Any, Any], Any]
     needed: Callable[[Any], str]
 
 
 def is_integral(number: float) -> bool:
-    """Whether a number lies within 1e-5 of an integer. (mlperf-logging, is_integer)
+    """Return whether a number is within 1e-5 of an integer. (mlperf-logging, is_integer)
 
     Raises:
         ValueError, OverflowError: the number is NaN or infinite.
@@ -162,15 +112,19 @@ OF_VALUE: Mapping[str, OfValue] = {
     "length_at_least": OfValue(lambda v, a: len(v) >= a, lambda a: f"at least {a} elements"),
     "has": OfValue(lambda v, a: all(name in v for name in a), _list("an object with")),
     "fields": OfValue(
-        lambda v, a: all(holds(v[name], asked) for name, asked in a.items()),
-        lambda a: " and ".join(f"{name} {needed_in_words(asked)}" for name, asked in a.items()),
+        lambda v, a: all(holds(v[name], constraints) for name, constraints in a.items()),
+        lambda a: " and ".join(f"{name} {needed_in_words(parts)}" for name, parts in a.items()),
     ),
 }
-"""``fields`` asks of elements of a list (by number) or of an object (by name)."""
+"""``fields`` is about the elements of a list (by number) or of an object (by name)."""
 
 
 def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
-    """Whether a value meets constraints of ``OF_VALUE``; what comparing raises is let through."""
+    """Return whether a value meets constraints of ``OF_VALUE``.
+
+    Raises:
+        Exception: whatever comparing the value raises.
+    """
     return all(OF_VALUE[name].holds(value, argument) for name, argument in constraints.items())
 
 
@@ -192,12 +146,16 @@ def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
     return test
 
 
-def _where_given(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], bool]:
-    asked = [(n, OF_VALUE[c].holds, arg) for n, each in fields.items() for c, arg in each.items()]
+def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], bool]:
+    tests = [
+        (name, OF_VALUE[constraint].holds, argument)
+        for name, constraints in fields.items()
+        for constraint, argument in constraints.items()
+    ]
 
     def test(metadata: Any) -> bool:
-        for name, ask, argument in asked:
-            if name in metadata and not ask(metadata[name], argument):
+        for name, meets, argument in tests:
+            if name in metadata and not meets(metadata[name], argument):
                 return False
         return True
 
@@ -209,7 +167,7 @@ def _accompanied(metadata: Any, pairs: Mapping[str, str]) -> bool:
 
 
 def _within_minutes(argument: Mapping[str, Any]) -> Test:
-    """Less than ``minutes`` since the earliest ``of`` so far; free once ``until`` was logged."""
+    """Test that less than ``minutes`` passed since the earliest ``of``, unless ``until`` came."""
     start, limit, until = (argument["of"], argument["minutes"] * 60_000.0, argument.get("until"))
 
     def test(record: Record, seen: Seen) -> bool:
@@ -222,23 +180,23 @@ def _within_minutes(argument: Mapping[str, Any]) -> Test:
 
 
 def _same_as(key: str) -> Test:
-    """Equal to the last value of another key so far, None where that was not logged."""
+    """Test for equality with the last value of another key so far; it is None without one."""
     return lambda record, seen: bool(record.value == (seen[key].last if key in seen else None))
 
 
-def _logged(keys: Sequence[str], asked: bool) -> Test:
-    """Whether all keys were, or none was, logged so far."""
+def _logged(keys: Sequence[str], *, expected: bool) -> Test:
+    """Test whether all keys were ``expected`` and logged so far, or none was."""
 
     def test(_: Record, seen: Seen) -> bool:
         for key in keys:  # noqa: SIM110 - all() of a generator takes twice as long
-            if (key in seen) is not asked:
+            if (key in seen) is not expected:
                 return False
         return True
 
     return test
 
 
-def _out_of_order(found: str, expected: str, logged: bool) -> Callable[[Any, Seen], Misplaced]:
+def _out_of_order(found: str, expected: str, *, logged: bool) -> Callable[[Any, Seen], Misplaced]:
     """Name the keys that were ``logged`` before a record, or were not, against a constraint."""
 
     def words(keys: Sequence[str], seen: Seen) -> Misplaced:
@@ -264,8 +222,8 @@ def _formula(text: str, declared: frozenset[str] = frozenset()) -> Test:
 
 CONSTRAINTS: Mapping[str, Constraint] = {
     **{
-        name: Constraint(Part.VALUE, _with(each.holds), each.needed)
-        for name, each in OF_VALUE.items()
+        name: Constraint(Part.VALUE, _with(constraint.holds), constraint.needed)
+        for name, constraint in OF_VALUE.items()
     },
     "metadata": Constraint(Part.METADATA, _has_all, _list("metadata with")),
     "metadata_any": Constraint(
@@ -282,36 +240,37 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
     "metadata_fields": Constraint(
         Part.METADATA,
-        _where_given,
+        _where_present,
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
     ),
     "same_as": Constraint(Part.ALL, _same_as, lambda key: f"the value of {key}, logged before it"),
     "after": Constraint(
         Part.ALL,
-        lambda keys: _logged(keys, True),
+        lambda keys: _logged(keys, expected=True),
         _list("it after"),
         _out_of_order("before", "after", logged=False),
     ),
     "before": Constraint(
         Part.ALL,
-        lambda keys: _logged(keys, False),
+        lambda keys: _logged(keys, expected=False),
         _list("it before"),
         _out_of_order("after", "before", logged=True),
     ),
     "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
 }
 
-OF_ONE = {name for name, each in CONSTRAINTS.items() if each.part is not Part.ALL}
-"""What looks at a record alone, not at what was logged before it."""
+OF_ONE = {name for name, word in CONSTRAINTS.items() if word.part is not Part.ALL}
+"""The constraints on a record alone, whatever was logged before it."""
 
 TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(Part.ALL, _formula, str)}
-"""What a quality target may ask: it may be a formula, too."""
+"""The constraints that a quality target may have: it may be a formula, too."""
 
 
 def target_test(constraints: Mapping[str, Any], declared: frozenset[str] = frozenset()) -> Test:
-    """Return the test of all constraints of a target; what a record makes it raise is let through.
+    """Return the test of all constraints of a target.
 
-    ``declared`` are names to declare for a formula, as in ``Formula``.
+    ``declared`` are names to declare for a formula, as in ``Formula``. The test raises whatever
+    comparing a record raises.
     """
     tests = [
         _formula(argument, declared) if name == "formula" else CONSTRAINTS[name].test(argument)
@@ -328,5 +287,5 @@ def target_test(constraints: Mapping[str, Any], declared: frozenset[str] = froze
 
 
 def needed_in_words(constraints: Mapping[str, Any]) -> str:
-    """What several constraints ask for: "at least 0.72 and below 1.0"."""
+    """Return what some constraints expect: "at least 0.72 and below 1.0"."""
     return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())

@@ -16,6 +16,7 @@ import msgspec
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.logged import Seen
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
@@ -91,7 +92,7 @@ class Formula:
         """
         return _compiled(self._text, self._declared)
 
-    def operands(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> Operands:
+    def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
         values = {key: seen[key].last if key in seen else None for key in self._keys}
         if self._of_value:
@@ -105,7 +106,7 @@ class Formula:
         )
         return Operands(values, metadata, previous)
 
-    def holds(self, record: Record, seen: Mapping[str, Any], nth: Any = None) -> bool:
+    def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether it holds at a record; see ``operands`` and ``evaluate``.
 
         Raises:
@@ -147,7 +148,7 @@ class Formula:
             data["previous"] = _converted(operands.previous, _operand)
         return self.compiled.answer(data)
 
-    def _signature(self, record: Record, seen: Mapping[str, Any], nth: Any) -> tuple[Any, ...]:
+    def _signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
         """Return all values that ``operands`` would have, to find an answer given before."""
         values = [record.value] if self._of_value else []
         if self._of_nth:

@@ -20,12 +20,12 @@ from mlperf_pkg.rulebook.constraints import (
     OF_ONE,
     Constraint,
     Part,
-    Seen,
     Test,
     target_test,
 )
 from mlperf_pkg.rulebook.formula import Formula, names_in_all, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
 
 

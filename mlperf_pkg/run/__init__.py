@@ -1,1 +1,1 @@
-"""One pass over one log: everything known about a run."""
+"""One pass over one log: everything that it says about a run."""

@@ -1,4 +1,4 @@
-"""Time-to-train: from ``run_start`` to ``run_stop``, by the rules and as officially read.
+"""Time-to-train: from ``run_start`` to ``run_stop``, by the rules and as read officially.
 
 Source: training_rules, Benchmark run: timing; mlperf_logging.result_summarizer.
 """
@@ -13,7 +13,11 @@ KEYS = ("run_start", "run_stop")
 
 
 class Clock(msgspec.Struct, eq=False):
-    """The clock of a run, by the rules and as the official summarizer reads it."""
+    """The clock of a run: by the rules, and ``official`` as the result summarizer reads it.
+
+    Times are in milliseconds since the epoch. ``status`` is that of ``run_stop``, whose number in
+    the log is ``stop_number``.
+    """
 
     start_ms: float | None = None
     stop_ms: float | None = None
@@ -47,14 +51,14 @@ class Clock(msgspec.Struct, eq=False):
 
     @property
     def minutes(self) -> float | None:
-        """From the first start to the first stop after it; None without both, or backwards."""
+        """Minutes from the first start to the first stop after it; None if one is missing."""
         if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
             return None
         return (self.stop_ms - self.start_ms) / 60 / 1000
 
     @property
     def official_span_ms(self) -> tuple[float, float] | None:
-        """The last start before both were seen, and the stop, which may be before it."""
+        """The last start before both were logged, and the stop, which may be before it."""
         if len(self.official) < len(KEYS):
             return None
         return self.official["run_start"], self.official["run_stop"]

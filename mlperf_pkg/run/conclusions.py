@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
+from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.record_rules import Evidence, Refusal
@@ -144,7 +145,7 @@ class Conclusions:
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
         tensors = self._evidence.tensors
-        if wrong := tensors.compared(expected):
+        if wrong := tensors.differences(expected):
             self._findings.add(
                 rule,
                 logged.last_number,

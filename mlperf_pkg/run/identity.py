@@ -19,7 +19,7 @@ _NAMING = ("submission_division", "submission_benchmark")
 
 
 def infer_round(log: LogFile) -> tuple[str, str]:
-    """The round that a log belongs to by its own time and benchmark, and why.
+    """Return the round that a log belongs to by its own time and benchmark, and why.
 
     Raises:
         OSError: it cannot be read.
@@ -48,17 +48,17 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def identify(log: LogFile, head: Block | None = None) -> Identity:
-    """Read no further than needed, which in most logs is its ``head``."""
+    """Return the identity of a run, from the ``head`` of its log or from as much as it takes."""
     values = _first_values(log, head, _NAMING)
-    named = values.get("submission_benchmark")
-    benchmark = named if isinstance(named, str) else ""
-    found = (log.round, "as given") if log.round else _round(log, head, benchmark)
-    rules = load_benchmark(log.usage, found[0], benchmark)
+    name = values.get("submission_benchmark")
+    benchmark = name if isinstance(name, str) else ""
+    round_, reason = (log.round, "as given") if log.round else _round(log, head, benchmark)
+    rules = load_benchmark(log.usage, round_, benchmark)
     closed = values.get("submission_division") == "closed"
     choosing = tuple(rules.variants) if rules and closed else ()
     if choosing:
         values |= _first_values(log, head, choosing)
-    return Identity(values, *found, choosing)
+    return Identity(values, round_, reason, choosing)
 
 
 def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict
 
 
 def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
-    """The round of a run by its first time other than 0."""
+    """Return the round of a run by its first time other than 0, and why."""
     time_ms = head.times([0])[0] if head and _has_first(head) else 0
     if not time_ms:
         with log.source.open() as stream:

@@ -10,9 +10,9 @@ from mlperf_pkg.run.convergence import MAX_METRICS
 
 
 class Joiner:
-    """Joins the records of a log, as Stable Diffusion's FID and CLIP of one checkpoint.
+    """Joins records of a log, such as Stable Diffusion's FID and CLIP of one checkpoint.
 
-    They may be calculated offline, by different scripts, and logged in any order.
+    Different scripts may calculate them offline and log them in any order.
     (mlperf-logging, key aggregated_eval_accuracy)
     """
 
@@ -24,28 +24,28 @@ class Joiner:
         self._joined = joined
         self._values: dict[Any, dict[Any, Any]] = {}
         self._times: dict[Any, tuple[float, int]] = {}
-        self._taken = 0
+        self._metrics = 0
 
-    def see(self, record: Record, line: int) -> None:
-        """Take the next record.
+    def see(self, record: Record, number: int) -> None:
+        """Take the next record, by its ``number`` in the log.
 
         Raises:
-            Exception: its metadata is not as expected; the official checker dies of the same.
-            OverflowError: there are too many.
+            Exception: its metadata is not as expected; the official checker crashes on it too.
+            OverflowError: there are too many records.
         """
         if self._joined.name not in record.metadata:
             return
-        self._taken += 1
-        if self._taken > MAX_METRICS:
+        self._metrics += 1
+        if self._metrics > MAX_METRICS:
             raise OverflowError(f"more than {MAX_METRICS:,} metrics")
         group = record.metadata[self.by]
         values = self._values.setdefault(group, {self.by: group})
         values[record.metadata[self._joined.name]] = record.value
-        self._times[group] = (max(record.time_ms, self._times.get(group, (0.0, 0))[0]), line)
+        self._times[group] = (max(record.time_ms, self._times.get(group, (0.0, 0))[0]), number)
 
     def records(self) -> list[tuple[Record, int]]:
-        """The joint records, in order of first appearance, each with the line of its last part."""
+        """Return the joint records in order of first appearance, with the numbers of their last."""
         return [
-            (Record(self.key, time_ms, self._values[group], {}), line)
-            for group, (time_ms, line) in self._times.items()
+            (Record(self.key, time_ms, self._values[group], {}), number)
+            for group, (time_ms, number) in self._times.items()
         ]

@@ -1,4 +1,4 @@
-"""Measurements of power, and the energy that the official summarizer makes of them.
+"""Measurements of power, and the energy that the official summarizer computes from them.
 
 Source: mlperf_logging.result_summarizer, _compute_total_power; power_measurement.adoc.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from operator import itemgetter, sub
-from typing import Any, TypeAlias
+from operator import attrgetter, sub
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,11 +25,11 @@ class PowerFile(Struct, frozen=True):
 
 
 class PowerLog(Struct, frozen=True):
-    """What one measurement says; times in milliseconds since the epoch, None where absent.
+    """One measurement; times are in milliseconds since the epoch, None if not logged.
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
-    multiplies by the time of the run; None where it dies, and ``crash`` tells of what. ``readings``
-    counts the samples, ``longest_gap_ms`` is the longest time between two of them. ``estimated``
+    multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
+    the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
     says that the log of a switch holds the estimate without which it counts as nothing.
     """
 
@@ -49,12 +49,17 @@ _EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
 MAX_BYTES = 128 << 20  # of a measurement, six days of one sample a second
 
 
-# A record of one of these keys: its number in the log, time in milliseconds, key and value.
-_Sample: TypeAlias = tuple[int, float, str, Any]
+class _Sample(Struct, frozen=True, gc=False):
+    """A record of one of these keys, by its number in the log."""
+
+    number: int
+    time_ms: float
+    key: str
+    value: Any
 
 
 def read_power_log(file: PowerFile) -> PowerLog:
-    """Read one measurement; a file that cannot be opened is one of which the summarizer dies."""
+    """Read one measurement; the summarizer crashes on a file that cannot be opened."""
     try:
         samples, crash = _read(file)
     except OSError as error:
@@ -62,24 +67,27 @@ def read_power_log(file: PowerFile) -> PowerLog:
     watts = None
     if crash is None:
         watts, crash = _watts(samples, file.switch)
-    times = sorted([time for _, time, key, _ in samples if key == _READING])
-    starts = [time for _, time, key, _ in samples if key == _START]
-    stops = [time for _, time, key, _ in samples if key == _STOP]
+    times = sorted(_times(samples, _READING))
+    stops = _times(samples, _STOP) or times[-1:]
     return PowerLog(
         path=file.source.label,
         switch=file.switch,
         watts=watts,
         crash=crash,
-        start_ms=min(starts, default=None),
-        stop_ms=max(stops or times[-1:], default=None),
+        start_ms=min(_times(samples, _START), default=None),
+        stop_ms=max(stops, default=None),
         readings=len(times),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
-        estimated=any(key == _ESTIMATE for _, _, key, _ in samples),
+        estimated=any(sample.key == _ESTIMATE for sample in samples),
     )
 
 
+def _times(samples: Iterable[_Sample], key: str) -> list[float]:
+    return [sample.time_ms for sample in samples if sample.key == key]
+
+
 def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
-    """All that counts, and why the official parser dies, if it does."""
+    """Return all samples, and why the official parser crashes, if it does."""
     samples: list[_Sample] = []
     size = 0
     with file.source.open() as stream:
@@ -87,70 +95,71 @@ def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
         for block in reader.blocks():
             size += len(block.text)
             if size > MAX_BYTES:
-                return [], f"it has more than {MAX_BYTES >> 20} MiB, which are not kept"
+                return [], f"it is larger than {MAX_BYTES >> 20} MiB, the most that is read"
             samples += _samples(block)
     return samples, reader.crash
 
 
 def _samples(block: Block) -> list[_Sample]:
-    """What counts, in order."""
-    found: list[_Sample] = []
+    """Return the samples of a block, in order."""
+    samples: list[_Sample] = []
     for key in (_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE):
         indexes = block.indexes.get(key)
         if not indexes:
             continue
         numbers = [block.first + index for index in indexes]
         times = map(float, block.times(indexes))
-        found += zip(numbers, times, repeat(key), block.values(indexes), strict=False)
-    return sorted(found, key=itemgetter(0))
+        samples += map(_Sample, numbers, times, repeat(key), block.values(indexes))
+    return sorted(samples, key=attrgetter("number"))
 
 
 def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
-    """The energy of a run of this length, over all its nodes and switches that can be read."""
+    """Return the energy of a run of this length, of all its nodes and switches that can be read."""
     return sum(log.watts for log in logs if log.watts is not None) * milliseconds / 1000
 
 
 def _watts(samples: Sequence[_Sample], switch: bool) -> tuple[float | None, str | None]:
-    """The mean power, or why there is none."""
+    """Return the mean power, or why the official summarizer crashes."""
     try:
         return float(_of_switch(samples) if switch else _of_node(samples)), None
-    except Exception as error:  # noqa: BLE001 - the official summarizer dies of the same
+    except Exception as error:  # noqa: BLE001 - the official summarizer crashes
         return None, f"{type(error).__name__}: {error}"
 
 
 def _of_node(samples: Sequence[_Sample]) -> float:
-    """The sum of samples, each times the time since the one before it, as it is made officially.
+    """Return the sum of samples, each times the time since the one before, over the whole time.
 
-    The last start and the last stop count, but no sample after the first stop; without any stop
-    the last sample is it. The sum is divided by the time from start to stop.
+    As in the official summarizer, the last start and the last stop count, but no sample after the
+    first stop; without a stop, the last sample is the stop.
     """
     start: float | None = None
     stop: float | None = None
     previous = last = 0.0
     total: Any = 0
     efficiency: Any = 1.0
-    for _, time, key, value in sorted(samples, key=itemgetter(1)):
+    for sample in sorted(samples, key=attrgetter("time_ms")):
+        key, time = sample.key, sample.time_ms
         if key == _READING:
             if stop is None and start is not None:
-                total += value * (time - previous)
+                total += sample.value * (time - previous)
                 previous, last = time, max(last, time)
         elif key == _START:
             start = previous = time
         elif key == _STOP:
             stop = time
         elif key == _EFFICIENCY:
-            efficiency = value
+            efficiency = sample.value
     if start is None:
-        raise ValueError("it holds no power_measurement_start")
+        raise ValueError("it has no power_measurement_start")
     return float(efficiency * total * 1.0) / ((last if stop is None else stop) - start)
 
 
 def _of_switch(samples: Sequence[_Sample]) -> float:
-    """The first estimate, with the last efficiency before it; nothing without one."""
+    """Return the first estimate, with the last efficiency before it; 0 without an estimate."""
     efficiency: Any = 1.0
-    for _, _, key, value in samples:
-        if key == _EFFICIENCY:
-            efficiency = value
-        if key == _ESTIMATE:
-            return float(efficiency * value * 1.0)
+    for sample in samples:
+        if sample.key == _EFFICIENCY:
+            efficiency = sample.value
+        if sample.key == _ESTIMATE:
+            return float(efficiency * sample.value * 1.0)
     return float(efficiency * 0 * 1.0)

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged, Part, Seen, needed_in_words
+from mlperf_pkg.rulebook.constraints import Part, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
+from mlperf_pkg.rulebook.logged import Logged, Seen
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Asked, Check, CompiledRule, RuleTable
 from mlperf_pkg.run.joined_metrics import Joiner

@@ -11,7 +11,8 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.same_key import Group
-from mlperf_pkg.rulebook.constraints import Part, Seen
+from mlperf_pkg.rulebook.constraints import Part
+from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.conclusions import Conclusions
 from mlperf_pkg.run.record_rules import RecordRules

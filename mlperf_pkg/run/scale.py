@@ -10,21 +10,21 @@ KEYS = ("number_of_nodes", "accelerators_per_node")
 
 
 class InstanceScale:
-    """The accelerators that train one model, as far as a log tells them."""
+    """Follows the records of ``KEYS``, for the accelerators that train one model."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self._seen: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
 
     def see(self, record: Record, _: int) -> None:
-        """Take the next record of ``KEYS``; the first two values that stand together count."""
-        if any(self._seen.get(each) is None for each in KEYS):
-            self._seen[record.key] = record.value
+        """Take the next record; once there is a value of both keys, later ones do not count."""
+        if any(self._values.get(key) is None for key in KEYS):
+            self._values[record.key] = record.value
 
     def result(self) -> int | None:
-        """Nodes times accelerators of each, at least one; None where that is no number."""
+        """Return nodes times accelerators of a node, at least one; None if one is not a number."""
         try:
-            nodes, accelerators = (int(self._seen[key]) for key in KEYS)
+            nodes, accelerators = (int(self._values[key]) for key in KEYS)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
         return nodes * max(accelerators, 1)

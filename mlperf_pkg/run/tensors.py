@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 _SHOWN_NAMES = 3
-_MOST_NAMES = 1 << 16  # that are told apart, more than any model has
+_MOST_NAMES = 1 << 16  # that are kept apart, more than any model has
 
 
 class TensorList:
@@ -20,46 +20,43 @@ class TensorList:
         self._nameless = 0
 
     def add(self, tensors: Sequence[Any]) -> None:
-        """Take the next names; what is no text names no tensor."""
+        """Take the next names; what is not text does not name a tensor."""
         self._waiting += tensors
         if len(self._waiting) > _MOST_NAMES:
             self._count()
 
-    def compared(self, needed: Set[str]) -> str:
-        """What is wrong, in words; empty where each of ``needed`` was named once, and no other."""
+    def differences(self, expected: Set[str]) -> str:
+        """Return what is wrong, in words; empty if exactly the ``expected`` names came, once."""
         uncounted = not self._counts and not self._nameless
-        if uncounted and len(self._waiting) == len(needed) and _are(self._waiting, needed):
+        if uncounted and len(self._waiting) == len(expected) and _are(self._waiting, expected):
             return ""
         self._count()
-        once = Counter(needed)
+        once = Counter(expected)
         parts = [
-            f"{counted.total()} {word} ({', '.join(sorted(counted)[:_SHOWN_NAMES])}...)"
-            for word, counted in (
-                ("missing", once - self._counts),
-                ("too many", self._counts - once),
-            )
-            if counted
+            f"{names.total()} {word} ({', '.join(sorted(names)[:_SHOWN_NAMES])}...)"
+            for word, names in (("missing", once - self._counts), ("too many", self._counts - once))
+            if names
         ]
         parts += [f"{self._nameless} without a name"] if self._nameless else []
         return ", ".join(parts)
 
-    def has_too_many(self, needed: Set[str]) -> bool:
-        """Whether something is wrong that no later record mends."""
+    def has_too_many(self, expected: Set[str]) -> bool:
+        """Return whether something is wrong that no later record can put right."""
         self._count()
         counts = self._counts
-        return self._nameless > 0 or not counts.keys() <= needed or counts.total() > len(counts)
+        return self._nameless > 0 or not counts.keys() <= expected or counts.total() > len(counts)
 
     def _count(self) -> None:
-        named = [name for name in self._waiting if isinstance(name, str)]
-        self._nameless += len(self._waiting) - len(named)
+        names = [name for name in self._waiting if isinstance(name, str)]
+        self._nameless += len(self._waiting) - len(names)
         self._waiting.clear()
         if len(self._counts) > _MOST_NAMES:
-            named = [name if name in self._counts else "..." for name in named]
-        self._counts.update(named)
+            names = [name if name in self._counts else "..." for name in names]
+        self._counts.update(names)
 
 
-def _are(names: Sequence[Any], needed: Set[str]) -> bool:
+def _are(names: Sequence[Any], expected: Set[str]) -> bool:
     try:
-        return needed == set(names)
-    except TypeError:  # a list or an object names nothing
+        return expected == set(names)
+    except TypeError:  # a list or an object does not name a tensor
         return False

@@ -17,8 +17,8 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
+from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules

@@ -14,9 +14,9 @@ from typing import Any
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run

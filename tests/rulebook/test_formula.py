@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import Logged
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula, names_in
+from mlperf_pkg.rulebook.logged import Logged
 
 
 def answer(text: str, values: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ NEEDED = frozenset("abcd")
 
 
 @pytest.mark.parametrize(
-    ("named", "wrong", "too_many"),
+    ("names", "wrong", "too_many"),
     [
         (list("abcd"), "", False),
         (list("dcba"), "", False),
@@ -26,21 +26,24 @@ NEEDED = frozenset("abcd")
         ([*"abc", ["d"]], "1 missing (d...), 1 without a name", True),
     ],
 )
-def test_what_is_wrong(named: list[Any], wrong: str, too_many: bool) -> None:
-    for parts in ([named], [[name] for name in named]):
-        listed = TensorList()
+def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool) -> None:
+    for parts in ([names], [[name] for name in names]):
+        tensor_list = TensorList()
         for part in parts:
-            listed.add(part)
-        assert (listed.compared(NEEDED), listed.has_too_many(NEEDED)) == (wrong, too_many)
+            tensor_list.add(part)
+        assert (tensor_list.differences(NEEDED), tensor_list.has_too_many(NEEDED)) == (
+            wrong,
+            too_many,
+        )
 
 
 @pytest.mark.parametrize("count", range(100, 106))
 def test_a_hostile_number_of_names_is_not_kept(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(tensors, "_MOST_NAMES", 5)
-    listed = TensorList()
+    tensor_list = TensorList()
     for number in range(count):
-        listed.add([f"x{number}"])
-    listed.add("abcd")
-    assert listed.compared(NEEDED) == (
+        tensor_list.add([f"x{number}"])
+    tensor_list.add("abcd")
+    assert tensor_list.differences(NEEDED) == (
         f"4 missing (a, b, c...), {count + 4} too many (..., x0, x1...)"
     )

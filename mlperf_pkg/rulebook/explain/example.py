@@ -9,8 +9,9 @@ from itertools import product
 from typing import Any
 
 from mlperf_pkg.log.record import TOKEN, Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Logged, target_test
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, target_test
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
+from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")

@@ -1,0 +1,60 @@
+"""What a run has logged so far, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mlperf_pkg.log.record import Record
+
+Seen = Mapping[str, "Logged"]
+_LATEST_MS = 9e99  # in place of a time that is infinite or NaN
+
+
+class Logged(msgspec.Struct, eq=False, kw_only=True):
+    """The records of one key so far: how many, and the first and last value and number.
+
+    ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
+    ``metadata`` is that of the last record. Of a key whose records are checked together, only
+    ``count`` and ``last_number`` are kept up to date.
+    """
+
+    count: int = 1
+    first: Any
+    last: Any
+    same: bool = True
+    first_number: int
+    last_number: int
+    earliest_ms: float
+    metadata: Any
+
+    @classmethod
+    def of(cls, record: Record, number: int = 0) -> Logged:
+        """Return what the first record of a key says, by its ``number`` in the log."""
+        value, time_ms = record.value, record.time_ms
+        return cls(
+            first=value,
+            last=value,
+            first_number=number,
+            last_number=number,
+            earliest_ms=time_ms if time_ms < _LATEST_MS else _LATEST_MS,
+            metadata=record.metadata,
+        )
+
+    def add(self, record: Record, number: int) -> None:
+        """Take the next record of the key, by its ``number`` in the log."""
+        value = record.value
+        self.count += 1
+        self.last, self.last_number, self.metadata = value, number, record.metadata
+        # As list.count does, identity makes NaN equal to itself.
+        if self.same and value is not self.first and value != self.first:
+            self.same = False
+        if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
+            self.earliest_ms = record.time_ms
+
+    def add_together(self, count: int, last_number: int) -> None:
+        """Take the next records of the key at once, all of which were checked together."""
+        self.count += count
+        self.last_number = last_number
