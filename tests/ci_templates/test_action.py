@@ -72,7 +72,7 @@ def test_a_bad_tree(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("inputs", "message"),
     [
         ({"path": "none"}, "none"),
         ({"path": "systems/../.git"}, "no MLPerf log"),
@@ -81,10 +81,10 @@ def test_a_bad_tree(runner: Runner) -> None:
         ({"args": "--ignore=SEET"}, "no code begins with 'SEET'"),
     ],
 )
-def test_what_cannot_be_checked(runner: Runner, given: dict[str, str], said: str) -> None:
-    done = runner.run(**given)
+def test_what_cannot_be_checked(runner: Runner, inputs: dict[str, str], message: str) -> None:
+    done = runner.run(**inputs)
     assert (done.status, done.outputs["status"]) == (2, "2")
-    assert said in done.log
+    assert message in done.log
     assert done.annotations() == [
         ("error", "It could not be checked: the log of this step says why")
     ]
@@ -139,7 +139,7 @@ def test_a_hostile_tree(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         *(
             {name: evil}
@@ -150,9 +150,9 @@ def test_a_hostile_tree(runner: Runner) -> None:
         {"build": "closed --logs=/"},
     ],
 )
-def test_hostile_inputs(runner: Runner, given: dict[str, str]) -> None:
+def test_hostile_inputs(runner: Runner, inputs: dict[str, str]) -> None:
     before = contents(runner)
-    done = runner.run(**given)
+    done = runner.run(**inputs)
     assert done.status == 2
     assert {kind for kind, _ in done.annotations()} <= {"error", "warning", "notice"}
     assert contents(runner) == before
@@ -230,7 +230,7 @@ def test_no_expression_in_a_script() -> None:
 def test_actions_are_pinned_by_major_version() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
     assert used
-    assert all(re.fullmatch(r"[\w-]+(/[\w-]+)+@v[0-9]+", each) for each in used)
+    assert all(re.fullmatch(r"[\w-]+(/[\w-]+)+@v[0-9]+", action) for action in used)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.helpers.ci_runner import ROOT
 def test_container_is_small_and_not_root() -> None:
     assert instructions("FROM") == ["${PYTHON} AS build", "${PYTHON}"]
     assert "-slim" in instructions("ARG")[0]
-    last = [each["instruction"] for each in RECIPE][-6:]
+    last = [instruction["instruction"] for instruction in RECIPE][-6:]
     assert last == ["COPY", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"]
     assert instructions("USER") == ["10001:10001"]
     assert json.loads(instructions("ENTRYPOINT")[0]) == ["mlperf-pkg"]
@@ -38,7 +38,11 @@ def test_constraints_are_what_the_tool_accepts() -> None:
         for line in config["options"]["install_requires"].splitlines()
         if line and not line.startswith("#")
     ]
-    assert [each.name for each in needed if pinned[each.name] not in each.specifier] == []
+    assert [
+        requirement.name
+        for requirement in needed
+        if pinned[requirement.name] not in requirement.specifier
+    ] == []
 
 
 @HAS_NETWORK

@@ -14,7 +14,7 @@ from tests.helpers.ci_runner import ROOT
 from tests.helpers.trees import write_system
 
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
-HOOKS = {each["id"]: each for each in yaml.safe_load(MANIFEST.read_text("utf-8"))}
+HOOKS = {hook["id"]: hook for hook in yaml.safe_load(MANIFEST.read_text("utf-8"))}
 
 
 def test_manifest() -> None:
@@ -41,7 +41,7 @@ def test_hooks_take(hook: str, file: str, taken: bool) -> None:
 
 def test_the_docs_name_the_hooks() -> None:
     (block,) = [yaml.safe_load(b) for b in re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL) if "repos:" in b]  # fmt: skip
-    assert [each["id"] for each in block["repos"][0]["hooks"]] == list(HOOKS)
+    assert [hook["id"] for hook in block["repos"][0]["hooks"]] == list(HOOKS)
 
 
 def git(*arguments: str, cwd: Path) -> None:

@@ -36,11 +36,13 @@ def test_schemas(schema: str, file: str) -> None:
 def test_versions_are_ours() -> None:
     """What is copied from here names the version that it was made for."""
     texts = [path.read_text("utf-8") for path in KIT.iterdir()]
-    named = [found for text in (*texts, DOCS) for found in re.findall(r"\bv?0\.\d+\.\d+\b", text)]
+    named = [
+        version for text in (*texts, DOCS) for version in re.findall(r"\bv?0\.\d+\.\d+\b", text)
+    ]
     pinned = (KIT / "constraints.txt").read_text("utf-8")
-    ours = [each for each in named if f"=={each}" not in pinned]
+    ours = [version for version in named if f"=={version}" not in pinned]
     assert len(ours) > 5
-    assert {each.removeprefix("v") for each in ours} == {__version__}
+    assert {version.removeprefix("v") for version in ours} == {__version__}
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(\.\./([^)]*)\)", DOCS))))
@@ -54,13 +56,13 @@ def test_links(link: str) -> None:
 def test_workflow_fits_the_action() -> None:
     text = (KIT / "mlperf.yml").read_text("utf-8")
     steps = WORKFLOW["jobs"]["pre-submission"]["steps"]
-    (ours,) = [each for each in steps if each["uses"].startswith("OWNER/")]
+    (ours,) = [step for step in steps if step["uses"].startswith("OWNER/")]
     assert set(ours["with"]) <= set(ACTION["inputs"])
     used = set(re.findall(r"steps\.mlperf\.outputs\.([\w-]+)", text))
     assert used
     assert used <= set(ACTION["outputs"])
-    others = [each["uses"] for each in steps if each is not ours]
-    assert all(re.fullmatch(r"actions/[\w-]+@v[0-9]+", each) for each in others)
+    others = [step["uses"] for step in steps if step is not ours]
+    assert all(re.fullmatch(r"actions/[\w-]+@v[0-9]+", step) for step in others)
 
 
 @pytest.mark.parametrize("name", ["inputs", "outputs"])
@@ -85,7 +87,7 @@ def test_gitlab(repository: Path, status: int) -> None:
     issues = json.loads((repository / reports["codequality"]).read_text("utf-8"))
     failures = JUnitXml.fromfile(str(repository / reports["junit"])).failures
     assert bool(status) == bool(failures)
-    assert bool(status) == any(each["severity"] == "blocker" for each in issues)
+    assert bool(status) == any(issue["severity"] == "blocker" for issue in issues)
 
 
 @pytest.mark.parametrize("status", [0, 1])
@@ -102,10 +104,10 @@ def test_jenkins(repository: Path, status: int) -> None:
     (sarif,) = re.findall(r"sarif\(pattern: '(.*?)'", JENKINS)
     assert bool(status) == bool(JUnitXml.fromfile(str(repository / junit)).failures)
     results = json.loads((repository / sarif).read_text("utf-8"))["runs"][0]["results"]
-    assert bool(status) == any(each["level"] == "error" for each in results)
+    assert bool(status) == any(result["level"] == "error" for result in results)
 
 
 def test_jenkinsfile_is_balanced() -> None:
     code = re.sub(r"//.*|'''.*?'''|'.*?'", "", JENKINS, flags=re.DOTALL | re.NOFLAG)
-    assert [code.count(each) for each in "{(["] == [code.count(each) for each in "})]"]
+    assert [code.count(bracket) for bracket in "{(["] == [code.count(bracket) for bracket in "})]"]
     assert '"' not in code  # Groovy would put values into such texts, and a shell would run them

@@ -77,10 +77,10 @@ def build(root: Path, usage: str, round_: str) -> Prepared:
 
 
 def logs_by_set(tree: Path) -> dict[str, Counter[bytes]]:
-    found: dict[str, Counter[bytes]] = {}
+    sets: dict[str, Counter[bytes]] = {}
     for path, content in bytes_below(tree / "results").items():
-        found.setdefault(path.rpartition("/")[0], Counter())[content] += 1
-    return found
+        sets.setdefault(path.rpartition("/")[0], Counter())[content] += 1
+    return sets
 
 
 def test_built_again(folder: str, tmp_path: Path) -> None:
@@ -92,7 +92,9 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
     target = prepared.target
 
     assert target.name == original.name
-    assert {each.planned.name for each in prepared.judged if each.failures} == PUBLISHED[folder]
+    assert {
+        prepared_set.planned.name for prepared_set in prepared.judged if prepared_set.failures
+    } == PUBLISHED[folder]
     assert logs_by_set(target) == logs_by_set(original)
     assert bytes_below(target / "systems") == bytes_below(original / "systems")
     assert bytes_below(root / "logs") == logs
@@ -105,9 +107,12 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
     assert scores
     assert scores == summary(original, ruleset, usage)
     assert scores == {
-        (each.planned.system.id, each.planned.benchmark): each.result.row.official_minutes
-        for each in prepared.judged
-        if each.result.row.official_minutes is not None
+        (
+            prepared_set.planned.system.id,
+            prepared_set.planned.benchmark,
+        ): prepared_set.result.row.official_minutes
+        for prepared_set in prepared.judged
+        if prepared_set.result.row.official_minutes is not None
     }
 
 
@@ -120,6 +125,6 @@ def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     assert prepared.workspace.round.usage == usage
     assert prepared.workspace.round.name == round_
     assert prepared.plan.submitter
-    assert {each.planned.why for each in prepared.judged} == {"its folder"}
+    assert {prepared_set.planned.why for prepared_set in prepared.judged} == {"its folder"}
     write_tree(prepared.target, prepared.files, force=False)
     assert logs_by_set(prepared.target) == logs_by_set(original)

@@ -16,8 +16,8 @@ pytestmark = needs_corpus
 def compared(*arguments: str) -> dict[tuple[str, ...], dict[str, Any]]:
     """The rows by round, system and benchmark; arguments with a slash are in the corpus."""
     folder = corpus_folder()
-    given = [f"{folder}/{each}" if "/" in each else each for each in arguments]
-    result = call("compare", *given, "--format", "json")
+    paths = [f"{folder}/{argument}" if "/" in argument else argument for argument in arguments]
+    result = call("compare", *paths, "--format", "json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]
     return {(row["round"], row["system"], row["benchmark"]): row for row in rows}

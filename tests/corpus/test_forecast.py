@@ -16,8 +16,8 @@ MOST = 20  # logs of one round
 def logs_of(round_: str, benchmark: str) -> Iterator[bytes]:
     folder = corpus_folder()
     assert folder is not None
-    found = sorted(folder.glob(f"{round_}/*/results/*/{benchmark}/result_*.txt"))
-    yield from (path.read_bytes() for path in found[:: max(1, len(found) // MOST)])
+    paths = sorted(folder.glob(f"{round_}/*/results/*/{benchmark}/result_*.txt"))
+    yield from (path.read_bytes() for path in paths[:: max(1, len(paths) // MOST)])
 
 
 @needs_corpus
@@ -37,9 +37,9 @@ def test_the_median_error(round_: str, benchmark: str, bound: float) -> None:
     errors = []
     for log in logs_of(round_, benchmark):
         course, run = halfway(log, "training", round_.removeprefix("v"))
-        found = forecast_of(course, run)
-        if found and run.minutes and run.converged:
-            errors.append(abs(found.minutes / run.minutes - 1))
+        forecast = forecast_of(course, run)
+        if forecast and run.minutes and run.converged:
+            errors.append(abs(forecast.minutes / run.minutes - 1))
     if not errors:
         pytest.skip(f"no forecast of {benchmark} in {round_}")
     assert median(errors) < bound

@@ -66,12 +66,17 @@ def differences(summary: Summary, official: dict[str, str]) -> list[tuple[str, s
     """System, column, our cell and theirs."""
     plain, *weak = tables(official["summary.csv"])
     pairs: list[tuple[Table | None, Rows]] = [(summary.plain, plain)]
-    pairs += [(summary.weak, each) for each in weak]
+    pairs += [(summary.weak, table) for table in weak]
     if DETAILED in official:  # which it does not write without a row
         pairs.append((summary.detailed, rows(official[DETAILED])))
     else:
         assert summary.detailed.rows == ()
-    return [found for ours, theirs in pairs if ours for found in _different_cells(ours, theirs)]
+    return [
+        difference
+        for ours, theirs in pairs
+        if ours
+        for difference in _different_cells(ours, theirs)
+    ]
 
 
 def _different_cells(ours: Table, theirs: Rows) -> Iterator[tuple[str, str, str, str]]:

@@ -28,47 +28,47 @@ def report(round_: str) -> Report:
 
 
 def result_sets(round_: str) -> list[tuple[ResultSetRow, dict[str, Any]]]:
-    known = expected(round_)["result_sets"]
-    return [(r, known[r.path]) for r in report(round_).result_sets if r.benchmark in BENCHMARKS]
+    facts = expected(round_)["result_sets"]
+    return [(r, facts[r.path]) for r in report(round_).result_sets if r.benchmark in BENCHMARKS]
 
 
-def close(found: float | None, needed: float | None) -> bool:
-    return found == needed or abs((found or 0.0) - (needed or 0.0)) <= TOLERANCE
+def close(value: float | None, expectation: float | None) -> bool:
+    return value == expectation or abs((value or 0.0) - (expectation or 0.0)) <= TOLERANCE
 
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_every_log(round_: str) -> None:
     """Official verdict, records and minutes of each log: 100 %."""
-    known = expected(round_)["logs"]
+    facts = expected(round_)["logs"]
     runs = {run.path: run for run in report(round_).runs}
-    asked = [path for path in known if path.split("/")[3] in BENCHMARKS]
+    paths = [path for path in facts if path.split("/")[3] in BENCHMARKS]
     wrong = [
         path
-        for path in asked
+        for path in paths
         if (runs[path].verdict.official.value, runs[path].records)
-        != (known[path]["official"], known[path]["records"])
-        or not close(runs[path].official_minutes, known[path]["minutes"])
+        != (facts[path]["official"], facts[path]["records"])
+        or not close(runs[path].official_minutes, facts[path]["minutes"])
     ]
     assert wrong == []
-    assert len(asked) == LOGS[round_]
+    assert len(paths) == LOGS[round_]
 
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_every_result_set(round_: str) -> None:
     """RCP verdict, message and normalisation, seeds and official score of each set: 100 %."""
-    for row, known in result_sets(round_):
+    for row, facts in result_sets(round_):
         assert row.rcp, row.path
         verdict = (row.rcp.official_pass, row.rcp.message)
-        assert verdict == (known["rcp"]["official_pass"], known["rcp"]["message"]), row.path
-        assert row.rcp.normalization == pytest.approx(known["rcp"]["normalization"], rel=TOLERANCE)
-        assert row.seeds.official_pass is known["seeds_official_pass"], row.path
-        assert close(row.official_minutes, known["official_minutes"]), row.path
+        assert verdict == (facts["rcp"]["official_pass"], facts["rcp"]["message"]), row.path
+        assert row.rcp.normalization == pytest.approx(facts["rcp"]["normalization"], rel=TOLERANCE)
+        assert row.seeds.official_pass is facts["seeds_official_pass"], row.path
+        assert close(row.official_minutes, facts["official_minutes"]), row.path
 
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_every_system(round_: str) -> None:
-    known = expected(round_)["systems"]
-    assert {row.path: row.verdict.official.value for row in report(round_).systems} == known
+    facts = expected(round_)["systems"]
+    assert {row.path: row.verdict.official.value for row in report(round_).systems} == facts
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ def scored(round_: str) -> dict[str, ResultSetRow]:
     """The result sets of a round in the corpus, by submitter, system and benchmark."""
     folder = corpus_folder()
     assert folder
-    found = check([str(folder / f"v{round_}")], Options(jobs=1)).report.result_sets
-    return {row.path.replace("/results/", "/"): row for row in found}
+    rows = check([str(folder / f"v{round_}")], Options(jobs=1)).report.result_sets
+    return {row.path.replace("/results/", "/"): row for row in rows}
 
 
 ROUNDS = ["1.0", "1.1", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1"]

@@ -31,9 +31,9 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
     workspace, other = corpus / "v2.0" / "Graphcore", corpus / "v1.1" / "Graphcore"
     log = next(workspace.glob("results/*/bert/result_0.txt"))
     commands: list[tuple[str | Path, ...]] = [
-        *(("check", each, "--jobs", "1", "--format", "json") for each in rounds),
-        *(("score", each) for each in rounds),
-        *(("score", each, "--tables", tmp_path / each.name) for each in rounds),
+        *(("check", folder, "--jobs", "1", "--format", "json") for folder in rounds),
+        *(("score", folder) for folder in rounds),
+        *(("score", folder, "--tables", tmp_path / folder.name) for folder in rounds),
         ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
         ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
         ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),

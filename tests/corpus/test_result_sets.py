@@ -16,22 +16,22 @@ pytestmark = needs_corpus
 
 @pytest.mark.parametrize("tree", ROUNDS)
 def test_rcp_seeds_and_official_minutes(tree: str) -> None:
-    known = expected(tree)["result_sets"]
+    facts = expected(tree)["result_sets"]
     folder = corpus_folder()
     assert folder is not None
-    submissions = sorted({path.split("/")[0] for path in known})
+    submissions = sorted({path.split("/")[0] for path in facts})
     rows: dict[str, ResultSetRow] = {}
     for name in submissions:
         report = check([str(folder / tree / name)], Options(jobs=1)).report
         rows |= {f"{name}/{row.path}": row for row in report.result_sets}
     different = {
-        path: (rows.get(path), known[path]) for path in known if not _agree(path, rows, known)
+        path: (rows.get(path), facts[path]) for path in facts if not _agree(path, rows, facts)
     }
     assert not different
 
 
-def _agree(path: str, rows: dict[str, ResultSetRow], known: dict[str, Any]) -> bool:
-    row, facts = rows[path], known[path]
+def _agree(path: str, rows: dict[str, ResultSetRow], all_facts: dict[str, Any]) -> bool:
+    row, facts = rows[path], all_facts[path]
     return (
         row.official_minutes == pytest.approx(facts["official_minutes"])
         and row.seeds.official_pass == facts["seeds_official_pass"]

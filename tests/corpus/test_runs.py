@@ -31,7 +31,7 @@ def _read(tree: str, path: str) -> Run:
 @pytest.mark.parametrize("tree", ROUNDS)
 def test_official_verdict_records_minutes(tree: str) -> None:
     different = {}
-    for path, known in expected(tree)["logs"].items():
+    for path, facts in expected(tree)["logs"].items():
         run = _read(tree, path)
         ours = {
             "official": run.verdicts.official.value,
@@ -40,19 +40,19 @@ def test_official_verdict_records_minutes(tree: str) -> None:
             "minutes": None if run.official_minutes is None else round(run.official_minutes, 4),
             "messages": _messages(run),
         }
-        if not _agree(ours, known):
-            different[path] = (ours, known)
+        if not _agree(ours, facts):
+            different[path] = (ours, facts)
     assert not different
 
 
-def _agree(ours: dict[str, Any], known: dict[str, Any]) -> bool:
-    died = known["died"] is not None
+def _agree(ours: dict[str, Any], facts: dict[str, Any]) -> bool:
+    crashed = facts["died"] is not None
     return (
-        ours["official"] == known["official"]
-        and ours["died"] == died
-        and known["records"] in (None, ours["records"])
-        and ours["minutes"] == pytest.approx(known["minutes"], abs=1e-4)
-        and all(key in ours["messages"] for key in known["failed_keys"])
+        ours["official"] == facts["official"]
+        and ours["died"] == crashed
+        and facts["records"] in (None, ours["records"])
+        and ours["minutes"] == pytest.approx(facts["minutes"], abs=1e-4)
+        and all(key in ours["messages"] for key in facts["failed_keys"])
     )
 
 

@@ -26,9 +26,9 @@ def size(folder: Path) -> int:
 
 
 def submissions() -> list[str]:
-    found = sorted(path.parent for path in CORPUS.glob("*v*/*/results"))
+    folders = sorted(path.parent for path in CORPUS.glob("*v*/*/results"))
     full = os.environ.get("MLPERF_PKG_FULL")
-    return [str(p.relative_to(CORPUS)) for p in found if full or size(p) < SMALL_BYTES]
+    return [str(p.relative_to(CORPUS)) for p in folders if full or size(p) < SMALL_BYTES]
 
 
 @pytest.mark.filterwarnings("ignore:Result file .* logs more than one seeds")
@@ -37,8 +37,8 @@ def test_verdict_of_the_upload(name: str, tmp_path: Path, caplog: pytest.LogCapt
     report = check([str(CORPUS / name)], Options(jobs=1)).report
     usage = "hpc" if name.startswith("hpc") else "training"
     with rules_parsed_once():
-        official, said = official_verdict(
+        official, message = official_verdict(
             CORPUS / name, tmp_path, caplog, usage, f"{report.round}.0"
         )
     shutil.rmtree(tmp_path / "copy")
-    assert report.verdict.official.value == official, said
+    assert report.verdict.official.value == official, message

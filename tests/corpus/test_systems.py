@@ -33,7 +33,7 @@ def test_official_verdict(name: str) -> None:
         path: verdicts_of(system.findings).official for path, system in check_round(name).items()
     }
     assert official == {
-        path: Verdict.of(said != "pass") for path, said in expected(name)["systems"].items()
+        path: Verdict.of(answer != "pass") for path, answer in expected(name)["systems"].items()
     }
 
 

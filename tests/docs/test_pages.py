@@ -49,7 +49,7 @@ SHOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda each: getattr(each, "stem", each))
+@pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda value: getattr(value, "stem", value))
 def test_commands_and_options_exist(page: Path, line: str) -> None:
     command: click.Command = cli
     words = shlex.split(line, comments=True)[1:]

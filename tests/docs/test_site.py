@@ -33,13 +33,13 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        target = given.get("src") or given.get("href") or given.get("data")
+        attributes = dict(attrs)
+        target = attributes.get("src") or attributes.get("href") or attributes.get("data")
         if target and tag in LOADED:
             self.loaded.append(target)
         elif target and tag == "a":
             self.links.append(target)
-        self.ids |= {name for name in (given.get("id"),) if name}
+        self.ids |= {name for name in (attributes.get("id"),) if name}
 
 
 def is_external(target: str) -> bool:
@@ -49,15 +49,15 @@ def is_external(target: str) -> bool:
 
 def broken(pages: dict[Path, Page]) -> list[str]:
     """Links within the site, and files of it that are loaded, that are not there."""
-    found = []
+    links = []
     for path, page in pages.items():
         for target in {t for t in (*page.links, *page.loaded) if not is_external(t)}:
             address = urlsplit(target)
             to = (path.parent / unquote(address.path)).resolve() if address.path else path
             names = pages[to].ids if to in pages else {""}
             if not to.is_file() or unquote(address.fragment) not in {"", *names}:
-                found.append(f"{path.name}: {target}")
-    return sorted(found)
+                links.append(f"{path.name}: {target}")
+    return sorted(links)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_the_site(site: Path) -> None:
     assert {t for page in pages.values() for t in page.loaded if is_external(t)} == set()
     assert broken(pages) == []
     styles = [path.read_text("utf-8") for path in site.rglob("*.css")]
-    assert [found for text in styles for found in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)] == []  # fmt: skip
+    assert [link for text in styles for link in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)] == []  # fmt: skip
     names = set().union(*(page.ids for page in pages.values()))
     assert {code.lower() for code in codes().keys() | rulebook_codes()} <= names
     assert {path.stem for path in (site / "reference" / "cli").iterdir()} == COMMANDS.keys()

@@ -38,8 +38,8 @@ def with_manifest(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def manifest_of(files: Mapping[str, bytes]) -> str:
-    listed = ((name, data) for name, data in files.items() if name != MANIFEST)
-    return manifest_text(ManifestEntry(n, len(d), sha256(d).hexdigest(), None) for n, d in listed)
+    members = ((name, data) for name, data in files.items() if name != MANIFEST)
+    return manifest_text(ManifestEntry(n, len(d), sha256(d).hexdigest(), None) for n, d in members)
 
 
 def packed(tree: Path, target: Path | None = None, how: Encryption | None = None) -> Path:
@@ -56,16 +56,16 @@ def verified(archive: Path, passphrase: str = "", extract: Path | None = None) -
 
 def codes(report: Report) -> set[str]:
     """The codes of integrity among its findings."""
-    return {each.code for each in report.findings if each.code.startswith("PACK")}
+    return {finding.code for finding in report.findings if finding.code.startswith("PACK")}
 
 
 def failed(archive: Path, passphrase: str = "") -> bool:
     """Whether verifying fails for integrity's sake, as a finding or as a failure to work."""
     try:
-        found = codes(verified(archive, passphrase))
+        reported = codes(verified(archive, passphrase))
     except UserError:
         return True
-    return bool(found - {"PACK106", "PACK107"})
+    return bool(reported - {"PACK106", "PACK107"})
 
 
 def member(name: str, content: bytes = b"", **fields: object) -> tuple[tarfile.TarInfo, bytes]:

@@ -34,14 +34,14 @@ class Opened:
     """A page, and everything that it said or asked for since it was opened."""
 
     page: Page
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     requested: list[str] = field(default_factory=list)
 
     @property
     def quiet(self) -> bool:
         """Nothing on the console, and no request but for the page itself and its empty icon."""
         others = [url for url in self.requested if not url.startswith("data:,")]
-        return not self.said and len(others) == 1
+        return not self.messages and len(others) == 1
 
 
 @contextmanager
@@ -63,8 +63,8 @@ def opened(browser: Browser, file: Path, fragment: str = "", **context: Any) -> 
         page = window.new_page()
         shown = Opened(page)
         page.add_init_script(_WATCH)
-        page.on("console", lambda message: shown.said.append(message.text))
-        page.on("pageerror", lambda error: shown.said.append(str(error)))
+        page.on("console", lambda message: shown.messages.append(message.text))
+        page.on("pageerror", lambda error: shown.messages.append(str(error)))
         page.on("request", lambda request: shown.requested.append(request.url))
         page.goto(f"{file.as_uri()}{fragment}")
         yield shown

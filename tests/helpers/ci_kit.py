@@ -17,9 +17,9 @@ from tests.helpers.ci_runner import ROOT, TOOLS
 KIT = ROOT / "ci-templates"
 DOCS = (ROOT / "docs" / "ci.md").read_text("utf-8")
 RECIPE: list[dict[str, Any]] = [
-    each
-    for each in DockerfileParser(fileobj=BytesIO((KIT / "Containerfile").read_bytes())).structure
-    if each["instruction"] != "COMMENT"
+    step
+    for step in DockerfileParser(fileobj=BytesIO((KIT / "Containerfile").read_bytes())).structure
+    if step["instruction"] != "COMMENT"
 ]
 HAS_NETWORK = pytest.mark.skipif(
     not os.environ.get("MLPERF_PKG_NETWORK"),
@@ -36,7 +36,7 @@ def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedPro
     """Run it where the tool is on the PATH."""
     env = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", **more}
     return subprocess.run(
-        [str(each) for each in command],
+        [str(word) for word in command],
         cwd=cwd,
         env=env,
         stdout=subprocess.PIPE,
@@ -48,7 +48,7 @@ def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedPro
 
 def instructions(name: str) -> list[str]:
     """What follows each instruction of this name in the container's recipe."""
-    return [each["value"] for each in RECIPE if each["instruction"] == name]
+    return [step["value"] for step in RECIPE if step["instruction"] == name]
 
 
 def spoil(repository: Path) -> None:
@@ -59,7 +59,7 @@ def spoil(repository: Path) -> None:
 
 def sources() -> list[str]:
     """Names of what an installation needs: what the recipe copies from here."""
-    copies = [each.split() for each in instructions("COPY")]
+    copies = [copy.split() for copy in instructions("COPY")]
     return [name for parts in copies if "--from" not in parts[0] for name in parts[:-1]]
 
 

@@ -48,37 +48,39 @@ class Runner:
     action: Path = ROOT
     more: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, **given: str) -> Done:
+    def run(self, **values: str) -> Done:
         """Run it with these inputs, ``_`` for ``-``, the tool being the one under test."""
-        inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
+        inputs = {name: field["default"] for name, field in ACTION["inputs"].items()}
         inputs |= {"version": "installed"}
-        inputs |= {name.replace("_", "-"): value for name, value in given.items()}
-        known = {f"inputs.{name}": value for name, value in inputs.items()}
-        known["github.action_path"] = str(self.action)
+        inputs |= {name.replace("_", "-"): value for name, value in values.items()}
+        context = {f"inputs.{name}": value for name, value in inputs.items()}
+        context["github.action_path"] = str(self.action)
         files = {name: self.temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         status, log = 0, ""
         for step in ACTION["runs"]["steps"]:
-            if "run" not in step or not _holds(step.get("if", ""), known):
+            if "run" not in step or not _holds(step.get("if", ""), context):
                 continue
             for file in files.values():
                 file.open("a").close()
-            status, said = self._step(step, known, files)
-            log += said
+            status, output = self._step(step, context, files)
+            log += output
             lines = files["GITHUB_OUTPUT"].read_text("utf-8").splitlines()
             pairs = (line.split("=", 1) for line in lines)
-            known |= {f"steps.{step['id']}.outputs.{name}": value for name, value in pairs}
+            context |= {f"steps.{step['id']}.outputs.{name}": value for name, value in pairs}
             files["GITHUB_OUTPUT"].unlink()
             if status:
                 break
-        outputs = {name: _filled(each["value"], known) for name, each in ACTION["outputs"].items()}
+        outputs = {
+            name: _filled(field["value"], context) for name, field in ACTION["outputs"].items()
+        }
         return Done(status, log, outputs, files["GITHUB_STEP_SUMMARY"].read_text("utf-8"))
 
     def _step(
-        self, step: Mapping[str, Any], known: Mapping[str, str], files: Mapping[str, Path]
+        self, step: Mapping[str, Any], context: Mapping[str, str], files: Mapping[str, Path]
     ) -> tuple[int, str]:
         script = self.temporary / "script.sh"
         script.write_text(step["run"], "utf-8")
-        folder = self.workspace / _filled(step.get("working-directory", "."), known)
+        folder = self.workspace / _filled(step.get("working-directory", "."), context)
         done = subprocess.run(
             [*SHELL, str(script)],
             cwd=folder,
@@ -87,7 +89,7 @@ class Runner:
                 "HOME": str(self.temporary),
                 "RUNNER_TEMP": str(self.temporary),
                 **{name: str(file) for name, file in files.items()},
-                **{name: _filled(value, known) for name, value in step.get("env", {}).items()},
+                **{name: _filled(value, context) for name, value in step.get("env", {}).items()},
                 **self.more,
             },
             capture_output=True,
@@ -98,22 +100,22 @@ class Runner:
         return done.returncode, done.stderr + done.stdout
 
 
-def _filled(value: str, known: Mapping[str, str]) -> str:
+def _filled(value: str, context: Mapping[str, str]) -> str:
     """The value with what its expressions stand for; an unknown output is empty."""
-    return _VALUE.sub(lambda found: known.get(found[1], ""), value)
+    return _VALUE.sub(lambda match: context.get(match[1], ""), value)
 
 
-def _holds(condition: str, known: Mapping[str, str]) -> bool:
+def _holds(condition: str, context: Mapping[str, str]) -> bool:
     if not condition:
         return True
-    found = _UNEQUAL.fullmatch(condition)
-    assert found, f"a condition that this runner does not know: {condition}"
-    return known[found[1]] != found[2]
+    match = _UNEQUAL.fullmatch(condition)
+    assert match, f"a condition that this runner does not know: {condition}"
+    return context[match[1]] != match[2]
 
 
 def obeyed(log: str) -> list[tuple[str, str]]:
     """Commands that GitHub's runner obeys: ``::new::`` at the start of a line, ``##[old]`` anywhere."""
-    found, token = [], ""
+    commands, token = [], ""
     for line in log.splitlines():
         matched = _COMMAND.fullmatch(line)
         if not matched or matched[1] not in {*KNOWN, token}:
@@ -125,6 +127,6 @@ def obeyed(log: str) -> list[tuple[str, str]]:
         elif matched[1] == "stop-commands":
             token = matched[3]
         else:
-            found.append((matched[1], matched[3]))
+            commands.append((matched[1], matched[3]))
     assert not token, "commands are stopped for good"
-    return found
+    return commands

@@ -30,8 +30,8 @@ def expected(round_name: str) -> dict[str, Any]:
     if folder is None:
         pytest.skip(_REASON)
     file = folder.parent / "expected" / f"{round_name}.json"
-    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return known
+    facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return facts
 
 
 _REASON = f"no corpus of published submissions: set MLPERF_PKG_CORPUS, or place it at {_BESIDE}"

@@ -40,36 +40,38 @@ def good_log(
 
 def records(log: bytes) -> list[dict[str, Any]]:
     """The records of a log as JSON objects."""
-    return [json.loads(found[1]) for found in _RECORD.finditer(log)]
+    return [json.loads(match[1]) for match in _RECORD.finditer(log)]
 
 
 def joined(fields: list[dict[str, Any]]) -> bytes:
     """A log of these records, one a line."""
-    return b"".join(b":::MLLOG " + json.dumps(each).encode() + b"\n" for each in fields)
+    return b"".join(b":::MLLOG " + json.dumps(record).encode() + b"\n" for record in fields)
 
 
 def edited(log: bytes, key: str, **changes: Any) -> bytes:
     """The log with other fields in all records of a key."""
-    return joined([{**each, **changes} if each["key"] == key else each for each in records(log)])
+    return joined(
+        [{**record, **changes} if record["key"] == key else record for record in records(log)]
+    )
 
 
 def without(log: bytes, key: str) -> bytes:
     """The log without the records of a key."""
-    return joined([each for each in records(log) if each["key"] != key])
+    return joined([record for record in records(log) if record["key"] != key])
 
 
 def doubled(log: bytes, key: str, **changes: Any) -> bytes:
     """The log with each record of a key twice, the second with other fields."""
-    listed = []
-    for each in records(log):
-        listed += [each, {**each, **changes}] if each["key"] == key else [each]
-    return joined(listed)
+    repeated = []
+    for record in records(log):
+        repeated += [record, {**record, **changes}] if record["key"] == key else [record]
+    return joined(repeated)
 
 
 def moved(log: bytes, key: str, after: str) -> bytes:
     """The log with the records of a key behind the first of another."""
-    rest = [each for each in records(log) if each["key"] != key]
-    place = next(i for i, each in enumerate(rest) if each["key"] == after) + 1
+    rest = [record for record in records(log) if record["key"] != key]
+    place = next(i for i, record in enumerate(rest) if record["key"] == after) + 1
     return joined(rest[:place] + [e for e in records(log) if e["key"] == key] + rest[place:])
 
 

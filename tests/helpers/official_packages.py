@@ -76,8 +76,8 @@ def _digest(
         if message.startswith(_DIRECTORY):
             folder = Path(message.removeprefix(_DIRECTORY)).relative_to(copy).as_posix()
         if record.levelno >= logging.ERROR:
-            said = _PATH.sub("PATH", message.replace(str(copy), "TREE"))
-            errors.setdefault(folder, Counter()).update(said.split("\n"))
+            text = _PATH.sub("PATH", message.replace(str(copy), "TREE"))
+            errors.setdefault(folder, Counter()).update(text.split("\n"))
     return passed, errors
 
 

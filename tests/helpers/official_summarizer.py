@@ -47,9 +47,9 @@ def rows(text: str) -> Rows:
 
 def tables(text: str) -> list[Rows]:
     """The tables of one file: that of weak scaling is appended to the other one."""
-    found: list[Rows] = []
+    parts: list[Rows] = []
     for row in rows(text):
         if row[0] == "division":
-            found.append([])
-        found[-1].append(row)
-    return found
+            parts.append([])
+        parts[-1].append(row)
+    return parts

@@ -22,9 +22,12 @@ def package_verdict(
     """``pass``, ``fail``, or ``died`` where it raises; with the flags at the top, as on upload."""
     mlp_compliance.enqueued_configs.clear()
     caplog.clear()
-    asked = {flag for params in root.glob(FILE) for flag in top_params(params.read_bytes()).flags}
+    set_flags = {
+        flag for params in root.glob(FILE) for flag in top_params(params.read_bytes()).flags
+    }
     flags = [
-        bool(asked & {*each}) for each in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
+        bool(set_flags & {*names})
+        for names in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
     ]
     try:
         with caplog.at_level("INFO"):
@@ -58,6 +61,6 @@ def official_verdict(
     """What an upload meets: the verdict of both checkers on a copy, and what they said."""
     copy = Path(shutil.copytree(root, scratch / "copy" / root.name, symlinks=True))
     package = package_verdict(copy, caplog, usage, ruleset)
-    said = caplog.text
+    package_log = caplog.text
     accepted = repository_passes(copy, caplog, ruleset) and package == "pass"
-    return ("pass" if accepted else "fail"), f"{package}\n{said}{caplog.text}"
+    return ("pass" if accepted else "fail"), f"{package}\n{package_log}{caplog.text}"

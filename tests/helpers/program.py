@@ -17,7 +17,9 @@ COMMAND = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
 
 def call(*arguments: str | Path) -> Result:
     """Call it here; its exit status and output are in the result."""
-    return CliRunner().invoke(cli, [str(each) for each in arguments], prog_name="mlperf-pkg")
+    return CliRunner().invoke(
+        cli, [str(argument) for argument in arguments], prog_name="mlperf-pkg"
+    )
 
 
 def start(*arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]:

@@ -15,7 +15,7 @@ TOOL = {"version": "1", "rulebook": "1", "reference": "mlperf-logging 9.9.9"}
 
 def rcp(**changes: Any) -> RcpRow:
     """A test passed by 10 %."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "official_pass": True,
         "message": "RCP found",
         "normalization": 1.0,
@@ -25,12 +25,12 @@ def rcp(**changes: Any) -> RcpRow:
         "minimum": 100.0,
         "explanation": "All is well.",
     }
-    return RcpRow(**{**known, **changes})
+    return RcpRow(**{**defaults, **changes})
 
 
 def result_set(**changes: Any) -> ResultSetRow:
     """A Closed set of bert that passes, in a submission."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "path": "results/dgx/bert",
         "submitter": "ACME",
         "system": "dgx",
@@ -48,12 +48,12 @@ def result_set(**changes: Any) -> ResultSetRow:
         "rcp": rcp(),
         "seeds": SeedsRow(official_pass=True),
     }
-    return ResultSetRow(**{**known, **changes})
+    return ResultSetRow(**{**defaults, **changes})
 
 
 def run(**changes: Any) -> RunRow:
     """A run of that set that counts."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "path": "results/dgx/bert/result_0.txt",
         "verdict": PASS,
         "benchmark": "bert",
@@ -66,12 +66,12 @@ def run(**changes: Any) -> RunRow:
         "samples_to_converge": 3.0,
         "dropped": None,
     }
-    return RunRow(**{**known, **changes})
+    return RunRow(**{**defaults, **changes})
 
 
 def system(**changes: Any) -> SystemRow:
     """The system of that set."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "id": "dgx",
         "path": "systems/dgx.json",
         "submitter": "ACME",
@@ -80,7 +80,7 @@ def system(**changes: Any) -> SystemRow:
         "accelerators": 8,
         "verdict": PASS,
     }
-    return SystemRow(**{**known, **changes})
+    return SystemRow(**{**defaults, **changes})
 
 
 def finding(path: str = "a.log", line: int | None = None, **changes: Any) -> Finding:
@@ -90,7 +90,7 @@ def finding(path: str = "a.log", line: int | None = None, **changes: Any) -> Fin
 
 def report(**changes: Any) -> Report:
     """An empty report; findings are sorted, as in all reports."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "tool": TOOL,
         "usage": "training",
         "round": "2.0",
@@ -98,7 +98,7 @@ def report(**changes: Any) -> Report:
         "verdict": PASS,
     }
     changes["findings"] = tuple(sorted(changes.get("findings", ()), key=lambda f: f.sort_key))
-    return Report(**{**known, **changes})
+    return Report(**{**defaults, **changes})
 
 
 def nested(levels: int) -> list[Any]:

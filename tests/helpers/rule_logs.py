@@ -100,14 +100,14 @@ def _choices(rules: Benchmark) -> Iterator[tuple[tuple[str, str], ...]]:
 def passing_log(usage: str, name: str, benchmark: str, division: str, choice: Choice) -> Log:
     """A log without a finding."""
     table = rule_table(usage, name, division, benchmark, choice)
-    known = {
+    identity = {
         "submission_benchmark": benchmark,
         "submission_division": division,
         "global_batch_size": BATCH_SIZES.get(benchmark, 32),
         "num_prompts_per_step": 16,
         **dict(choice),
     }
-    builder = _Builder(table, known)
+    builder = _Builder(table, identity)
     for key in _order(table):
         builder.add(key)
     return builder.log
@@ -137,10 +137,10 @@ def _rank(key: str, phases: dict[str, int]) -> int:
 class _Builder:
     """Adds records one by one, and knows what was logged before."""
 
-    def __init__(self, table: RuleTable, known: dict[str, Any]) -> None:
+    def __init__(self, table: RuleTable, identity: dict[str, Any]) -> None:
         self.log: Log = []
         self._table = table
-        self._known = known
+        self._identity = identity
         self._seen: dict[str, Logged] = {}
 
     def add(self, key: str) -> None:
@@ -164,11 +164,11 @@ class _Builder:
         self._seen[key] = Logged.of(Record(key, time_ms, value, None))
 
     def _solve(self, key: str, rules: tuple[CompiledRule, ...]) -> tuple[Any, dict[str, Any]]:
-        values = [self._known[key]] if key in self._known else [*_hinted(rules), *_VALUES]
+        values = [self._identity[key]] if key in self._identity else [*_hinted(rules), *_VALUES]
         names = sorted(_metadata_names(rules))
         options = list(product(*(_METADATA.get(name, (1,)) for name in names)))
-        for value, given in product(values, options):
-            metadata = dict(zip(names, given, strict=True))
+        for value, choice in product(values, options):
+            metadata = dict(zip(names, choice, strict=True))
             if all(self._met(compiled, key, value, metadata) for compiled in rules):
                 return value, metadata
         raise AssertionError(f"no candidate meets the rules of {key}: {rules}")
@@ -200,8 +200,10 @@ def _hinted(rules: tuple[CompiledRule, ...]) -> Iterator[Any]:
 def _metadata_names(rules: tuple[CompiledRule, ...]) -> set[str]:
     names: set[str] = set()
     for compiled in rules:
-        asked = compiled.rule.constraints
-        names |= set(asked.get("metadata", ())) | set(asked.get("metadata_any", ())[-1:])
+        constraints = compiled.rule.constraints
+        names |= set(constraints.get("metadata", ())) | set(
+            constraints.get("metadata_any", ())[-1:]
+        )
     return names
 
 

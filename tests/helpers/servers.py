@@ -36,7 +36,7 @@ def dask(folder: Path, workers: int) -> Iterator[Cluster]:
         scheduler = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
         server = stack.enter_context(_process(scheduler, folder))
         commands = [[*_DASK, "worker", address, *_WORKER]] * workers
-        processes = [stack.enter_context(_process(each, folder)) for each in commands]
+        processes = [stack.enter_context(_process(command, folder)) for command in commands]
         with Client(address, timeout=30, set_as_default=False) as client:
             if workers:
                 client.wait_for_workers(workers, timeout=30)

@@ -42,14 +42,16 @@ def positions(log: bytes) -> list[float]:
 
 def reached(log: bytes, plan: RunPlan) -> list[bool]:
     """Whether the target is reached, for each evaluation."""
-    found: dict[float, Any] = {}
+    evaluations: dict[float, Any] = {}
     for record in _results(log):
         name = record["metadata"].get("metric")
         at = _position(record)
-        found[at] = found.get(at, {}) | {name: record["value"]} if name else record["value"]
+        evaluations[at] = (
+            evaluations.get(at, {}) | {name: record["value"]} if name else record["value"]
+        )
     benchmark = load_benchmark(plan.usage, plan.round, plan.benchmark)
     assert benchmark
-    return [holds(value, benchmark.target) for value in found.values()]
+    return [holds(value, benchmark.target) for value in evaluations.values()]
 
 
 def _results(log: bytes) -> list[dict[str, Any]]:

@@ -35,10 +35,10 @@ def simulated(
 
 def write_system(folder: Path, name: str = SYSTEM, **changes: Any) -> Path:
     """A system description, with other values for some fields; ``...`` leaves one out."""
-    known = json.loads((data_folder("systems") / f"{SYSTEM}.json").read_text("utf-8"))
+    defaults = json.loads((data_folder("systems") / f"{SYSTEM}.json").read_text("utf-8"))
     path = folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    fields = {key: value for key, value in {**known, **changes}.items() if value is not ...}
+    fields = {key: value for key, value in {**defaults, **changes}.items() if value is not ...}
     path.write_text(json.dumps(fields, indent=2), "utf-8")
     return path
 

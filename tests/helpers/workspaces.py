@@ -51,8 +51,8 @@ def with_failures(logs: tuple[bytes, ...], number: int) -> tuple[bytes, ...]:
 
 def described(name: str, **changes: Any) -> bytes:
     """A system description of this project, with other values for some fields."""
-    known = json.loads((data_folder("systems") / f"{name}.json").read_text("utf-8"))
-    return json.dumps({**known, **changes}, indent=2).encode()
+    defaults = json.loads((data_folder("systems") / f"{name}.json").read_text("utf-8"))
+    return json.dumps({**defaults, **changes}, indent=2).encode()
 
 
 def numbered(logs: Iterable[bytes], pattern: str) -> dict[str, bytes]:
@@ -106,10 +106,12 @@ def a_run() -> Run:
     return read_run(LogFile(Source("logs/a.log", logs_of("bow-pod16")[0]), round="2.0"))
 
 
-def run(path: str = "logs/a.log", start_ms: float | None = 0.0, **said: Any) -> Run:
+def run(path: str = "logs/a.log", start_ms: float | None = 0.0, **described: Any) -> Run:
     """That run, saying something else of itself under ``submission_*``."""
-    known = a_run()
-    return replace(known, path=path, start_ms=start_ms, described={**known.described, **said})
+    template = a_run()
+    return replace(
+        template, path=path, start_ms=start_ms, described={**template.described, **described}
+    )
 
 
 def system(name: str, division: str | None = "closed", **changes: Any) -> SystemFile:

@@ -69,16 +69,16 @@ def _pick(lines: Lines, rng: Random) -> int:
     """A line, every key as likely as any other."""
     by_key: dict[bytes, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
-        found = _KEY.search(line)
-        by_key[found[1] if found else b""].append(number)
+        match = _KEY.search(line)
+        by_key[match[1] if match else b""].append(number)
     return rng.choice(by_key[rng.choice(list(by_key))])
 
 
 def _edit(lines: Lines, number: int, edit: Callable[[Fields], None]) -> None:
     """Change the record of a line, if it has one."""
-    if found := _RECORD.search(lines[number]):
+    if match := _RECORD.search(lines[number]):
         try:
-            fields = json.loads(found[1].decode("latin-1"))
+            fields = json.loads(match[1].decode("latin-1"))
         except ValueError:
             return
         if isinstance(fields, dict):
@@ -95,8 +95,8 @@ def _drop(lines: Lines, rng: Random) -> None:
 
 
 def _drop_key(lines: Lines, rng: Random) -> None:
-    if found := _KEY.search(lines[_pick(lines, rng)]):
-        lines[:] = [line for line in lines if found[0] not in line]
+    if match := _KEY.search(lines[_pick(lines, rng)]):
+        lines[:] = [line for line in lines if match[0] not in line]
 
 
 def _duplicate(lines: Lines, rng: Random) -> None:

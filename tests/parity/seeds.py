@@ -56,15 +56,15 @@ def _published() -> Iterator[Seed]:
     if folder is None:
         return
     for tree in sorted(folder.iterdir()):
-        if found := _TREE.fullmatch(tree.name):
-            yield from _of_tree(tree, found[1] or "training", found[2])
+        if match := _TREE.fullmatch(tree.name):
+            yield from _of_tree(tree, match[1] or "training", match[2])
 
 
 def _of_tree(tree: Path, usage: str, name: str) -> Iterator[Seed]:
     """One log of each benchmark and division."""
-    known = json.loads((tree.parents[1] / "expected" / f"{tree.name}.json").read_text("utf-8"))
+    facts = json.loads((tree.parents[1] / "expected" / f"{tree.name}.json").read_text("utf-8"))
     chosen: dict[tuple[str, bool], str] = {}
-    for path in sorted(known["logs"]):
+    for path in sorted(facts["logs"]):
         text = (tree / path).read_bytes()
         chosen.setdefault((path.split("/")[-2], b'"open"' in text), path)
     for path in chosen.values():
@@ -76,8 +76,8 @@ def _thinned(lines: list[bytes]) -> tuple[bytes, ...]:
     """Of a key that is logged over and over only the first and the last few records."""
     by_key: dict[bytes, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
-        found = _KEY.search(line)
-        by_key[found[1] if found else b""].append(number)
+        match = _KEY.search(line)
+        by_key[match[1] if match else b""].append(number)
     kept = {
         number
         for key, numbers in by_key.items()
