@@ -45,14 +45,14 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``passes`` is all of ``checks`` at once, None without any; ``of_metadata`` are the tests of a
-    record's metadata among them.
+    ``passes`` is all of ``checks`` in one call, None if there are none; ``of_metadata`` are those
+    of them that test a record's metadata.
 
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
-    whether a formula holds that lacks a value. ``asks_more`` says that there is more to check of
-    a record that passes the checks. ``tensors`` are those that must be listed.
+    whether a formula holds that lacks a value. ``has_more`` says that there is more to check of
+    a record that passes the checks. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -63,7 +63,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     formula: Formula | None
     in_passing: bool
     without_answer: bool
-    asks_more: bool
+    has_more: bool
     tensors: frozenset[str]
 
     @property
@@ -73,11 +73,11 @@ class CompiledRule(msgspec.Struct, frozen=True):
         return self.reaches is not None or self.rule.tensors is not None or at_the_end
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``passes`` is all of their checks at once, None without any; ``more`` are those with more to
-    check than that.
+    ``passes`` is all of their checks in one call, None if there are none; ``more`` are the rules
+    with more to check than that.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -92,17 +92,17 @@ class KeyRules(msgspec.Struct, frozen=True):
     """
 
     rules: tuple[CompiledRule, ...]
-    first: Asked
-    later: Asked
+    first: Checklist
+    later: Checklist
 
 
 class Order(msgspec.Struct, frozen=True):
     """The keys whose records are read, and in which order.
 
-    The records of ``one_by_one`` are taken in the order of the log: rules of their own, or of
-    other keys, need each of their values in its time. Those of ``together`` may be checked many
-    at once, but for the first of all, by the rules given here. ``timed`` are keys whose earliest
-    time is needed.
+    The records of the keys ``one_by_one`` are taken in the order of the log: rules of these or of
+    other keys need their values in time. The records of the keys ``together`` may be checked as
+    groups, by the rules in this mapping, all but the first record of a key. ``timed`` are keys
+    whose earliest time is needed.
     """
 
     one_by_one: frozenset[str]
@@ -258,19 +258,19 @@ def _formulas(rule: Rule) -> list[str]:
 
 
 def _key_rules(key: str, rules: Sequence[CompiledRule]) -> KeyRules:
-    of_records = [rule for rule in rules if rule.checks or rule.asks_more or rule.reaches]
+    of_records = [rule for rule in rules if rule.checks or rule.has_more or rule.reaches]
     later = [] if "submission_" in key else [rule for rule in of_records if not rule.rule.first]
-    return KeyRules(tuple(rules), _asked(of_records), _asked(later))
+    return KeyRules(tuple(rules), _checklist(of_records), _checklist(later))
 
 
-def _asked(rules: Sequence[CompiledRule]) -> Asked:
+def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
-    more = tuple([rule for rule in rules if rule.asks_more or rule.reaches])
-    return Asked(tuple(rules), _all_of(checks), more)
+    more = tuple([rule for rule in rules if rule.has_more or rule.reaches])
+    return Checklist(tuple(rules), _all_of(checks), more)
 
 
 def _all_of(checks: Sequence[Check]) -> Test | None:
-    """All checks in one call, None without any."""
+    """Return all checks in one call, None if there are none."""
     if not checks:
         return None
     values, metadata = (
@@ -307,7 +307,7 @@ def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
         formula=Formula(rule.formula, declared) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
-        asks_more=in_passing or rule.tensors is not None or rule.reached,
+        has_more=in_passing or rule.tensors is not None or rule.reached,
         tensors=frozenset(rule.tensors or ()),
     )
 

@@ -12,7 +12,7 @@ from mlperf_pkg.rulebook.constraints import Part, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import Asked, Check, CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
 from mlperf_pkg.run.joined_metrics import Joiner
 from mlperf_pkg.run.rule_findings import RuleFindings
 from mlperf_pkg.run.tensors import TensorList
@@ -64,9 +64,9 @@ class RecordRules:
         key = record.key
         logged = self._seen.get(key)
         if rules := self._keys.get(key):
-            asked = rules.later if logged else rules.first
-            if asked.rules:
-                self._check_all(asked, record, number)
+            checklist = rules.later if logged else rules.first
+            if checklist.rules:
+                self._check_all(checklist, record, number)
         if logged:
             logged.add(record, number)
         else:
@@ -84,24 +84,24 @@ class RecordRules:
         """Check one rule of a record; ``seen`` is what was logged before it."""
         if not _passes(compiled, record, seen):
             self._break(compiled, record, number, seen)
-        elif compiled.asks_more:
+        elif compiled.has_more:
             self._check_more(compiled, record, number)
         if compiled.reaches:
             self._compare_with_target(compiled, record, number)
 
-    def _check_all(self, asked: Asked, record: Record, number: int) -> None:
+    def _check_all(self, checklist: Checklist, record: Record, number: int) -> None:
         try:
-            passed = asked.passes is None or asked.passes(record, self._seen)
+            passed = checklist.passes is None or checklist.passes(record, self._seen)
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             passed = False
         if passed:
-            for compiled in asked.more:
-                if compiled.asks_more:
+            for compiled in checklist.more:
+                if compiled.has_more:
                     self._check_more(compiled, record, number)
                 if compiled.reaches:
                     self._compare_with_target(compiled, record, number)
         else:
-            for compiled in asked.rules:
+            for compiled in checklist.rules:
                 self.check(compiled, record, number, self._seen)
 
     def _break(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:

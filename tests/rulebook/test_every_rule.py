@@ -1,10 +1,11 @@
-"""Every rule has a log that passes it, and one for each way to break it; none is exempt."""
+"""Every rule has a log that passes it, and one for every way to break it, without exception."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -56,23 +57,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Broken:
-    """A log that should break a rule, and the lines where the finding may stand."""
+    """A log that should break a rule, and the lines where the finding may be."""
 
     log: Log
     lines: frozenset[int | None]
 
 
 def _every_rule() -> Iterator[Case]:
-    """Each wording of each rule, once, in the oldest round that has it."""
-    known: set[tuple[str, str, str, str]] = set()
+    """Every wording of a rule, once, in the oldest round that has it."""
+    wordings: set[tuple[str, str, str, str]] = set()
     for usage, name, benchmark, division, choice in cases():
         table = rule_table(usage, name, division, benchmark, choice)
-        for rule in (each.rule for rules in table.keys.values() for each in rules.rules):
-            # Rules of the round stand in every benchmark of it: one of them will do.
-            place = "" if rule.code.startswith("RUN") else benchmark
-            wording = (usage, place, division, repr(rule))
-            if wording not in known:
-                known.add(wording)
+        for compiled in chain.from_iterable(rules.rules for rules in table.keys.values()):
+            rule = compiled.rule
+            # Rules of the round are in every benchmark of it: one of them will do.
+            scope = "" if rule.code.startswith("RUN") else benchmark
+            wording = (usage, scope, division, repr(rule))
+            if wording not in wordings:
+                wordings.add(wording)
                 for word in _words(rule):
                     yield Case(usage, name, benchmark, division, choice, rule, word)
 
@@ -101,11 +103,11 @@ def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
     passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
     tried = []
     for broken in _broken(passing, case):
-        found = _findings(broken.log, case)
-        if any(f.line in broken.lines and _of_word(f, case) for f in found):
-            assert all(finding.message and finding.source for finding in found)
+        findings = _findings(broken.log, case)
+        if any(f.line in broken.lines and _of_word(f, case) for f in findings):
+            assert all(finding.message and finding.source for finding in findings)
             return
-        tried.append([finding.line for finding in found])
+        tried.append([finding.line for finding in findings])
     raise AssertionError(f"no log breaks {case.word} of {case.rule}: {tried}")
 
 

@@ -26,7 +26,7 @@ from tests.helpers.logs import (
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
 
-def told(run: Run, severity: Severity = Severity.ERROR) -> list[tuple[str, str, int | None]]:
+def findings_of(run: Run, severity: Severity = Severity.ERROR) -> list[tuple[str, str, int | None]]:
     return [(f.code, f.basis.value, f.line) for f in run.findings if f.severity is severity]
 
 
@@ -49,7 +49,7 @@ LATE_OPEN = [{**r, "time_ms": r["time_ms"] - (31 * 60_000 if r["key"] == "init_s
 )
 def test_good_logs_pass(round_: str, division: str, benchmark: str, optimizer: str | None) -> None:
     run = run_of(good_log(benchmark, division, round_, optimizer), round_)
-    assert told(run) == []
+    assert findings_of(run) == []
     assert (run.verdicts.official, run.verdicts.rules, run.converged) == (PASS, PASS, True)
     assert (run.benchmark, run.division, run.text("platform")) == (benchmark, division, "ipu-pod16")
 
@@ -97,14 +97,14 @@ BROKEN = [
 def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | None, int]]) -> None:
     run = run_of(log)
     places = [(c, b, line_of(log, key, nth) if key else None) for c, b, key, nth in errors]
-    assert sorted(told(run), key=str) == sorted(places, key=str)
+    assert sorted(findings_of(run), key=str) == sorted(places, key=str)
     assert run.verdicts.official is Verdict.of(
         any(b in ("both", "official") for _, b, *_ in errors)
     )
     assert run.verdicts.rules is Verdict.of(any(b in ("both", "rules") for _, b, *_ in errors))
 
 
-def test_a_finding_says_found_and_needed() -> None:
+def test_a_finding_says_what_was_found_and_expected() -> None:
     run = run_of(edited(RESNET, "lars_opt_end_learning_rate", value=0.001))
     (finding,) = (f for f in run.findings if f.severity is Severity.ERROR)
     assert finding.message == "lars_opt_end_learning_rate is 0.001; expected 0.0001"
@@ -113,7 +113,7 @@ def test_a_finding_says_found_and_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "code", "died"),
+    ("log", "code", "crashes"),
     [
         (edited(RESNET, "submission_division", value="Closed"), "RUN103", True),
         (edited(RESNET, "submission_division", value="../../x"), "RUN103", True),
@@ -123,10 +123,10 @@ def test_a_finding_says_found_and_needed() -> None:
         (edited(RESNET, "global_batch_size", value=None), "RN101", False),
     ],
 )
-def test_where_the_official_checker_dies(log: bytes, code: str, died: bool) -> None:
+def test_where_the_official_checker_crashes(log: bytes, code: str, crashes: bool) -> None:
     run = run_of(log)
     assert code in {f.code for f in run.findings}
-    assert bool(run.crash) is died
+    assert bool(run.crash) is crashes
     assert run.verdicts.official is FAIL
 
 
@@ -139,23 +139,23 @@ def test_runs_that_do_not_converge(
 ) -> None:
     log = good_log(failure=failure)
     run = run_of(log)
-    assert set(told(run)[0][:1]) <= {code for code, _ in errors}
+    assert set(findings_of(run)[0][:1]) <= {code for code, _ in errors}
     assert not run.converged
     assert run.status == status
     assert run.verdicts.official is FAIL
-    assert ("RUN130", "rules", line_of(log, "run_stop")) in told(run, Severity.WARNING)
+    assert ("RUN130", "rules", line_of(log, "run_stop")) in findings_of(run, Severity.WARNING)
 
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
     run = run_of(edited(RESNET, "eval_accuracy", value=0.7))
-    assert [place[:2] for place in told(run)] == [("RN103", "both")]
+    assert [place[:2] for place in findings_of(run)] == [("RN103", "both")]
     assert not run.converged
 
 
 def test_equal_values_logged_twice_are_only_noted() -> None:
     run = run_of(doubled(RESNET, "global_batch_size"))
-    assert told(run) == []
-    assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in told(run, Severity.NOTE)  # fmt: skip
+    assert findings_of(run) == []
+    assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in findings_of(run, Severity.NOTE)  # fmt: skip
 
 
 def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
@@ -164,7 +164,10 @@ def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
     )
     at = log.index(b"\n", log.index(b'"cache_clear"'))
     run = run_of(log[:at] + b" cleared" + log[at:])
-    assert {place[:2] for place in told(run)} == {("LOG103", "official"), ("RUN105", "official")}
+    assert {place[:2] for place in findings_of(run)} == {
+        ("LOG103", "official"),
+        ("RUN105", "official"),
+    }
     assert run.verdicts.rules is PASS
 
 
@@ -182,7 +185,7 @@ def test_minutes_by_the_rules_and_officially() -> None:
 def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
     log = edited(RESNET, "run_stop", time_ms=1000)
     run = run_of(log)
-    assert told(run) == [("RUN155", "rules", line_of(log, "run_stop"))]
+    assert findings_of(run) == [("RUN155", "rules", line_of(log, "run_stop"))]
     assert run.minutes is None
     assert (run.official_minutes or 0) < 0
 
@@ -206,7 +209,7 @@ def test_findings_of_a_kind_are_counted_not_repeated() -> None:
 @pytest.mark.parametrize("log", [b"", b"no log at all\n"])
 def test_no_log(log: bytes) -> None:
     run = run_of(log)
-    assert "LOG110" in {code for code, *_ in told(run)}
+    assert "LOG110" in {code for code, *_ in findings_of(run)}
     assert run.verdicts.official is FAIL
 
 
@@ -266,21 +269,24 @@ def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("mlperf_pkg.run.seeds.MAX_SEEDS", 2)
     for count in (1, 2, 3):
         seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
-        found = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
-        assert len(found.seeds) == min(count, 2)
-        assert (found.seeds_unreadable is None) is (count <= 2)
+        run = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
+        assert len(run.seeds) == min(count, 2)
+        assert (run.seeds_unreadable is None) is (count <= 2)
 
 
 @pytest.mark.parametrize("round_", ["3.1", "5.0"])
 def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round_: str) -> None:
     log = good_log("stable_diffusion", round_=round_)
     metrics = sum(r["key"] == "eval_accuracy" for r in records(log))
-    for least, died in ((metrics, False), (metrics - 1, True)):
-        monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", least)
-        monkeypatch.setattr("mlperf_pkg.run.joined_metrics.MAX_METRICS", least)
+    for most, crashes in ((metrics, False), (metrics - 1, True)):
+        monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", most)
+        monkeypatch.setattr("mlperf_pkg.run.joined_metrics.MAX_METRICS", most)
         run = run_of(log, round_)
-        assert ("more than" in (run.crash or ""), run.convergence.crash is not None) == (died, died)
-        assert run.verdicts.official is (Verdict.FAIL if died else Verdict.PASS)
+        assert ("more than" in (run.crash or ""), run.convergence.crash is not None) == (
+            crashes,
+            crashes,
+        )
+        assert run.verdicts.official is (Verdict.FAIL if crashes else Verdict.PASS)
 
 
 def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

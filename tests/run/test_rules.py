@@ -1,4 +1,4 @@
-"""Records that are asked many at once are judged as one by one."""
+"""Records that are checked together are judged as if they were checked one by one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: in
 @settings(
     deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_records_asked_together_are_judged_as_one_by_one(
+def test_records_checked_together_are_judged_as_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
     named: tuple[str, str],
     stretches: list[tuple[Line, int]],
@@ -83,7 +83,7 @@ def test_the_rules_of_a_code_are_of_one_key() -> None:
     keys: dict[str, set[str]] = {}
     for usage, round_, benchmark, division, chosen in cases():
         table = rule_table(usage, round_, division, benchmark, chosen)
-        for key, several in table.keys.items():
-            for each in several.rules:
-                keys.setdefault(each.rule.code, set()).add(key)
+        for key, key_rules in table.keys.items():
+            for compiled in key_rules.rules:
+                keys.setdefault(compiled.rule.code, set()).add(key)
     assert [code for code, named in keys.items() if len(named) > 1] == []
