@@ -45,6 +45,7 @@ def command(
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
     to_stdout = output == Path("-")
     target = Output(None if to_stdout else output, force)
@@ -54,7 +55,7 @@ def command(
     checked = check(paths, how)
     report = only(checked.report)
     findings = [folded.first for folded in content.shown_findings(report)[0]]
-    lines = drawing.excerpts(checked, findings)
+    lines = excerpts(checked, findings)
     page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
     target.write(html.html(page, pictures.runtime()))
     if not to_stdout:

@@ -1,4 +1,9 @@
-"""Charts as values: pure functions from what a check has found to Vega-Lite."""
+"""Charts of a check as Vega-Lite: of each result set, and of the scores of each benchmark.
+
+``curve_reader`` reads what a chart needs from a log, ``sets`` holds it, ``curves``, ``times``,
+``rcp``, ``timeline``, ``scoreboard`` and ``comparison`` draw one kind of chart each. ``drawing``
+draws all charts of a check, ``pictures`` makes SVG and PNG of a chart.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,9 @@ from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
 from mlperf_pkg.commands.charts.timeline import timeline
 from mlperf_pkg.commands.charts.times import times
 
-NAMES = ("curves", "times", "rcp", "timeline", "scoreboard")
-
 
 class Detail(Struct, frozen=True):
-    """How much of a run is drawn at most: evaluations in curves, spans of a kind in timelines."""
+    """The maximum that is drawn of a run: evaluations in curves, spans per phase in timelines."""
 
     points: int = 150
     spans: int = 40
@@ -26,14 +29,14 @@ _USUAL = Detail()
 
 
 def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
-    """All charts that can be drawn of a result set."""
-    listed = [
+    """Return all charts of a result set that have something to show."""
+    charts = [
         *curves(drawn, detail.points),
         times(drawn),
         rcp(drawn),
         timeline(drawn, detail.spans),
     ]
-    return [chart for chart in listed if chart]
+    return [chart for chart in charts if chart]
 
 
-__all__ = ["CONFIG", "NAMES", "Chart", "Detail", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]
+__all__ = ["CONFIG", "Chart", "Detail", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]

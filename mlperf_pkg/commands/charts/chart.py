@@ -1,6 +1,6 @@
-"""A chart as a value: a Vega-Lite view and, apart from it, the data that it shows.
+"""The ``Chart`` value, its look, and the pieces of Vega-Lite that all charts share.
 
-Text of strangers is only ever in the data: never a field's name, never part of an expression.
+Text from logs is only in the data of a chart, never in the name of a field or in an expression.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-WIDTH = 640  # pixels, where no page gives one
+WIDTH = 640  # pixels, in files
 
 # Dark enough on white, light enough on black: at least 3:1 on both (WCAG 2, 1.4.11).
 BLUE, GREY, RED, ORANGE, GREEN = "#3d7fc4", "#85898f", "#d9534a", "#c2701c", "#2e8b57"
@@ -48,11 +48,14 @@ CONFIG: Spec = {
     },
     "text": {"color": "currentColor", "font": "system-ui, sans-serif"},
 }
-"""How charts look in a page: text takes the colour of the text around it, dark or light."""
+"""The look of charts in a page: their text has the colour of the text around them."""
 
 
 class Chart(Struct, frozen=True):
-    """``spec`` refers to ``data`` by name; ``description`` says in words what is to be seen."""
+    """A Vega-Lite view, ``spec``, which refers to its ``data`` by name.
+
+    ``description`` says in words what the chart shows.
+    """
 
     name: str
     title: str
@@ -61,7 +64,7 @@ class Chart(Struct, frozen=True):
     data: Mapping[str, Rows]
 
     def document(self) -> Spec:
-        """The chart with its data and of a fixed size, for a file of its own."""
+        """Return the chart with its data and a fixed size, for a file of its own."""
         return {
             "$schema": SCHEMA,
             "padding": 10,
@@ -74,38 +77,62 @@ class Chart(Struct, frozen=True):
         }
 
 
+class Look(Struct, frozen=True):
+    """How marks of one kind look."""
+
+    color: str
+    shape: str
+
+
 def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
-    """A view of these layers as wide as its place in the page."""
+    """Return a view of these layers that is as wide as its container."""
     fit = {"type": "fit-x", "contains": "padding"}
     return {"width": "container", "height": height, "autosize": fit, "layer": list(layers), **more}
 
 
 def quantitative(field: str, title: str | None = None, **scale: Any) -> Spec:
-    """The encoding of numbers in ``field``; the axis need not begin at zero."""
-    named = {} if title is None else {"title": title}
+    """Return the encoding of numbers in ``field``; the axis need not begin at zero."""
+    titled = {} if title is None else {"title": title}
     zero = {} if scale.get("type") == "log" else {"zero": False}
-    return {"field": field, "type": "quantitative", **named, "scale": {**zero, **scale}}
+    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}}
+
+
+def by_look(field: str, channel: str, looks: Mapping[str, Look], names: Sequence[str]) -> Spec:
+    """Return the encoding of ``field`` as ``color`` or ``shape``, for the values in ``names``.
+
+    Charts use both channels: colour alone is not accessible.
+    """
+    return {
+        "field": field,
+        "type": "nominal",
+        "scale": {
+            "domain": list(names),
+            "range": [getattr(looks[name], channel) for name in names],
+        },
+    }
 
 
 def tooltip(*fields: str) -> list[Spec]:
-    """What is told of a mark: the fields, which are named as a reader would name them."""
+    """Return the tooltip of a mark: these fields, whose names readers see."""
     return [{"field": field, "type": "nominal"} for field in fields]
 
 
 def thinned(items: Iterable[_Item], most: int) -> list[_Item]:
-    """At most ``most`` + 1 of the items, evenly chosen, with the first and the last."""
-    listed = list(items)
-    chosen = listed[:: max(1, ceil(len(listed) / most))]
-    return chosen if not listed or chosen[-1] is listed[-1] else [*chosen, listed[-1]]
+    """Return at most ``most`` + 1 of the items, evenly chosen, with the first and the last."""
+    candidates = list(items)
+    chosen = candidates[:: max(1, ceil(len(candidates) / most))]
+    if not candidates or chosen[-1] is candidates[-1]:
+        return chosen
+    return [*chosen, candidates[-1]]
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """As many significant digits as a chart can show."""
+    """Return a number with as many significant digits as a chart can show."""
     return float(f"{value:.{digits}g}")
 
 
 def _in_ink(config: Spec) -> Spec:
-    """A configuration for paper, where there is no text around a chart."""
+    """Return a configuration for a file, in which no text is around the chart."""
     return {
         name: _in_ink(value) if isinstance(value, dict) else _INK.get(str(value), value)
         for name, value in config.items()

@@ -5,7 +5,7 @@ Nothing is judged here: records that cannot be drawn are left out, as the check 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -19,7 +19,6 @@ from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.evaluations import Evaluation, evaluation_of
 
 MS_PER_MINUTE = 60_000
-_READ_BYTES = 1 << 20
 
 
 class Phase(StrEnum):
@@ -71,24 +70,6 @@ def read_curve(file: CurveFile) -> Curve:
             if record is not None and isinstance(record.key, str):
                 reading.take(record, number, reader)
     return reading.curve(file.source.label)
-
-
-def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int, str]:
-    """Return the text of the lines of these ``numbers``, each up to ``limit`` characters.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    lines: dict[int, str] = {}
-    last, line, start = max(numbers, default=0), 1, True
-    with source.open() as stream:
-        while line <= last and (piece := stream.readline(_READ_BYTES)):
-            if start and line in numbers:
-                text = piece.decode("utf-8", "replace").strip()
-                lines[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."
-            start = piece.endswith(b"\n")
-            line += start
-    return lines
 
 
 def goal(target: Mapping[str, Any]) -> float | None:

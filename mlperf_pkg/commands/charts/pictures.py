@@ -1,9 +1,9 @@
-"""The one door to Vega: charts as pictures, and the library itself for a page.
+"""Make SVG and PNG of a chart, and get the Vega libraries for a page: all use of vl-convert-python.
 
-``vl-convert-python`` carries Vega, Vega-Lite and Vega-Embed within its wheel, so that nothing is
-fetched, neither when a chart is drawn nor when a page is opened. It draws SVG and PNG without a
-browser, and hands out the same libraries as one script, which with ``vega-interpreter`` (part of
-Vega-Embed) evaluates no text as code.
+Its wheel contains Vega, Vega-Lite and Vega-Embed, so nothing is downloaded, neither when a chart is
+drawn nor when a page is opened. It draws SVG and PNG without a browser, and returns the same
+libraries as one script, which evaluates no text as code: expressions are run by
+``vega-interpreter``, a part of Vega-Embed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from mlperf_pkg.commands.charts import Chart
 from mlperf_pkg.infra.resources import require
 
-_SCALE = 2.0  # of pictures made of pixels, for dense screens
+_SCALE = 2.0  # of PNG, for dense screens
 
 
 def library() -> Any:
@@ -27,7 +27,7 @@ def library() -> Any:
 
 
 def runtime() -> str:
-    """The script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
+    """Return the script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
 
     Raises:
         MissingPackageError: vl-convert-python is not installed.
@@ -37,7 +37,7 @@ def runtime() -> str:
 
 
 def svg(chart: Chart) -> bytes:
-    """A chart as an SVG file.
+    """Return a chart as an SVG file.
 
     Raises:
         MissingPackageError: vl-convert-python is not installed.
@@ -47,7 +47,7 @@ def svg(chart: Chart) -> bytes:
 
 
 def png(chart: Chart) -> bytes:
-    """A chart as a PNG file, with two pixels a point.
+    """Return a chart as a PNG file, with two pixels per point.
 
     Raises:
         MissingPackageError: vl-convert-python is not installed.

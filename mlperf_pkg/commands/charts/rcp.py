@@ -1,4 +1,4 @@
-"""The RCP test: where a submission's convergence lies among the reference convergence points."""
+"""The chart of the RCP test: a result set among the reference convergence points."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from mlperf_pkg.commands.charts.chart import (
     ORANGE,
     RED,
     Chart,
+    Look,
     Rows,
     Spec,
+    by_look,
     quantitative,
     rounded,
     tooltip,
@@ -30,16 +32,16 @@ _STEPS = 8  # from one point to the next
 _MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
 _PASS, _FAIL = "this set: pass", "this set: fail"
 _KINDS = {
-    _MEAN: (BLUE, "circle"),
-    _PRUNED: (GREY, "cross"),
-    _LIMIT: (ORANGE, "stroke"),
-    _PASS: (GREEN, "diamond"),
-    _FAIL: (RED, "diamond"),
+    _MEAN: Look(BLUE, "circle"),
+    _PRUNED: Look(GREY, "cross"),
+    _LIMIT: Look(ORANGE, "stroke"),
+    _PASS: Look(GREEN, "diamond"),
+    _FAIL: Look(RED, "diamond"),
 }
 
 
 def rcp(drawn: DrawnSet) -> Chart | None:
-    """The chart; None where no test was made or nothing was to be compared with."""
+    """Return the chart; None if no test was made or there are no reference points."""
     test, rules = drawn.row.rcp, drawn.rules
     if test is None or rules is None:
         return None
@@ -54,7 +56,7 @@ def rcp(drawn: DrawnSet) -> Chart | None:
             f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
             " means, the smallest acceptable mean, and this set."
         ),
-        spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(each["kind"] for each in own)]),
+        spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]),
         data={**reference, "own": own},
     )
 
@@ -72,21 +74,21 @@ def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
 
 
 @lru_cache(maxsize=64)
-def _reference(usage: str, ruleset: str, benchmark: str, needed: Runs) -> Mapping[str, Rows]:
-    """What all sets of one benchmark are compared with."""
-    points = reference_points(usage, ruleset, benchmark, runs=needed.required, drop=needed.drop)
+def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[str, Rows]:
+    """Return what all result sets of one benchmark are compared with."""
+    points = reference_points(usage, ruleset, benchmark, runs=runs.required, drop=runs.drop)
     hull = prune(points)
-    along = list(_along(hull, needed.required))
+    along = list(_along(hull, runs.required))
     kept = {point.name for point in hull}
     return {
-        "points": [_point(each, _MEAN if each.name in kept else _PRUNED) for each in points],
+        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in points],
         "runs": [
-            {"batch": each.batch_size, "mean": rounded(value, 6)}
-            for each in points
-            for value in each.to_converge
+            {"batch": point.batch_size, "mean": rounded(value, 6)}
+            for point in points
+            for value in point.to_converge
         ],
-        "hull": [_on_line(each.batch_size, each.mean, _MEAN) for each in along],
-        "limit": [_on_line(each.batch_size, each.minimum, _LIMIT) for each in along],
+        "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
+        "limit": [_on_line(point.batch_size, point.minimum, _LIMIT) for point in along],
     }
 
 
@@ -105,7 +107,7 @@ def _on_line(batch: float, mean: float, kind: str) -> Mapping[str, Any]:
 
 
 def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
-    """The points and some between them: what is straight to the test bends on a log axis."""
+    """Yield the points and some between them: straight lines of the test bend on a log axis."""
     for low, high in pairwise(hull):
         yield low
         for step in range(1, _STEPS):
@@ -118,8 +120,8 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
     x = {**x, "axis": {"format": ",d"}}
     y = quantitative("mean", f"{unit} to converge", padding=10)
-    position = {"x": x, "y": y, "color": _by_kind(0, kinds)}
-    told = {**position, "shape": _by_kind(1, kinds)}
+    position = {"x": x, "y": y, "color": _by_kind("color", kinds)}
+    marked = {**position, "shape": _by_kind("shape", kinds)}
     return view(
         [
             {
@@ -136,22 +138,23 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
             {
                 "data": {"name": "points"},
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {**told, "tooltip": tooltip("name", "batch", "mean", "limit", "kind")},
+                "encoding": {
+                    **marked,
+                    "tooltip": tooltip("name", "batch", "mean", "limit", "kind"),
+                },
             },
             {
                 "data": {"name": "own"},
                 "mark": {"type": "point", "filled": True, "size": 220, "opacity": 1},
-                "encoding": {**told, "tooltip": tooltip("name", "batch", "mean", "limit", "kind")},
+                "encoding": {
+                    **marked,
+                    "tooltip": tooltip("name", "batch", "mean", "limit", "kind"),
+                },
             },
         ],
         260,
     )
 
 
-def _by_kind(index: int, kinds: Sequence[str]) -> Spec:
-    return {
-        "field": "kind",
-        "type": "nominal",
-        "scale": {"domain": list(kinds), "range": [_KINDS[kind][index] for kind in kinds]},
-        "legend": {"columns": 2},
-    }
+def _by_kind(channel: str, kinds: Sequence[str]) -> Spec:
+    return {**by_look("kind", channel, _KINDS, kinds), "legend": {"columns": 2}}

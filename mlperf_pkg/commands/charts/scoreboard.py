@@ -1,4 +1,4 @@
-"""The scores of a round, benchmark by benchmark, the fastest first."""
+"""The chart of scores: those of all systems in one benchmark, the fastest first."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from mlperf_pkg.commands.charts.chart import (
     GREEN,
     GREY,
     Chart,
+    Look,
     Rows,
     Spec,
+    by_look,
     rounded,
     tooltip,
     view,
@@ -21,14 +23,18 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
 
 _OTHER = "no division"
-_DIVISIONS = {"closed": (BLUE, "circle"), "open": (GREEN, "square"), _OTHER: (GREY, "cross")}
+_DIVISIONS = {
+    "closed": Look(BLUE, "circle"),
+    "open": Look(GREEN, "square"),
+    _OTHER: Look(GREY, "cross"),
+}
 _LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 230, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
-_LOG_FROM = 8  # times from the fastest to the slowest, above which the axis is logarithmic
+_LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 
 
 def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
-    """A chart for each benchmark that anybody has a score in, by name."""
+    """Yield a chart for each benchmark that has a score, with its name."""
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
     for benchmark in sorted({row.benchmark for row in scored}):
         yield benchmark, _chart([row for row in scored if row.benchmark == benchmark])
@@ -46,7 +52,7 @@ def _chart(rows: list[ResultSetRow]) -> Chart:
             f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
             f" ({best}) to {wording.minutes(slowest)} minutes."
         ),
-        spec=_spec(scores, slowest > _LOG_FROM * fastest),
+        spec=_spec(scores, logarithmic=slowest > _LOG_FROM * fastest),
         data={"scores": scores},
     )
 
@@ -67,10 +73,10 @@ def _label(row: ResultSetRow) -> str:
     return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
 
 
-def _spec(scores: Rows, logarithmic: bool) -> Spec:
+def _spec(scores: Rows, *, logarithmic: bool) -> Spec:
     present = {score["division"] for score in scores}
     divisions = [division for division in _DIVISIONS if division in present]
-    lanes = len({score["set"] for score in scores}) + 1  # and a little room
+    lanes = len({score["set"] for score in scores}) + 1  # and some room
     position: Spec = {
         "y": {
             "field": "set",
@@ -87,20 +93,16 @@ def _spec(scores: Rows, logarithmic: bool) -> Spec:
             "axis": {"format": "~r"},
         },
     }
-    channel = {
-        name: {
-            "field": "division",
-            "type": "nominal",
-            "scale": {"domain": divisions, "range": [_DIVISIONS[d][index] for d in divisions]},
-        }
-        for index, name in enumerate(("color", "shape"))
+    looks = {
+        channel: by_look("division", channel, _DIVISIONS, divisions)
+        for channel in ("color", "shape")
     }
-    told = tooltip("set", "minutes", "division", "official", "rules")
+    facts = tooltip("set", "minutes", "division", "official", "rules")
     return view(
         [
             {
                 "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {**position, **channel, "tooltip": told},
+                "encoding": {**position, **looks, "tooltip": facts},
             },
             {
                 "mark": {"type": "text", "align": "left", "dx": 9},

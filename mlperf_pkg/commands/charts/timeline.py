@@ -1,4 +1,4 @@
-"""What each run did when: initialisation, epochs, evaluations, on one axis of minutes."""
+"""The chart of phases: initialisation, epochs and evaluations of each run, in minutes."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from mlperf_pkg.commands.charts.chart import (
 from mlperf_pkg.commands.charts.curve_reader import Phase, Span
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
 
-_FINE = 3  # decimals of the longest run, taken to be between 1 and 10
-_SHORTEST = 1e-3  # minutes of the axis at least
-_INIT_SHARE = 0.3  # of the longest run: how much of an initialisation is drawn at most
+_DECIMALS = 3  # of minutes, if the longest run is between 1 and 10 minutes
+_SHORTEST = 1e-3  # minutes: the shortest axis
+_INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation that is drawn
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
 _COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 
 
 def timeline(drawn: DrawnSet, most: int) -> Chart | None:
-    """The chart, with at most so many spans of a kind of each run; None where none is logged."""
+    """Return the chart, with about ``most`` spans per phase of a run; None if none is logged."""
     rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, most)]
     if not rows:
         return None
-    # Some evaluate after their end, and that does not count.
+    # Some runs evaluate after their end, which does not count.
     longest = max(_SHORTEST, *map(_length, drawn.runs))
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
     edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, most)]
-    decimals = _FINE - math.floor(math.log10(longest))
-    made = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
-    partly = f" Of up to {made} spans of a kind, {most} are shown." if made > most else ""
+    decimals = _DECIMALS - math.floor(math.log10(longest))
+    logged = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
+    partly = f" Of up to {logged} spans of a phase, {most} are shown." if logged > most else ""
     return Chart(
         name="timeline",
         title="Timeline of the runs",
         description=(
-            f"{len(drawn.runs)} runs: initialisation before minute 0 (what is longer than"
-            f" {_INIT_SHARE:.0%} of a run is cut), training, evaluations, and the ends of epochs or"
-            f" blocks as lines.{partly}"
+            f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at"
+            f" {_INIT_SHARE:.0%} of the longest run), training, evaluations, and the ends of epochs"
+            f" or blocks as lines.{partly}"
         ),
         spec=view(
             _layers(round(earliest, decimals), round(longest, decimals)),
@@ -64,18 +64,18 @@ def _of(run: DrawnRun, *phases: Phase) -> list[Span]:
 
 
 def _length(run: DrawnRun) -> float:
-    """The minutes of a run; of one that did not end, until the last that is known of it."""
+    """Return the minutes of a run; of one without an end, until its last phase."""
     stops = (span.stop for span in run.curve.spans)
     return run.row.minutes or max(stops, default=0.0)
 
 
 def _bars(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
-    named = {"run": run.name, "order": index}
+    lane = {"run": run.name, "order": index}
     if run.row.minutes is not None:
-        yield {**named, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
+        yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
         for span in thinned(_of(run, phase), most):
-            yield {**named, "phase": phase.value, "start": span.start, "stop": span.stop}
+            yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
 def _edges(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
@@ -84,7 +84,7 @@ def _edges(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
 
 
 def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
-    """A row with no more decimals than its place on paper can show."""
+    """Return a row with no more decimals than a chart can show."""
     return {
         name: round(value, decimals) if isinstance(value, float) else value
         for name, value in row.items()

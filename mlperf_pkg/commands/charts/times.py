@@ -1,4 +1,4 @@
-"""The times of a result set's runs: a box of those that count, and every run as a point."""
+"""The chart of times: a box of the runs that count, and every run as a point."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mlperf_pkg.commands.charts.chart import (
 from mlperf_pkg.commands.charts.sets import COUNTS, DROPPED, DrawnRun, DrawnSet, by_state
 from mlperf_pkg.results import wording
 
-_ROWS = 5  # on which points lie, so that equal times do not cover each other
+_ROWS = 5  # of points, so that equal times do not cover each other
 
 
 def times(drawn: DrawnSet) -> Chart | None:
-    """The chart; None where no run has a time."""
+    """Return the chart; None if no run has a time."""
     timed = [run for run in drawn.runs if run.row.minutes is not None]
     if not timed:
         return None
@@ -89,7 +89,7 @@ def _layers(states: Collection[str]) -> list[Spec]:
 
 
 def _box(x: Spec, y: Spec) -> list[Spec]:
-    """From the fastest to the slowest that counts, the middle half of them, the median."""
+    """Return a line from the fastest to the slowest, a box of the middle half, the median."""
     half = {"type": "bar", "height": 14, "color": BLUE, "opacity": 0.45}
     median = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
     marks: list[tuple[Spec, Spec]] = [
@@ -105,9 +105,9 @@ def _box(x: Spec, y: Spec) -> list[Spec]:
 
 
 def _quartiles(minutes: Sequence[Any]) -> Rows:
-    """The five numbers of a box; none of fewer than two runs."""
+    """Return the five numbers of a box; none for fewer than two runs."""
     if len(minutes) < 2:  # noqa: PLR2004 - a box has two ends
         return []
-    low, median, high = (rounded(each, 7) for each in quantiles(minutes, method="inclusive"))
+    low, median, high = (rounded(cut, 7) for cut in quantiles(minutes, method="inclusive"))
     ends = {"least": min(minutes), "most": max(minutes)}
     return [{**ends, "low": low, "median": median, "high": high, "at": -1.6}]

@@ -1,4 +1,4 @@
-"""What a page says, in the order in which it says it; all words, no markup."""
+"""What a page says, as values without markup, in the order of the page."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from mlperf_pkg.render import findings as folding
 from mlperf_pkg.render import headings
 from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 
 MOST_FINDINGS = 800
-_ORDER = {severity: place for place, severity in enumerate(Severity)}
+_ORDER = {severity: index for index, severity in enumerate(Severity)}
 
 
 class Badge(Struct, frozen=True):
-    """A verdict: ``word`` to be read, ``kind`` (pass, fail, not_checked) to be coloured by."""
+    """A verdict: ``word`` is shown, ``kind`` (pass, fail, not_checked) decides the colour."""
 
     word: str
     kind: str
 
 
-class Judgement(Struct, frozen=True):
-    """One of the two verdicts over everything."""
+class VerdictSummary(Struct, frozen=True):
+    """One of the two verdicts on the whole report, by name, with what it means in wording."""
 
     name: str
     badge: Badge
     words: str
 
 
-class Told(Struct, frozen=True):
-    """A finding of a page: its place in it, and the line that it is about, if that was read."""
+class ShownFinding(Struct, frozen=True):
+    """A finding of a page: the id of its element, and the raw line, None if it was not read."""
 
     id: str
     folded: Folded
@@ -50,12 +50,12 @@ class Told(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A result set of the page."""
+    """A result set of the page; ``id`` is that of its element."""
 
     id: str
     drawn: DrawnSet
     accelerators: int | None
-    findings: tuple[Told, ...]
+    findings: tuple[ShownFinding, ...]
 
     @property
     def row(self) -> ResultSetRow:
@@ -74,39 +74,39 @@ class Section(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it is called in a heading."""
-        named = (self.row.benchmark, self.row.system, self.row.submitter)
-        return ", ".join(part for part in named if part)
+        """The heading: benchmark, system and submitter."""
+        names = (self.row.benchmark, self.row.system, self.row.submitter)
+        return ", ".join(name for name in names if name)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What is told of it beside its runs."""
+        """Facts of the result set by title."""
         row = self.row
-        listed = [
-            ("Olympic mean", f"{words.minutes(row.unscaled_minutes)} minutes"),
+        facts = [
+            ("Olympic mean", f"{wording.minutes(row.unscaled_minutes)} minutes"),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Score", f"{words.minutes(row.score_minutes)} minutes"),
-            ("Summarizer", f"{words.minutes(row.official_minutes)} minutes"),
+            ("Score", f"{wording.minutes(row.score_minutes)} minutes"),
+            ("Summarizer", f"{wording.minutes(row.official_minutes)} minutes"),
             ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
             ("Path", row.path),
         ]
-        listed += [("Note", row.score_note)] if row.score_note else []
-        listed += [("RCP", row.rcp.explanation)] if row.rcp else []
-        return listed
+        facts += [("Note", row.score_note)] if row.score_note else []
+        facts += [("RCP", row.rcp.explanation)] if row.rcp else []
+        return facts
 
 
 class Content(Struct, frozen=True):
-    """A page: ``hidden`` is the number of findings that it has no room for."""
+    """A page; ``hidden`` is the number of findings beyond ``MOST_FINDINGS``."""
 
     report: Report
-    judgements: tuple[Judgement, ...]
+    verdicts: tuple[VerdictSummary, ...]
     sections: tuple[Section, ...]
-    findings: tuple[Told, ...]
+    findings: tuple[ShownFinding, ...]
     hidden: int
 
     @property
     def title(self) -> str:
-        """What the page is called."""
+        """The title of the page."""
         usage = {"training": "Training", "hpc": "HPC"}.get(self.report.usage, self.report.usage)
         return f"MLPerf {usage} {self.report.round or 'of several rounds'}"
 
@@ -130,7 +130,7 @@ class Content(Struct, frozen=True):
 
     @property
     def choices(self) -> dict[str, list[str]]:
-        """What results can be filtered by: the values of some columns."""
+        """The values by which results can be filtered, by column."""
         rows = [section.row for section in self.sections]
         columns: dict[str, list[str | None]] = {
             "Round": [row.round for row in rows],
@@ -138,81 +138,82 @@ class Content(Struct, frozen=True):
             "Benchmark": [row.benchmark for row in rows],
             "Division": [row.division for row in rows],
         }
-        known = {
+        choices = {
             name: sorted({value for value in values if value}) for name, values in columns.items()
         }
-        return {name: values for name, values in known.items() if len(values) > 1}
+        return {name: values for name, values in choices.items() if len(values) > 1}
 
 
 def shown_findings(report: Report) -> tuple[list[Folded], int]:
-    """The findings that a page has room for, errors first, and how many it leaves out."""
-    listed = folding.shown(report, View())
-    listed.sort(key=lambda each: (bool(each.first.waiver), _ORDER[each.first.severity]))
-    return listed[:MOST_FINDINGS], max(0, len(listed) - MOST_FINDINGS)
+    """Return the findings of a page, errors first, and the number of those it leaves out."""
+    findings = folding.shown(report, View())
+    findings.sort(key=lambda folded: (bool(folded.first.waiver), _ORDER[folded.first.severity]))
+    return findings[:MOST_FINDINGS], max(0, len(findings) - MOST_FINDINGS)
 
 
 def content(
     report: Report, drawn: Sequence[DrawnSet], lines: Mapping[tuple[str, int], str]
 ) -> Content:
-    """A page of a report; ``lines`` are the raw lines of findings by path and line."""
-    listed, hidden = shown_findings(report)
-    told = tuple(_told(index, each, lines) for index, each in enumerate(listed))
-    ordered = sorted(drawn, key=lambda each: _place(each.row))
+    """Return the page of a report; ``lines`` are the raw lines of findings by path and line."""
+    shown, hidden = shown_findings(report)
+    findings = tuple(_finding(index, folded, lines) for index, folded in enumerate(shown))
+    ordered = sorted(drawn, key=lambda one: _sort_key(one.row))
     return Content(
         report=report,
-        judgements=tuple(_judgement(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
-        sections=tuple(_sections(ordered, told, report.systems)),
-        findings=told,
+        verdicts=tuple(_verdict(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
+        sections=tuple(_sections(ordered, findings, report.systems)),
+        findings=findings,
         hidden=hidden,
     )
 
 
 def amount(value: float | None) -> str:
-    """Epochs or samples, however many a log claims."""
+    """Return a number of epochs or samples as text, however large."""
     try:
-        return words.NOTHING if value is None else f"{value:,.10g}"
+        return wording.NOTHING if value is None else f"{value:,.10g}"
     except OverflowError:
         return "more than any number"
 
 
 def badge(verdict: Verdict) -> Badge:
-    """A verdict as a badge."""
-    return Badge(words.VERDICTS[verdict], verdict.value)
+    """Return a verdict as a badge."""
+    return Badge(wording.VERDICTS[verdict], verdict.value)
 
 
-def _judgement(report: Report, basis: Basis) -> Judgement:
+def _verdict(report: Report, basis: Basis) -> VerdictSummary:
     verdict: Verdict = getattr(report.verdict, basis)
-    return Judgement(basis.value, badge(verdict), headings.verdict_in_words(report, basis))
+    return VerdictSummary(basis.value, badge(verdict), headings.verdict_in_words(report, basis))
 
 
-def _told(index: int, folded: Folded, lines: Mapping[tuple[str, int], str]) -> Told:
+def _finding(index: int, folded: Folded, lines: Mapping[tuple[str, int], str]) -> ShownFinding:
     finding = folded.first
-    return Told(
+    return ShownFinding(
         id=f"f{index}",
         folded=folded,
-        severity=words.severity(finding),
-        location=words.location(finding),
+        severity=wording.severity(finding),
+        location=wording.location(finding),
         raw=lines.get((finding.path, finding.line or 0)),
     )
 
 
-def _place(row: ResultSetRow) -> tuple[str, ...]:
-    named = (row.round, row.submitter, row.system, row.benchmark, row.division, row.path)
-    return tuple(each or "" for each in named)
+def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
+    names = (row.round, row.submitter, row.system, row.benchmark, row.division, row.path)
+    return tuple(name or "" for name in names)
 
 
 def _sections(
-    drawn: Iterable[DrawnSet], told: Sequence[Told], systems: Iterable[SystemRow]
+    drawn: Iterable[DrawnSet], findings: Sequence[ShownFinding], systems: Iterable[SystemRow]
 ) -> Iterable[Section]:
     accelerators = {system.path: system.accelerators for system in systems}
-    about: dict[str, list[Told]] = {}
-    for each in told:
-        for folder in {each.finding.path, each.finding.path.rpartition("/")[0]}:
-            about.setdefault(folder, []).append(each)
+    by_folder: dict[str, list[ShownFinding]] = {}
+    for shown in findings:
+        path = shown.finding.path
+        for folder in {path, path.rpartition("/")[0]}:
+            by_folder.setdefault(folder, []).append(shown)
     for index, one in enumerate(drawn):
         yield Section(
             id=f"s{index}",
             drawn=one,
             accelerators=accelerators.get(description_path(one.row)),
-            findings=tuple(about.get(one.row.path, ())),
+            findings=tuple(by_folder.get(one.row.path, ())),
         )

@@ -1,16 +1,16 @@
-"""The page itself: one file, no network, and nothing of a log is ever markup.
+"""The HTML of a page: one file that makes no request, in which text from logs is never markup.
 
-Three things keep it so. The template escapes every value, and spells out what does not print. The
-charts' data, in which the texts of logs are, is compressed and in Base64, letters and digits alone.
-And a content security policy allows the page's own two scripts by their hashes and nothing else:
-no other script, no ``eval``, no request.
+Three measures ensure this. The template escapes every value, and spells out characters that do not
+print. The data of the charts, which contain text from logs, are compressed and in Base64: letters,
+digits and ``+/=``. And a content security policy allows the two scripts of the page by their hashes
+and nothing else: no other script, no ``eval``, no request.
 
-Why Vega-Lite in the page rather than drawn pictures: four charts of 200 result sets are 10 MB as
-SVG, but as data and a few dozen specs a few hundred kB. The library itself is 900 kB of text; as
-gzip in Base64 it is 407 kB, and the page unpacks it (``DecompressionStream``) only once a chart is
-to be seen, into a script element that the policy admits as it knows the hash of its text. So there
-is neither ``blob:`` nor ``unsafe-eval``, and expressions are run by Vega's own interpreter. The
-tables are plain HTML, there at once and without any script.
+The page contains Vega-Lite instead of pictures: four charts of 200 result sets are 10 MB as SVG,
+but a few hundred kB as data and a few dozen specs. The library is 900 kB of text, 407 kB as gzip in
+Base64. The page unpacks it (``DecompressionStream``) when the first chart comes into view, into a
+script element that the policy allows by the hash of its text. So neither ``blob:`` nor
+``unsafe-eval`` is needed, and Vega's own interpreter runs expressions. The tables are plain HTML,
+visible at once and without a script.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.commands.charts import Chart, Detail, scoreboard, set_charts
+from mlperf_pkg.commands.page.chart_data import packed, payload, short
 from mlperf_pkg.commands.page.content import Content, amount
-from mlperf_pkg.commands.page.payload import packed, payload, short
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 
 if TYPE_CHECKING:
     import jinja2
@@ -42,9 +42,9 @@ _POLICY = (
 
 
 def html(content: Content, runtime: str) -> str:
-    """The page; ``runtime`` is the script that sets ``window.vegaEmbed``.
+    """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
-    Where it is larger than ``MAX_BYTES``, charts show less and less of each run, and say so.
+    If it is larger than ``MAX_BYTES``, charts show less of each run, and say so.
 
     Raises:
         MissingPackageError: Jinja is not installed.
@@ -52,32 +52,32 @@ def html(content: Content, runtime: str) -> str:
     template = _environment().get_template("page.html")
     boards = dict(scoreboard(section.row for section in content.sections))
     script, style = _file("page.js"), _file("page.css")
-    said = {
+    values = {
         "page": content,
         "boards": {f"b{index}": name for index, name in enumerate(boards)},
         "policy": _POLICY.format(script=_hash(script), runtime=_hash(runtime), style=_hash(style)),
         "script": _raw(script),
         "style": _raw(style),
         "runtime": _raw(packed(runtime)),
-        "words": words,
+        "wording": wording,
         "amount": amount,
         "headings": headings,
     }
     text = ""
     for detail in _DETAILS:
-        charts = _places(content, list(boards.values()), detail)
-        text = template.render(said, charts=_raw(packed(payload(charts))))
+        charts = _charts(content, list(boards.values()), detail)
+        text = template.render(values, charts=_raw(packed(payload(charts))))
         if len(text.encode()) <= MAX_BYTES:
             break
     return text
 
 
-def _places(
+def _charts(
     content: Content, boards: Sequence[Chart], detail: Detail
 ) -> Mapping[str, Sequence[Chart]]:
-    """Where in the page which charts are."""
-    places: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
-    return places | {section.id: set_charts(section.drawn, detail) for section in content.sections}
+    """Return the charts by the id of the element that shows them."""
+    charts: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
+    return charts | {section.id: set_charts(section.drawn, detail) for section in content.sections}
 
 
 def library() -> Any:
@@ -103,15 +103,15 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Every value of a page, whoever wrote it: what does not print is spelt out."""
+    """Return a value of the page with the characters that do not print spelled out."""
     return visible(short(value)) if type(value) is str else value
 
 
 def _raw(text: str) -> Any:
-    """What has nothing of a log in it, as it is: scripts, styles, Base64."""
+    """Return text that is not from a log as it is: scripts, styles, Base64."""
     import markupsafe  # noqa: PLC0415 - comes with Jinja
 
-    return markupsafe.Markup(text)  # noqa: S704 - none of it is a stranger's
+    return markupsafe.Markup(text)  # noqa: S704 - none of it is from a log
 
 
 def _file(name: str) -> str:
@@ -119,6 +119,6 @@ def _file(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """A source of the content security policy: the script or style of just this text."""
+    """Return a source of the content security policy: the script or style with this text."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -56,7 +56,7 @@ def test_curves_thin_out_and_say_so() -> None:
 
 def test_times_mark_what_is_dropped() -> None:
     chart = charts(drawn("bert"))["times"]
-    states = [each["state"] for each in chart.data["runs"]]
+    states = [run["state"] for run in chart.data["runs"]]
     assert (states.count("counts"), states.count("dropped")) == (8, 2)
     (box,) = chart.data["box"]
     counted = sorted(e["minutes"] for e in chart.data["runs"] if e["state"] == "counts")
@@ -65,7 +65,7 @@ def test_times_mark_what_is_dropped() -> None:
     assert chart.description.startswith("10 runs with a time, 8 of them count, 2 are dropped")
 
 
-def test_a_run_without_time_is_in_no_strip_but_its_curve_is_told_apart() -> None:
+def test_a_run_without_time_is_in_no_strip_but_its_curve_is_marked() -> None:
     shown = charts(failed(drawn("bert")))
     assert len(shown["times"].data["runs"]) == 9
     assert shown["curves"].data["points"][0]["state"] == "did not converge"
@@ -82,11 +82,11 @@ def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
     data = charts(one)["rcp"].data
     points = reference_points("training", "2.0.0", "bert", runs=10, drop=1)
     hull = prune(points)
-    assert [each["name"] for each in data["points"]] == [each.name for each in points]
+    assert [point["name"] for point in data["points"]] == [point.name for point in points]
     kept = [e["name"] for e in data["points"] if e["kind"] == "reference mean"]
-    assert kept == [each.name for each in hull]
-    assert len(data["runs"]) == sum(len(each.to_converge) for each in points)
-    limits = {each["batch"]: each["mean"] for each in data["limit"]}
+    assert kept == [point.name for point in hull]
+    assert len(data["runs"]) == sum(len(point.to_converge) for point in points)
+    limits = {point["batch"]: point["mean"] for point in data["limit"]}
     assert limits[hull[0].batch_size] == pytest.approx(hull[0].minimum, rel=1e-5)
     (own,) = data["own"]
     assert one.row.rcp is not None
@@ -105,17 +105,17 @@ RCP = [
 def test_the_own_point_of_the_rcp_chart(test: Any, kinds: list[str]) -> None:
     one = drawn("bert")
     own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
-    assert [each["kind"] for each in own] == kinds
+    assert [point["kind"] for point in own] == kinds
 
 
 def test_the_timeline_begins_with_initialisation() -> None:
     one = drawn("bert")
     chart = charts(one)["timeline"]
-    spans = [each for each in chart.data["spans"] if each["run"] == "result_0.txt"]
-    assert {each["phase"] for each in spans} == {"initialisation", "training", "evaluation"}
-    training = next(each for each in spans if each["phase"] == "training")
+    spans = [span for span in chart.data["spans"] if span["run"] == "result_0.txt"]
+    assert {span["phase"] for span in spans} == {"initialisation", "training", "evaluation"}
+    training = next(span for span in spans if span["phase"] == "training")
     assert one.runs[0].row.minutes == pytest.approx(training["stop"], rel=1e-3)
-    assert min(each["start"] for each in spans) < 0
+    assert min(span["start"] for span in spans) < 0
 
 
 def test_the_scoreboard_is_by_benchmark_and_time() -> None:

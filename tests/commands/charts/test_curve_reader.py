@@ -14,7 +14,6 @@ from mlperf_pkg.commands.charts.curve_reader import (
     CurveFile,
     Phase,
     goals,
-    raw_lines,
     read_curve,
 )
 from mlperf_pkg.infra.source import Source
@@ -137,22 +136,6 @@ GOALS = [
 @pytest.mark.parametrize(("usage", "round_", "name", "found"), GOALS)
 def test_goals(usage: str, round_: str, name: str, found: dict[str, float]) -> None:
     assert goals(load_benchmark(usage, round_, name)) == found
-
-
-def lines_of(data: bytes, *asked: int) -> dict[int, str]:
-    return raw_lines(Source("log", data), asked, 10)
-
-
-def test_raw_lines() -> None:
-    data = b"one\r\n\xff\n" + b"x" * (3 << 20) + b"\n  four \nfive"
-    assert lines_of(data, 1, 2, 3, 4, 5, 6) == {
-        1: "one",
-        2: "\ufffd",
-        3: "xxxxxxx...",
-        4: "four",
-        5: "five",
-    }
-    assert lines_of(data) == {}
 
 
 @given(st.binary(max_size=200))

@@ -9,19 +9,17 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
-from mlperf_pkg.findings import Finding
-from tests.helpers.logs import line_of
 from tests.helpers.trees import simulated, write_set, write_submission
 
 
 def test_a_set_has_its_runs_with_their_curves(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "bert", "resnet")
     sets = drawing.drawn_sets(check([str(tree)], Options()))
-    assert [(each.row.benchmark, len(each.runs), each.ruleset) for each in sets] == [
+    assert [(drawn.row.benchmark, len(drawn.runs), drawn.ruleset) for drawn in sets] == [
         ("bert", 10, "2.0.0"),
         ("resnet", 5, "2.0.0"),
     ]
-    assert all(run.curve.evaluations and run.curve.spans for each in sets for run in each.runs)
+    assert all(run.curve.evaluations and run.curve.spans for drawn in sets for run in drawn.runs)
 
 
 def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,18 +27,6 @@ def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     alone = drawing.drawn_sets(checked)
     monkeypatch.setattr(drawing, "PARALLEL_FROM_RECORDS", 0)
     assert drawing.drawn_sets(checked, jobs=2) == alone
-
-
-def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
-    logs = simulated()
-    checked = check([str(write_set(tmp_path, logs))], Options(round="2.0"))
-    line = line_of(logs[0], "run_start")
-    places = [("result_0.txt", line), ("result_0.txt", None), ("no such file", 1)]
-    findings = [Finding(code="X101", message="", path=p, line=n) for p, n in places]
-    (found,) = drawing.excerpts(checked, findings).items()
-    assert found[0] == ("result_0.txt", line)
-    assert found[1].startswith(':::MLLOG {"namespace"')
-    assert '"run_start"' in found[1]
 
 
 def test_a_log_that_is_gone_has_no_curve(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for all tests."""
+    """One browser for all tests."""
     with chromium() as started:
         yield started
 
@@ -44,7 +44,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Loose logs that say hostile things wherever a log can say anything."""
+    """Loose logs with hostile text in every field that holds text."""
     root = tmp_path_factory.mktemp("hostile")
     logs = [edited(log, "submission_platform", value=HOSTILE) for log in simulated("resnet")]
     logs[0] = edited(logs[0], "opt_name", value=HOSTILE, metadata={HOSTILE: HOSTILE})
@@ -93,8 +93,8 @@ def test_it_filters(
     browser: Browser, good: Path, control: str, value: str, left: list[str]
 ) -> None:
     with opened(browser, good) as shown:
-        found = shown.page.locator(control)
-        found.fill(value) if control == "#search" else found.select_option(value)
+        field = shown.page.locator(control)
+        field.fill(value) if control == "#search" else field.select_option(value)
         assert column(shown.page, "Benchmark") == left
         assert shown.page.locator("details.set:visible").count() == len(left)
         assert shown.page.locator("#count").inner_text() == f"{len(left)} of 3 result sets"

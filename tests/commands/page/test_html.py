@@ -21,14 +21,16 @@ RUNTIME = "window.vegaEmbed = null;"
 
 
 def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = ()) -> Content:
-    given = report(result_sets=tuple(each.row for each in sets), findings=findings)
-    return content(given, sets, {("a/b.txt", 7): "<b>raw</b>"})
+    rows = tuple(drawn_set.row for drawn_set in sets)
+    return content(
+        report(result_sets=rows, findings=findings), sets, {("a/b.txt", 7): "<b>raw</b>"}
+    )
 
 
 def sources(page: str) -> dict[str, str]:
-    found = re.search('Content-Security-Policy" content="([^"]*)"', page)
-    assert found
-    parts = (part.split(" ", 1) for part in found[1].replace("&#39;", "'").split("; "))
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', page)
+    assert policy
+    parts = (part.split(" ", 1) for part in policy[1].replace("&#39;", "'").split("; "))
     return {name: value.strip() for name, value in parts}
 
 
@@ -54,7 +56,7 @@ def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
     assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
 
 
-def test_a_finding_is_told_with_its_raw_line() -> None:
+def test_a_finding_is_shown_with_its_raw_line() -> None:
     finding = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
     page = module.html(page_of(findings=(finding,)), RUNTIME)
     assert "&lt;i&gt;odd&lt;/i&gt;" in page
@@ -62,7 +64,7 @@ def test_a_finding_is_told_with_its_raw_line() -> None:
     assert "a/b.txt:7" in page
 
 
-def test_no_text_is_longer_than_anybody_reads() -> None:
+def test_long_texts_are_cut() -> None:
     one = drawn("bert")
     row = replace(one.row, system="x" * 10**6, benchmark="y" * 10**6)
     runs = tuple(replace(run, row=replace(run.row, path="z" * 10**6)) for run in one.runs)
@@ -75,7 +77,7 @@ def test_errors_come_first_and_the_rest_is_counted() -> None:
         for i, severity in enumerate([Severity.WARNING] * MOST_FINDINGS + [Severity.ERROR] * 5)
     )
     page = page_of(findings=findings)
-    assert [told.severity for told in page.findings[:6]] == ["error"] * 5 + ["warning"]
+    assert [shown.severity for shown in page.findings[:6]] == ["error"] * 5 + ["warning"]
     assert (len(page.findings), page.hidden) == (MOST_FINDINGS, 5)
     assert "5 more findings are not shown" in module.html(page, RUNTIME)
 
@@ -87,10 +89,10 @@ def test_a_page_without_results() -> None:
 
 
 def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = page_of(drawn("bert"))
-    whole = module.html(given, RUNTIME)
+    page = page_of(drawn("bert"))
+    whole = module.html(page, RUNTIME)
     monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
-    assert len(module.html(given, RUNTIME)) < len(whole)
+    assert len(module.html(page, RUNTIME)) < len(whole)
 
 
 def test_sets_are_ordered_by_round_submitter_system_benchmark() -> None:
@@ -100,10 +102,10 @@ def test_sets_are_ordered_by_round_submitter_system_benchmark() -> None:
         for submitter, system, round_ in [("B", "x", "2.0"), ("A", "y", "2.0"), ("C", "z", "1.1")]
     ]
     page = page_of(*(replace(one, row=row) for row in rows))
-    assert [each.row.submitter for each in page.sections] == ["C", "A", "B"]
+    assert [section.row.submitter for section in page.sections] == ["C", "A", "B"]
     assert page.choices["Round"] == ["1.1", "2.0"]
 
 
-def test_templates_lie_in_the_package() -> None:
+def test_templates_are_in_the_package() -> None:
     folder = Path(module.__file__).parent / "templates"
     assert sorted(path.name for path in folder.iterdir()) == ["page.css", "page.html", "page.js"]

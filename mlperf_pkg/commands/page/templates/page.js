@@ -13,7 +13,7 @@
 
   function compare(one, other, numbers) {
     const [a, b] = numbers ? [parseFloat(one), parseFloat(other)] : [one, other];
-    // What has no number is last, in either order.
+    // Cells without a number come last in both orders.
     if (numbers && (Number.isNaN(a) || Number.isNaN(b))) return null;
     return numbers ? a - b : a.localeCompare(b, "en", { numeric: true });
   }
@@ -68,7 +68,7 @@
   // ---- the charts: unpacked and drawn when they come into view ----------------------------
 
   async function unpack(id) {
-    const bytes = Uint8Array.from(atob(byId(id).textContent), (each) => each.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(byId(id).textContent), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
   }
@@ -81,33 +81,34 @@
 
   let prepared = null;
 
-  async function draw(place) {
-    if (place.dataset.drawn) return;
-    place.dataset.drawn = "yes";
+  async function draw(container) {
+    if (container.dataset.drawn) return;
+    container.dataset.drawn = "yes";
     try {
       prepared = prepared || prepare();
-      const known = await prepared;
-      // All places first: they decide how wide each is.
-      const frames = known.charts[place.dataset.charts].map((chart) => [frame(place, chart), chart]);
-      for (const [target, chart] of frames) await show(target, known, chart);
+      const payload = await prepared;
+      // All frames first: together they decide how wide a chart is.
+      const charts = payload.charts[container.dataset.charts];
+      const frames = charts.map((chart) => [frame(container, chart), chart]);
+      for (const [target, chart] of frames) await show(target, payload, chart);
     } catch (error) {
-      place.append(make("p", `No charts: ${error.message}`));
+      container.append(make("p", `The charts cannot be drawn: ${error.message}`));
     }
   }
 
-  function frame(place, [, title, description]) {
+  function frame(container, [, title, description]) {
     const [figure, caption, target] = ["figure", "figcaption", "div"].map((name) => make(name, ""));
     target.className = "chart";
     caption.append(make("b", title), ` ${description}`);
     figure.append(target, caption);
-    place.append(figure);
+    container.append(figure);
     return target;
   }
 
-  // The inverse of columns() in payload.py.
+  // The inverse of columns() in chart_data.py.
   function values([kind, ...packed]) {
     if (kind === "v") {
-      return packed.flatMap((each, at) => (at % 2 ? [] : Array(packed[at + 1]).fill(each)));
+      return packed.flatMap((value, at) => (at % 2 ? [] : Array(packed[at + 1]).fill(value)));
     }
     const [decimals, ...steps] = packed;
     let sum = 0;
@@ -115,26 +116,26 @@
   }
 
   function records(columns) {
-    const listed = [];
+    const rows = [];
     for (const [name, packed] of Object.entries(columns)) {
-      values(packed).forEach((each, at) => { (listed[at] = listed[at] || {})[name] = each; });
+      values(packed).forEach((value, at) => { (rows[at] = rows[at] || {})[name] = value; });
     }
-    return listed;
+    return rows;
   }
 
-  async function show(target, known, [spec, title, description, names]) {
+  async function show(target, payload, [spec, title, description, names]) {
     const datasets = {};
-    for (const name of Object.keys(names)) datasets[name] = records(known.data[names[name]]);
-    await vegaEmbed(target, { ...known.specs[spec], description: `${title}. ${description}`, datasets }, {
-      actions: false, ast: true, config: known.config, defaultStyle: false, renderer: "svg", tooltip: tell,
+    for (const name of Object.keys(names)) datasets[name] = records(payload.data[names[name]]);
+    await vegaEmbed(target, { ...payload.specs[spec], description: `${title}. ${description}`, datasets }, {
+      actions: false, ast: true, config: payload.config, defaultStyle: false, renderer: "svg", tooltip: showTooltip,
     });
   }
 
-  function tell(_, event, __, value) {
+  function showTooltip(_, event, __, value) {
     const tip = byId("tip");
     tip.hidden = value === null || typeof value !== "object";
     if (tip.hidden) return;
-    tip.textContent = Object.entries(value).map(([name, each]) => `${name}: ${each}`).join("\n");
+    tip.textContent = Object.entries(value).map(([name, field]) => `${name}: ${field}`).join("\n");
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 8))}px`;
   }
@@ -143,14 +144,14 @@
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
   }, { rootMargin: "200px" });
-  document.querySelectorAll("[data-charts]").forEach((place) => {
-    watcher.observe(place);
-    const around = place.closest("details");
-    around.addEventListener("toggle", () => { if (around.open) draw(place); });
+  document.querySelectorAll("[data-charts]").forEach((container) => {
+    watcher.observe(container);
+    const details = container.closest("details");
+    details.addEventListener("toggle", () => { if (details.open) draw(container); });
   });
   addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
 
-  // ---- links into what is closed -----------------------------------------------------------
+  // ---- links into closed sections -----------------------------------------------------------
 
   function follow() {
     const target = byId(decodeURIComponent(location.hash.slice(1)));

@@ -1,4 +1,4 @@
-"""The charts of a page as data: what many of them share is said once, and all of it compressed."""
+"""The charts of a page as compressed JSON, in which what charts share occurs once."""
 
 from __future__ import annotations
 
@@ -13,54 +13,59 @@ from mlperf_pkg.commands.charts import CONFIG, Chart
 from mlperf_pkg.commands.charts.chart import Rows
 from mlperf_pkg.results.report import as_json
 
-_GZIP = 31  # of zlib: a gzip stream, whose head holds neither name nor time
+_GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 
 MAX_TEXT = 1000  # characters
 _MOST_DECIMALS = 8
-_EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are whole in units of the last decimal
+_EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
 
 def packed(text: str) -> str:
-    """Text for a browser's ``DecompressionStream("gzip")``, in Base64; the same each time."""
+    """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
     compressor = zlib.compressobj(9, wbits=_GZIP)
     data = compressor.compress(text.encode()) + compressor.flush()
     return base64.b64encode(data).decode("ascii")
 
 
-def payload(places: Mapping[str, Sequence[Chart]]) -> str:
-    """The charts of each place of a page, by its id, as JSON.
+def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
+    """Return the charts of a page as JSON, by the id of the element that shows them.
 
     ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
-    {name: data}], ...]}}``, in which specs and data are told by their index, and data are as
-    ``columns`` gives them.
+    {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
+    returns them.
     """
     specs, data = _Table(), _Table()
-    charts = {
-        place: [
+    packed_charts = {
+        element: [
             [
                 specs.index(chart.spec),
                 short(chart.title),
                 short(chart.description),
                 {name: data.index(columns(rows)) for name, rows in chart.data.items()},
             ]
-            for chart in several
+            for chart in shown
         ]
-        for place, several in places.items()
+        for element, shown in charts.items()
     }
-    listed = {"config": CONFIG, "specs": specs.listed, "data": data.listed, "charts": charts}
-    return json.dumps(as_json(listed), separators=(",", ":"), allow_nan=False)
+    document = {
+        "config": CONFIG,
+        "specs": specs.values,
+        "data": data.values,
+        "charts": packed_charts,
+    }
+    return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
 
 
 def short(text: str) -> str:
-    """A text of a stranger, as much of it as anybody would read."""
+    """Return a text from a log, cut to ``MAX_TEXT`` characters."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def columns(rows: Rows) -> dict[str, list[Any]]:
-    """Rows by column, as what is alike compresses best: half the size of the rows themselves.
+    """Return rows as columns, which compress to half the size of the rows.
 
     Numbers become ``["n", decimals, first, difference, ...]`` in units of the last decimal, and
-    everything else ``["v", value, how often in a row, ...]``.
+    everything else ``["v", value, repetitions, ...]``.
     """
     fields = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([row.get(name) for row in rows]) for name in fields}
@@ -77,20 +82,20 @@ def _column(values: Sequence[Any]) -> list[Any]:
 
 
 def _decimals(value: float) -> int:
-    """How many decimals tell a number, up to as many as any chart can show."""
+    """Return the number of decimals of a number, up to as many as a chart can show."""
     return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
 
 
 class _Table:
-    """Values in the order of their first use."""
+    """Different values in the order of their first use."""
 
     def __init__(self) -> None:
-        self.listed: list[Any] = []
-        self._known: dict[str, int] = {}
+        self.values: list[Any] = []
+        self._indexes: dict[str, int] = {}
 
     def index(self, value: Any) -> int:
         key = json.dumps(value, sort_keys=True)
-        if key not in self._known:
-            self._known[key] = len(self.listed)
-            self.listed.append(value)
-        return self._known[key]
+        if key not in self._indexes:
+            self._indexes[key] = len(self.values)
+            self.values.append(value)
+        return self._indexes[key]

@@ -11,12 +11,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.page.payload import columns, packed, payload
+from mlperf_pkg.commands.page.chart_data import columns, packed, payload
 from tests.helpers.charts import charts, drawn
 
 
 def values(kind: str, *parts: Any) -> list[Any]:
-    """As the page reads a column."""
+    """The column as the page reads it."""
     if kind == "v":
         return [v for v, n in zip(parts[::2], parts[1::2], strict=True) for _ in range(n)]
     decimals, *steps = parts
@@ -24,8 +24,8 @@ def values(kind: str, *parts: Any) -> list[Any]:
 
 
 def rows(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    listed = {name: values(*column) for name, column in table.items()}
-    return [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    cells = {name: values(*column) for name, column in table.items()}
+    return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 5)) | st.integers(-(10**7), 10**7)
@@ -41,11 +41,11 @@ def test_numbers_too_large_to_be_counted_in_decimals_stay_as_they_are() -> None:
     assert rows(columns([{"a": 1e300}, {"a": 2}])) == [{"a": 1e300}, {"a": 2}]
 
 
-def test_what_is_alike_is_said_once() -> None:
+def test_what_charts_share_occurs_once() -> None:
     shown = list(charts(drawn("bert")).values())
-    told = json.loads(payload({"s0": shown, "s1": shown}))
-    assert told["charts"]["s0"] == told["charts"]["s1"]
-    assert len(told["specs"]) == len(shown)
+    document = json.loads(payload({"s0": shown, "s1": shown}))
+    assert document["charts"]["s0"] == document["charts"]["s1"]
+    assert len(document["specs"]) == len(shown)
 
 
 @given(st.text())
