@@ -10,8 +10,11 @@ import sysconfig
 from pathlib import Path
 from zipfile import ZipFile
 
+import msgspec
 import pytest
 
+from mlperf_pkg.rulebook.compile import compiled
+from mlperf_pkg.rulebook.files import COMPILED
 from tests.helpers.logs import good_log
 
 ROOT = Path(__file__).parents[1]
@@ -40,12 +43,18 @@ def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedPro
     )
 
 
-def built_wheel(folder: Path, **more: str) -> Path:
+def copied_source(folder: Path) -> Path:
+    """What is in git and goes into a wheel, without what a checkout makes of it."""
     source = folder / "source"
+    source.mkdir()
     for name in SOURCES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        source.mkdir(exist_ok=True)
         copy(ROOT / name, source / name)
+    (source / "rules" / COMPILED).unlink(missing_ok=True)
+    return source
+
+
+def built_wheel(folder: Path, source: Path, **more: str) -> Path:
     built = run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder, **more)
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
@@ -56,7 +65,7 @@ def built_wheel(folder: Path, **more: str) -> Path:
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of an environment that has nothing but the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
-    wheel = built_wheel(folder)
+    wheel = built_wheel(folder, copied_source(folder))
     environment = folder / "env"
     assert (
         run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder).returncode == 0
@@ -101,7 +110,42 @@ def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> No
 
 
 def test_no_compiler_is_needed(tmp_path: Path) -> None:
-    with ZipFile(built_wheel(tmp_path, CC="false")) as wheel:
+    with ZipFile(built_wheel(tmp_path, copied_source(tmp_path), CC="false")) as wheel:
         names = wheel.namelist()
     assert "mlperf_pkg/log/block.py" in names
     assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/log/_scan.pyi"]
+
+
+def assert_has_the_compiled_rulebook(path: Path) -> None:
+    """As ``rules/`` is, and for the text of every file that is in the wheel."""
+    with ZipFile(path) as wheel:
+        texts = {name: wheel.read(name) for name in wheel.namelist() if name.endswith(".yaml")}
+        data = wheel.read(f"mlperf_pkg/data/rules/{COMPILED}")
+    assert data == compiled(ROOT / "rules")
+    of_rules = [text for name, text in texts.items() if "/data/rules/" in name]
+    assert len(of_rules) == len(list((ROOT / "rules").rglob("*.yaml")))
+    assert msgspec.msgpack.decode(data).keys() == {*of_rules}
+
+
+def test_it_has_the_compiled_rulebook(tmp_path: Path) -> None:
+    assert_has_the_compiled_rulebook(built_wheel(tmp_path, copied_source(tmp_path)))
+
+
+def test_it_has_so_as_well_when_built_from_the_source_distribution(tmp_path: Path) -> None:
+    pytest.importorskip("build", reason="needs pip install build")
+    source = copied_source(tmp_path)
+    built = run(
+        sys.executable, "-m", "build", "--sdist", "--outdir", tmp_path, source, cwd=tmp_path
+    )
+    assert built.returncode == 0, built.stderr
+    (archive,) = tmp_path.glob("*.tar.gz")
+    assert_has_the_compiled_rulebook(built_wheel(tmp_path, archive))
+
+
+def test_installed_rules_are_read_without_yaml(tool: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from mlperf_pkg.rulebook.explain.describe import rulebook_codes;"
+        "print(len(rulebook_codes()) > 500, 'yaml' in sys.modules)"
+    )
+    done = run(tool.parent / "python", "-c", code, cwd=tmp_path)
+    assert done.stdout == "True False\n", done.stderr

@@ -108,7 +108,7 @@ def identity() -> str:
     digest = hashlib.sha256()
     package, rules = Path(__file__).parents[1], data_folder("rules")
     files = [(package, path) for path in package.rglob("*.py")]
-    files += [(rules, path) for path in rules.rglob("*") if path.suffix in {".yaml", ".msgpack"}]
+    files += [(rules, path) for path in rules.rglob("*.yaml")]
     for name, path in sorted((path.relative_to(top).as_posix(), path) for top, path in files):
         digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
     return f"mlperf-pkg {__version__} ({digest.hexdigest()[:12]})"

@@ -6,11 +6,15 @@ for what it was. The wheel holds the compiled file; in a checkout ``make`` write
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import msgspec
 
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.definitions import expanded
+from mlperf_pkg.rulebook.files import COMPILED
 from mlperf_pkg.rulebook.problems import RuleFile
 from mlperf_pkg.rulebook.strictyaml import parse
 
@@ -31,17 +35,26 @@ def compiled(folder: Path) -> bytes:
     return msgspec.msgpack.encode(documents)
 
 
-def main() -> None:
-    """Validate the rulebook of a checkout and compile it.
+def compile_rulebook(folder: Path) -> None:
+    """Check the rulebook of a checkout and compile it.
 
     Raises:
         RulebookError: the rulebook is not valid.
     """
-    from mlperf_pkg.infra.resources import data_folder  # noqa: PLC0415 - a build needs neither
-    from mlperf_pkg.rulebook.files import COMPILED  # noqa: PLC0415
+    # A build, which needs ``compiled`` alone, has not all libraries that these need.
+    from mlperf_pkg.infra.files import write_whole  # noqa: PLC0415
+    from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
 
-    folder = data_folder("rules")
-    (folder / COMPILED).write_bytes(compiled(folder))
+    check_rulebook(folder)
+    write_whole(folder / COMPILED, compiled(folder), replace=True)
+
+
+def main() -> None:
+    """Compile the rulebook of this checkout; exit with a message if it is not valid."""
+    try:
+        compile_rulebook(data_folder("rules"))
+    except RulebookError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

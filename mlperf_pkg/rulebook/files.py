@@ -14,7 +14,7 @@ from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
 from mlperf_pkg.rulebook.problems import RuleFile
 
 COMPILED = "compiled.msgpack"
-"""The name of the file that ``rulebook.compile`` writes: all YAML files of a folder, parsed."""
+"""The name of the file that ``rulebook.compile`` writes beside the YAML files."""
 
 Document: TypeAlias = dict[str, Any]
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
-from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook.files import Document, read, rule_file
 from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
-from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 
 ROUND = "round"
 """The name of the file of a round, without ``.yaml``."""
@@ -111,7 +110,7 @@ def parent_of(usage: str, round_name: str) -> str | None:
         message = f"round {round_name} extends {parent}, expected an earlier round"
     else:
         message = f"round {round_name} extends {parent}, which does not exist"
-        message += _did_you_mean(parent, earlier)
+        message += suggestion(parent, earlier)
     raise _error(usage, round_name, ROUND, ("extends",), message)
 
 
@@ -124,13 +123,12 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
     model: str | None = own(usage, round_name, stem).get("like")
     if model is None:
         return None
-    stems = set(_stems(usage, round_name))
-    if model not in stems - {stem}:
-        message = f"{stem} is like {model}, which has no rules"
-        message += _did_you_mean(model, stems - {stem})
+    others = set(_stems(usage, round_name)) - {stem, ROUND}
+    if model not in others:
+        message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
         raise _error(usage, round_name, stem, ("like",), message)
     follower = model
-    for _ in stems:
+    for _ in others:
         if follower == stem:
             message = f"{stem} is like {model}, which is like {stem}"
             raise _error(usage, round_name, stem, ("like",), message)
@@ -138,10 +136,17 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
     return model
 
 
+def own_stems(usage: str, round_name: str) -> list[str]:
+    """Return the names of the files of a round, without ``.yaml``, sorted."""
+    paths = (
+        path for folder in rules_folders() for path in folder.glob(f"{usage}/{round_name}/*.yaml")
+    )
+    return sorted({path.stem for path in paths})
+
+
 def _stems(usage: str, round_name: str) -> Iterator[str]:
-    """Yield the names of benchmark files of a round and of those that it extends."""
-    for folder in rules_folders():
-        yield from (path.stem for path in (folder / usage / round_name).glob("*.yaml"))
+    """Yield the names of the files of a round and of those that it extends."""
+    yield from own_stems(usage, round_name)
     if parent := parent_of(usage, round_name):
         yield from _stems(usage, parent)
 
@@ -184,8 +189,3 @@ def _error(usage: str, round_name: str, stem: str, steps: Steps, message: str) -
     file = own_file(usage, round_name, stem)
     assert file  # noqa: S101 - it says what is wrong
     return RulebookError(str(problem_at(file, steps, message)))
-
-
-def _did_you_mean(name: str, names: Any) -> str:
-    near = nearest(name, names)
-    return f"; did you mean {near!r}?" if near else ""

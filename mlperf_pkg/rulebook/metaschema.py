@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook.model import SECTIONS, Rule
-from mlperf_pkg.rulebook.problems import Step, Steps
+from mlperf_pkg.rulebook.problems import Step, Steps, suggestion
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -26,9 +26,10 @@ _TYPES = {
     "object": "a mapping",
     "string": "a text",
 }
+_DESCRIBED = frozenset({"oneOf", "pattern", "type"})
 _EXPECTED = {
     "const": "the value {}",
-    "maxProperties": "no more than {}",
+    "maxProperties": "at most {} entry",
     "minimum": "at least {}",
     "oneOf": "a value of another type",
     "uniqueItems": "no entry twice",
@@ -118,8 +119,7 @@ def _unknown(name: str, names: Sequence[str], subject: str) -> str:
         "constraint" if near in constraints or (not near and constraints & set(names)) else "field"
     )
     listed = f"; expected one of {', '.join(names)}" if len(names) <= _FEW else ""
-    meant = f"; did you mean {near!r}?" if near else listed
-    return f"unknown {kind} {name!r} of {subject}{meant}"
+    return f"unknown {kind} {name!r} of {subject}{suggestion(name, names) or listed}"
 
 
 def _subject(steps: Sequence[Step], document: Any) -> str:
@@ -165,13 +165,13 @@ def _part(document: Any, steps: Sequence[Step]) -> Any:
 def _expected(error: ValidationError) -> str:
     schema: Any = error.schema
     value: Any = error.validator_value
-    if isinstance(schema, Mapping) and "description" in schema:
+    if error.validator in _DESCRIBED and "description" in schema:
         return str(schema["description"])
     if error.validator == "enum":
-        near = nearest(str(error.instance), list(map(str, value)))
-        meant = f"; did you mean {near!r}?" if near else ""
-        return f"one of {', '.join(map(str, value))}{meant}"
+        names = list(map(str, value))
+        return f"one of {', '.join(names)}{suggestion(str(error.instance), names)}"
     if error.validator == "type":
         names = [value] if isinstance(value, str) else value
         return " or ".join(_TYPES[name] for name in names)
-    return _EXPECTED.get(str(error.validator), "something that is not empty").format(value)
+    words = _EXPECTED.get(str(error.validator), "something that is not empty")
+    return words.format(json.dumps(value))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.text import nearest
 
 Step: TypeAlias = str | int
 """A name in a mapping or an index in a list; several lead to a part of a document."""
@@ -43,3 +44,9 @@ def refuse(problems: Sequence[Problem]) -> None:
     """
     if problems:
         raise RulebookError("\n".join(map(str, sorted(set(problems)))))
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return ``; did you mean 'bert'?`` with the most similar of some names; empty if none is."""
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""

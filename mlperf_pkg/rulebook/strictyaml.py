@@ -60,10 +60,15 @@ def problem_at(file: RuleFile, steps: Sequence[Step], message: str) -> Problem:
 
 
 def _child(node: Any, step: Step) -> tuple[int, yaml.Node] | None:
-    """Return the line and the node of a part; None where the node does not name it."""
+    """Return the line and the node of a part; None where the node does not name it.
+
+    A mapping is its own first entry: a rule alone is written without a list.
+    """
     if _is(node, "sequence"):
         part = node.value[int(step)]
         return part.start_mark.line + 1, part
+    if isinstance(step, int):
+        return node.start_mark.line + 1, node
     for key, value in node.value if _is(node, "mapping") else ():
         if key.value == str(step):
             return key.start_mark.line + 1, value

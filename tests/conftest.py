@@ -1,0 +1,17 @@
+"""The rulebook is compiled before the tests, as ``make test`` does: hundreds of them start a process."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.rulebook.compile import compile_rulebook
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
+        with suppress(RulebookError):  # the tests of the rulebook report it
+            compile_rulebook(data_folder("rules"))
