@@ -207,7 +207,7 @@ def _order(
 
 
 def _watched_values(rule: Rule) -> Iterator[str]:
-    """The keys whose values a rule needs, of whichever key it is."""
+    """Return the keys whose values a rule needs."""
     yield from names_in_all(_formulas(rule))
     if "same_as" in rule.constraints:
         yield rule.constraints["same_as"]
@@ -216,12 +216,12 @@ def _watched_values(rule: Rule) -> Iterator[str]:
 
 
 def _watched_presence(rule: Rule) -> set[str]:
-    """The keys of which a rule needs to know whether they were logged before."""
+    """Return the keys of which a rule needs to know whether they were logged before."""
     return {key for name in ("after", "before") for key in rule.constraints.get(name, ())}
 
 
 def _at_once(compiled: CompiledRule) -> bool:
-    """Whether a rule needs no more of a record than what it says, and what was logged before."""
+    """Return whether a rule needs only a record itself, and which keys were logged before it."""
     rule = compiled.rule
     return (
         not compiled.reaches

@@ -1,4 +1,4 @@
-"""The rules of a run that only its whole log can answer."""
+"""The whole log of a run, checked at its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_THE_END = frozenset(
 
 
 class Conclusions:
-    """Checks a whole log, by the evidence that its records gave."""
+    """Checks a whole log by the evidence of its records."""
 
     def __init__(self, evidence: Evidence, findings: RuleFindings, hidden: Set[str]) -> None:
         """Start at the end of a log.
@@ -43,7 +43,7 @@ class Conclusions:
 
         Where it holds of the final values of the run, only the order of its records is at fault.
         """
-        formula, rule = refusal.rule.formula, refusal.rule.rule
+        formula, rule = refusal.compiled.formula, refusal.compiled.rule
         assert formula  # noqa: S101
         final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
         if rule.basis is Basis.BOTH and _is_true(formula, refusal.operands.with_values(final)):
@@ -133,7 +133,7 @@ class Conclusions:
             self._evaluate(rule, compiled.formula, logged)
 
     def _missed(self, rule: Rule, logged: Logged, *, success: bool) -> None:
-        """The target was not met; the rules forgive one such run, unless it claims success."""
+        """Report a missed target; the rules forgive one such run, unless it says success."""
         if not success and rule.basis is Basis.BOTH:
             rule = replace(rule, basis=Basis.OFFICIAL)
         expected = needed_in_words(rule.reaches or {})
@@ -165,7 +165,7 @@ class Conclusions:
 
 
 def _is_true(formula: Formula, operands: Operands) -> bool:
-    """Whether a formula holds; False as well where it lacks a value."""
+    """Return whether a formula holds; False if it lacks a value."""
     try:
         return formula.evaluate(operands)
     except NoAnswerError:

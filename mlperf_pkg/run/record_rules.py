@@ -1,4 +1,4 @@
-"""The rules of a run, checked of its records one by one."""
+"""The records of a run, checked one by one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_REFUSALS = 1000  # the verdict needs no more of a million
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A record of which a formula does not hold: its value and its ``number`` in the log."""
+    """A record for which a formula does not hold: its value, and its ``number`` in the log."""
 
-    rule: CompiledRule
+    compiled: CompiledRule
     operands: Operands
     value: Any
     number: int
@@ -47,7 +47,7 @@ class Evidence(msgspec.Struct, eq=False):
 
 
 class RecordRules:
-    """Checks the records of one log, each when its turn comes, and keeps what they show."""
+    """Checks the records of one log in their order, and keeps what they show."""
 
     def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
         """Start at the head of a log."""
@@ -148,7 +148,7 @@ class RecordRules:
                 refusals.append(Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:
-        """How many records of the rule's key came since the last record of ``nth_since``."""
+        """Count the records of the rule's key since the last record of ``nth_since``."""
         anchor = self._seen.get(rule.nth_since or "")
         restarts = anchor.count if anchor else 0
         last_restarts, count = self._series.get(rule.code, (restarts, 0))
@@ -157,7 +157,7 @@ class RecordRules:
         return count
 
     def _missed_last(self, record: Record) -> bool:
-        """Whether a record claims success after an evaluation that missed the target."""
+        """Return whether a record says success after an evaluation that missed the target."""
         missed = bool(self.evidence.met) and self._last_evaluation is False
         metadata = record.metadata
         return missed and isinstance(metadata, dict) and metadata.get("status") == "success"
@@ -208,7 +208,7 @@ def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
 
 
 def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
-    """The first check that a record fails; one that it passes in another order is the last."""
+    """Return the first check that a record fails; the last one if none fails on its own."""
     for check in checks:
         try:
             if not check.test(record, seen):
@@ -219,7 +219,7 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
 
 
 def _problem(rule: Rule, check: Check, record: Record, seen: Seen) -> str:
-    """What is wrong with a record, and what is expected."""
+    """Say what was found in a record, and what is expected."""
     constraint, expected = check.constraint, rule.needed
     if constraint.misplaced:
         place = constraint.misplaced(check.argument, seen)

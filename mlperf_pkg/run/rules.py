@@ -1,6 +1,6 @@
-"""The compiled rules of a run, checked of its records block by block, and at its end.
+"""The rules of a run, checked block by block and at the end of its log.
 
-What is checked of one record is in ``record_rules``, what of the whole log in ``conclusions``.
+``record_rules`` checks one record, ``conclusions`` the whole log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mlperf_pkg.run.record_rules import RecordRules
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 Taker = Callable[[Record, int], None]
-_GROUP = 4  # the least number of records that are checked faster together
+_GROUP = 4  # records; fewer are checked as fast one by one
 
 
 class RuleChecker:
@@ -57,7 +57,7 @@ class RuleChecker:
     def take(self, block: Block, others: Mapping[str, Taker]) -> None:
         """Take the next records, in order; ``others`` take some of them as well.
 
-        The records of a key that nobody needs in order are checked together, which is faster and
+        The records of a key that nothing needs in order are checked together, which is faster and
         finds the same. The findings of a key come in order; those of a code are all of one key.
         """
         in_order: list[int] = []
@@ -87,7 +87,7 @@ class RuleChecker:
         joined = self._table.joined
         conclusions = Conclusions(self._evidence, self._findings, frozenset(unofficial))
         for refusal in self._evidence.refusals:
-            of_joined = joined is not None and refusal.rule.rule.key == joined.key
+            of_joined = joined is not None and refusal.compiled.rule.key == joined.key
             conclusions.refuse(refusal, settled=not of_joined)
         conclusions.count(self._table)
         conclusions.conclude(self._table, success=success)
@@ -107,7 +107,7 @@ class RuleChecker:
     # ---- records of one key, checked together ---------------------------------------------
 
     def _before_group(self, key: str, indexes: Sequence[int], block: Block) -> int:
-        """How many records of a key have to be taken in order before the others."""
+        """Return how many records of a key to take in order before the others."""
         if len(indexes) < _GROUP:
             return len(indexes)
         logged = self._seen.get(key)
@@ -135,7 +135,7 @@ class RuleChecker:
                 self._records.check(compiled, record, number, before)
 
     def _all_hold(self, compiled: CompiledRule, group: Group) -> bool:
-        """Whether no record of a group breaks a rule; False as well where that takes more."""
+        """Return whether no record of a group breaks a rule; False if it takes more to know."""
         try:
             for check in compiled.checks:
                 if not self._holds(check, group):
@@ -149,7 +149,7 @@ class RuleChecker:
         return True
 
     def _holds(self, check: Check, group: Group) -> bool:
-        """Whether a check of all but metadata holds of each record of a group."""
+        """Return whether a check holds for every record of a group; metadata is left out."""
         if check.name == "after":  # what was logged before the first, was before all
             return all(self._was_before(key, group.first) for key in check.argument)
         if check.name == "before":
@@ -160,5 +160,5 @@ class RuleChecker:
         return key in self._seen and self._seen[key].first_number < number
 
     def _seen_before(self, number: int) -> Seen:
-        """The keys that were logged before a record: all that ``after`` and ``before`` need."""
+        """Return the keys logged before a record: all that ``after`` and ``before`` need."""
         return {key: logged for key, logged in self._seen.items() if logged.first_number < number}
