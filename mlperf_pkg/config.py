@@ -1,4 +1,4 @@
-"""The optional ``mlperf-pkg.yaml`` of a workspace: what the logs and systems do not tell."""
+"""The optional ``mlperf-pkg.yaml`` of a workspace: what the logs and systems do not say."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "mlperf-pkg.yaml"
 
-# How the schema's types are called in YAML.
-_KINDS = {"string": "a text", "array": "a list", "object": "a mapping"}
+_TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON Schema, in YAML
 
 
 class SystemConfig(Struct, frozen=True):
-    """The logs of one system: patterns of their paths, and the platforms that they name."""
+    """The logs of one system: patterns of their paths, and values of ``submission_platform``."""
 
     logs: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
 
 
 class WaiverConfig(Struct, frozen=True):
-    """A waiver for the findings of a code in the files that a pattern names; on ``line``."""
+    """A waiver for the findings of a code in the files that match ``path``; it is on ``line``."""
 
     code: str
     path: str
@@ -41,9 +40,9 @@ class WaiverConfig(Struct, frozen=True):
 
 
 class Price(Struct, frozen=True):
-    """A list price in US dollars, of all nodes together; ``source`` says where it stands.
+    """The list price of a system in US dollars, for all nodes; ``source`` is where it was found.
 
-    ``also`` are other names of the system, in which ``*`` is any text.
+    ``also`` lists other names of the system, in which ``*`` is any text.
     """
 
     usd: float
@@ -53,10 +52,10 @@ class Price(Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """What ``mlperf-pkg.yaml`` says; ``rules/config.schema.json`` describes each field.
+    """The contents of ``mlperf-pkg.yaml``; ``rules/config.schema.json`` describes each field.
 
-    ``code`` holds the folder of each implementation of a benchmark by its id; an empty id stands
-    for the folder's own name.
+    ``code`` maps each benchmark to the folders of its implementations, by their ids; an empty id
+    is the name of the folder.
     """
 
     submitter: str | None = None
@@ -72,12 +71,12 @@ class Config(Struct, frozen=True):
 
     @property
     def code_folders(self) -> tuple[str, ...]:
-        """Every folder of code."""
-        return tuple(folder for each in self.code.values() for folder in each.values())
+        """The folders of code."""
+        return tuple(folder for folders in self.code.values() for folder in folders.values())
 
 
 def read_config(workspace: Path) -> Config:
-    """The configuration of a workspace; all defaults where it has none.
+    """Return the configuration of a workspace, with all defaults if there is no file.
 
     Raises:
         UserError: as ``read_config_file``.
@@ -87,18 +86,18 @@ def read_config(workspace: Path) -> Config:
 
 
 def read_config_file(path: Path) -> Config:
-    """The configuration in a file.
+    """Return the configuration in a file.
 
     Raises:
-        UserError: the file cannot be read, is no YAML or does not follow the schema. The message
+        UserError: the file cannot be read, is not YAML or does not follow the schema. The message
             names every offending line.
     """
     root = _compose(path)
-    return Config() if root is None else _config(root, _checked(path, root, _schema()))
+    return Config() if root is None else _config(root, _contents(path, root, _schema()))
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
-    """The list prices in a file of what ``prices`` of the configuration holds, by system.
+    """Return the list prices in a file, by system, in the form of ``prices`` of a configuration.
 
     Raises:
         UserError: as ``read_config_file``.
@@ -107,34 +106,37 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     if root is None:
         return {}
     schema = _schema()
-    return _prices(
-        _checked(path, root, {**schema["properties"]["prices"], "$defs": schema["$defs"]})
-    )
+    of_prices = {**schema["properties"]["prices"], "$defs": schema["$defs"]}
+    return _prices(_contents(path, root, of_prices))
 
 
-def _checked(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
-    _refuse_twice(path, root)
-    contents: dict[str, Any] = _plain(root)
-    if wrong := sorted(set(_complaints(root, contents, schema))):
-        raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in wrong))
+def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
+    _refuse_repeated_keys(path, root)
+    contents: dict[str, Any] = _value(root)
+    if errors := sorted(set(_schema_errors(root, contents, schema))):
+        raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in errors))
     return contents
 
 
 def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
     systems = {
-        system: SystemConfig(**{name: tuple(texts) for name, texts in given.items()})
-        for system, given in contents.pop("systems", {}).items()
+        system: SystemConfig(**{name: tuple(texts) for name, texts in fields.items()})
+        for system, fields in contents.pop("systems", {}).items()
     }
     code = {
-        benchmark: {"": given} if isinstance(given, str) else given
-        for benchmark, given in contents.pop("code", {}).items()
+        benchmark: {"": folders} if isinstance(folders, str) else folders
+        for benchmark, folders in contents.pop("code", {}).items()
     }
     prices = _prices(contents.pop("prices", {}))
     leave_out = tuple(contents.pop("leave_out", ()))
     waivers = tuple(
-        WaiverConfig(each.pop("code"), each.pop("path"), Waiver(**each), line)
-        for number, each in enumerate(contents.pop("waivers", ()))
-        for line in [_line(root, ["waivers", number])]
+        WaiverConfig(
+            code=fields.pop("code"),
+            path=fields.pop("path"),
+            waiver=Waiver(**fields),
+            line=_line(root, ["waivers", index]),
+        )
+        for index, fields in enumerate(contents.pop("waivers", ()))
     )
     return Config(
         systems=systems,
@@ -148,9 +150,13 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
 
 def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
     return {
-        system: Price(float(given["price_usd"]), given["source"], given.get("date"), also)
-        for system, given in contents.items()
-        for also in [tuple(given.get("also", ()))]
+        system: Price(
+            usd=float(fields["price_usd"]),
+            source=fields["source"],
+            date=fields.get("date"),
+            also=tuple(fields.get("also", ())),
+        )
+        for system, fields in contents.items()
     }
 
 
@@ -166,50 +172,50 @@ def _compose(path: Path) -> yaml.Node | None:
         mark = error.problem_mark or error.context_mark
         raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no YAML in UTF-8: {error}") from error
+        raise UserError(f"{path}: not YAML in UTF-8: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    return None if node is not None and node.value == "" else node  # nothing but "---"
+    return None if node is not None and node.value == "" else node  # only "---"
 
 
 def _kind(node: Any) -> str:
-    """What a node is: ``mapping``, ``sequence`` or ``scalar``."""
+    """Return ``mapping``, ``sequence`` or ``scalar``."""
     return str(node.id)
 
 
-def _plain(node: yaml.Node) -> Any:
-    """The value of a node, every scalar as the text that was written."""
+def _value(node: yaml.Node) -> Any:
+    """Return the value of a node, with every scalar as the text in the file."""
     if _kind(node) == "mapping":
-        return {_plain_key(key): _plain(value) for key, value in node.value}
+        return {_key(key): _value(value) for key, value in node.value}
     if _kind(node) == "sequence":
-        return [_plain(item) for item in node.value]
+        return [_value(item) for item in node.value]
     return node.value
 
 
-def _plain_key(node: yaml.Node) -> str:
+def _key(node: yaml.Node) -> str:
     return node.value if _kind(node) == "scalar" else "?"
 
 
-def _refuse_twice(path: Path, node: yaml.Node) -> None:
+def _refuse_repeated_keys(path: Path, node: yaml.Node) -> None:
     if _kind(node) == "sequence":
         for item in node.value:
-            _refuse_twice(path, item)
+            _refuse_repeated_keys(path, item)
     elif _kind(node) == "mapping":
-        seen: set[str] = set()
+        names: set[str] = set()
         for key, value in node.value:
-            name = _plain_key(key)
-            if name in seen:
-                raise UserError(f"{path}:{key.start_mark.line + 1}: {name!r} stands twice")
-            seen.add(name)
-            _refuse_twice(path, value)
+            name = _key(key)
+            if name in names:
+                raise UserError(f"{path}:{key.start_mark.line + 1}: the key {name!r} is repeated")
+            names.add(name)
+            _refuse_repeated_keys(path, value)
 
 
 def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
-    """The 1-based line of the member that ``steps`` lead to: its key's, in a mapping."""
+    """Return the 1-based line of the node at ``steps``: that of its key, in a mapping."""
     line: int = node.start_mark.line + 1
     for step in steps:
         if _kind(node) == "mapping":
-            pair = next((pair for pair in node.value if _plain_key(pair[0]) == step), None)
+            pair = next((pair for pair in node.value if _key(pair[0]) == step), None)
             if pair is None:
                 break
             line, node = pair[0].start_mark.line + 1, pair[1]
@@ -228,7 +234,7 @@ def _schema() -> dict[str, Any]:
     return schema
 
 
-def _complaints(
+def _schema_errors(
     root: yaml.Node, contents: Any, schema: dict[str, Any]
 ) -> Iterator[tuple[int, str]]:
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - slow to import
@@ -236,37 +242,34 @@ def _complaints(
     for error in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(contents):
         steps = list(error.absolute_path)
         if error.validator == "additionalProperties":
-            known = list(error.schema["properties"])
-            for name in sorted(error.instance.keys() - known):
-                yield _line(root, [*steps, name]), _unknown(name, known)
+            keys = list(error.schema["properties"])
+            for name in sorted(error.instance.keys() - keys):
+                yield _line(root, [*steps, name]), _unknown_key(name, keys)
         elif error.validator == "required":
-            lacking = [name for name in error.validator_value if name not in error.instance]
-            yield _line(root, steps), f"{_where(steps)} lacks {', '.join(lacking)}"
+            missing = [name for name in error.validator_value if name not in error.instance]
+            yield _line(root, steps), f"{_dotted(steps)} lacks {', '.join(missing)}"
         else:
-            yield _line(root, steps), _complaint(steps, error)
+            message = f"{_dotted(steps)} is {error.instance!r}; expected {_expected(error)}"
+            yield _line(root, steps), message
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
-    meant = f"did you mean {close!r}?" if close else f"known are {', '.join(known)}"
-    return f"unknown key {name!r}: {meant}"
+def _unknown_key(name: str, keys: Sequence[str]) -> str:
+    similar = nearest(name, keys)
+    hint = f"did you mean {similar!r}?" if similar else f"expected {', '.join(keys)}"
+    return f"unknown key {name!r}; {hint}"
 
 
-def _complaint(steps: Sequence[str | int], error: ValidationError) -> str:
-    return f"{_where(steps)} is {error.instance!r}, needed {_needed(error)}"
-
-
-def _where(steps: Sequence[str | int]) -> str:
+def _dotted(steps: Sequence[str | int]) -> str:
     return ".".join(map(str, steps)) or "the file"
 
 
-def _needed(error: ValidationError) -> str:
+def _expected(error: ValidationError) -> str:
     schema: Any = error.schema
     if error.validator == "oneOf":
         return str(schema["title"])
     if error.validator == "type":
-        return _KINDS[schema["type"]]
+        return _TYPES[schema["type"]]
     if error.validator == "enum":
         return " or ".join(schema["enum"])
     examples = schema.get("examples")
-    return f"a text such as {examples[0]}" if examples else "a text that is not empty"
+    return f"text such as {examples[0]}" if examples else "text that is not empty"

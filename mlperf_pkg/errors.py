@@ -1,4 +1,4 @@
-"""Failures to work, as opposed to findings about a submission."""
+"""Failures of a command, as opposed to findings about a submission."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from __future__ import annotations
 class UserError(Exception):
     """The command could not do its work: bad usage, unreadable input, an impossible plan.
 
-    The message is complete for a reader without a traceback: what is wrong, where, and what
-    would mend it. A defect of a submission is never a UserError; it is a ``Finding``.
+    The message is complete without a traceback: what is wrong, where, and how to fix it. A defect
+    of a submission is never a UserError; it is a ``Finding``.
     """
 
 
 class RulebookError(UserError):
-    """A rule file says something that the rulebook's language does not have."""
+    """A rule file is not valid in the language of the rulebook."""

@@ -1,4 +1,4 @@
-"""Findings as values: what was found, what was needed, where, and by whose rule."""
+"""Findings as values: what was found, what was expected, where, and by which rule."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Severity(StrEnum):
 
 
 class Basis(StrEnum):
-    """Whose rule a finding rests on.
+    """The rule that a finding is based on.
 
     BOTH: the written rules and the official checker. OFFICIAL: the checker rejects what the
-    rules allow. RULES: the rules forbid what the checker passes. ADVICE: neither, our judgement.
+    rules allow. RULES: the rules forbid what the checker accepts. ADVICE: neither, our judgement.
     """
 
     BOTH = "both"
@@ -32,7 +32,7 @@ class Basis(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What was concluded. What was not checked is never a pass."""
+    """The outcome of a check. What was not checked never passes."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a secret
     FAIL = "fail"
@@ -40,33 +40,33 @@ class Verdict(StrEnum):
 
     @classmethod
     def of(cls, failed: bool) -> Verdict:
-        """FAIL where ``failed``, else PASS."""
+        """Return FAIL if ``failed``, else PASS."""
         return cls.FAIL if failed else cls.PASS
 
     @classmethod
     def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
-        """FAIL if any failed; else PASS if any was checked; else NOT_CHECKED."""
-        seen = set(verdicts)
-        return next((v for v in (cls.FAIL, cls.PASS) if v in seen), cls.NOT_CHECKED)
+        """Return FAIL if any failed, else PASS if any was checked, else NOT_CHECKED."""
+        distinct = set(verdicts)
+        return next((v for v in (cls.FAIL, cls.PASS) if v in distinct), cls.NOT_CHECKED)
 
 
 class Verdicts(Struct, frozen=True):
-    """The two verdicts of one thing, never blurred into one."""
+    """The two verdicts on one thing, always kept apart."""
 
     official: Verdict
     rules: Verdict
 
     @classmethod
-    def worst(cls, several: Iterable[Verdicts]) -> Verdicts:
-        """The worst of each, taken separately."""
-        listed = list(several)
+    def worst(cls, pairs: Iterable[Verdicts]) -> Verdicts:
+        """Return the worst official verdict, and the worst by the rules."""
+        verdicts = list(pairs)
         return cls(
-            Verdict.worst(v.official for v in listed), Verdict.worst(v.rules for v in listed)
+            Verdict.worst(v.official for v in verdicts), Verdict.worst(v.rules for v in verdicts)
         )
 
 
 class Waiver(Struct, frozen=True):
-    """Somebody's word that a finding may stand, until the end of a day (ISO 8601, UTC)."""
+    """An approval of a finding, until the end of a day (ISO 8601, UTC)."""
 
     reason: str
     approved_by: str
@@ -74,13 +74,12 @@ class Waiver(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One finding.
+    """One observation about a submission.
 
-    ``path`` is relative to the argument that was checked, with ``/``; ``line`` is a true 1-based
-    line of that file, or None where the finding is about the whole of it. ``found`` and
-    ``expected`` are JSON values; ``source`` names the document and section of the rule. A finding
-    with a ``waiver`` is told all the same, and fails nothing but the official verdict: the
-    official checker knows of no waivers.
+    ``path`` is relative to the argument that was checked, with ``/``; ``line`` is the 1-based line
+    of that file, or None if the finding is about all of it. ``found`` and ``expected`` are JSON
+    values; ``source`` names the document and section of the rule. A finding with a ``waiver`` is
+    reported but fails the official verdict alone, as the official checker ignores waivers.
     """
 
     code: str
@@ -97,35 +96,35 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether somebody must act: an error that is not waived."""
+        """Whether this is an error that is not waived."""
         return self.severity is Severity.ERROR and self.waiver is None
 
     @property
     def sort_key(self) -> tuple[str, int, str, str]:
-        """Findings are shown by file, then line, then code."""
+        """The order of findings: by file, then line, then code."""
         return (self.path, self.line or 0, self.code, self.message)
 
     def fails(self, basis: Basis) -> bool:
-        """Whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
-        standing = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
-        return standing and self.basis in (Basis.BOTH, basis)
+        """Return whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
+        counts = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
+        return counts and self.basis in (Basis.BOTH, basis)
 
 
 class Pending(Finding, frozen=True):
-    """A finding that a log which goes on may yet mend: of what is absent, or the last so far."""
+    """A finding that later records of a growing log may resolve: something is missing so far."""
 
 
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
-    """The verdicts that follow from findings alone."""
-    listed = list(findings)
+    """Return the verdicts that follow from findings alone."""
+    all_findings = list(findings)
     return Verdicts(
-        official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in listed)),
-        rules=Verdict.of(any(f.fails(Basis.RULES) for f in listed)),
+        official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
+        rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
     )
 
 
 def without_official(finding: Finding, hint: str) -> Finding:
-    """The finding where the official checker accepts what it is about; ``hint`` says why."""
+    """Return the finding for something that the official checker accepts; ``hint`` says why."""
     if not finding.fails(Basis.OFFICIAL):
         return finding
     if finding.basis is Basis.BOTH:

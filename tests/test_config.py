@@ -84,25 +84,25 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter': did you mean 'submitter'?"),
+        ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter'; did you mean 'submitter'?"),
         (
             "color: red",
-            "1: unknown key 'color': known are submitter, round, usage, division, systems, code, notes, prices, leave_out, waivers",
+            "1: unknown key 'color'; expected submitter, round, usage, division, systems, code, notes, prices, leave_out, waivers",
         ),
         (
             "systems:\n  a:\n    logs: [x]\n    platform: y",
-            "4: unknown key 'platform': did you mean 'platforms'?",
+            "4: unknown key 'platform'; did you mean 'platforms'?",
         ),
-        ("round: two", "1: round is 'two', needed a text such as 2.0"),
-        ("round:", "1: round is '', needed a text such as 2.0"),
-        ("usage: inference", "1: usage is 'inference', needed training or hpc"),
-        ("submitter:", "1: submitter is '', needed a text that is not empty"),
-        ("\nsubmitter: [A, B]", "2: submitter is ['A', 'B'], needed a text"),
-        ("systems:\n  a:", "2: systems.a is '', needed a mapping"),
-        ("systems:\n  a:\n    logs: x*", "3: systems.a.logs is 'x*', needed a list"),
+        ("round: two", "1: round is 'two'; expected text such as 2.0"),
+        ("round:", "1: round is ''; expected text such as 2.0"),
+        ("usage: inference", "1: usage is 'inference'; expected training or hpc"),
+        ("submitter:", "1: submitter is ''; expected text that is not empty"),
+        ("\nsubmitter: [A, B]", "2: submitter is ['A', 'B']; expected text"),
+        ("systems:\n  a:", "2: systems.a is ''; expected a mapping"),
+        ("systems:\n  a:\n    logs: x*", "3: systems.a.logs is 'x*'; expected a list"),
         (
             "leave_out:\n- a/b\n- a",
-            "3: leave_out.1 is 'a', needed a text such as dgx-a100-640gb/bert",
+            "3: leave_out.1 is 'a'; expected text such as dgx-a100-640gb/bert",
         ),
         (
             "waivers:\n- code: A1\n  path: x",
@@ -110,13 +110,13 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         ),
         (
             "waivers:\n- {code: A, path: x, reason: y, approved_by: z, until: 2026-02-30}",
-            "2: waivers.0.until is '2026-02-30', needed a text such as 2026-12-31",
+            "2: waivers.0.until is '2026-02-30'; expected text such as 2026-12-31",
         ),
-        ("- a", "1: the file is ['a'], needed a mapping"),
+        ("- a", "1: the file is ['a']; expected a mapping"),
         ("a: b: c", "1: mapping values are not allowed here"),
-        ("round: 2.0\nround: 2.1", "2: 'round' stands twice"),
-        ("systems:\n  a: {}\n  b: {}\n  a: {}", "4: 'a' stands twice"),
-        ("leave_out: [{a: b, a: c}]", "1: 'a' stands twice"),
+        ("round: 2.0\nround: 2.1", "2: the key 'round' is repeated"),
+        ("systems:\n  a: {}\n  b: {}\n  a: {}", "4: the key 'a' is repeated"),
+        ("leave_out: [{a: b, a: c}]", "1: the key 'a' is repeated"),
         ("? [a]\n: b", "1: unknown key '?'"),
         ("code: [", "1: "),
     ],
@@ -127,7 +127,7 @@ def test_refused(tmp_path: Path, text: str, message: str) -> None:
     assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
 
 
-def test_every_complaint_is_told_by_line(tmp_path: Path) -> None:
+def test_every_error_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         read_config(write(tmp_path, "usage: x\nround: y\nz: 1"))
     assert [line.split(":")[1] for line in str(caught.value).split("\n")] == ["1", "2", "3"]
@@ -135,7 +135,7 @@ def test_every_complaint_is_told_by_line(tmp_path: Path) -> None:
 
 def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / CONFIG_NAME).write_bytes(b"submitter: \xff")
-    with pytest.raises(UserError, match="no YAML in UTF-8"):
+    with pytest.raises(UserError, match="not YAML in UTF-8"):
         read_config(tmp_path)
 
 

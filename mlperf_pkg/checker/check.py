@@ -1,4 +1,4 @@
-"""From the arguments of a command to a report: find, read, judge, fold."""
+"""From the arguments of a command to a report: find, read, judge, waive, fold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import fold, in_order
-from mlperf_pkg.checker.judge import judge, not_followed
+from mlperf_pkg.checker.judge import Contents, judge, not_followed
 from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
@@ -23,39 +23,41 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
     """Check files, folders, submissions or whole rounds.
 
     Raises:
-        UserError: an argument is no such path, cannot be read or holds no log; the rulebook has
-            no such round.
+        UserError: an argument does not exist, cannot be read or holds no log; the rulebook does
+            not have the round; a waiver has an unknown code.
     """
     prefixes = labels(arguments)
-    found = (find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
-    return check_inputs(tuple(found), options)
+    inputs = (find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
+    return check_inputs(tuple(inputs), options)
 
 
 def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
-    """As ``check``, of what was found already.
+    """Check inputs that were found already.
 
     Raises:
-        UserError: a log cannot be read; the rulebook has no such round.
+        UserError: a log cannot be read; the rulebook does not have the round; a waiver has an
+            unknown code.
     """
     waivers = Waivers(options.config.waivers, options.origin)
-    waivers.check_codes()
-    plans = [plan for given in inputs for plan in plans_of(given, options)]
+    waivers.refuse_unknown_codes()
+    plans = [plan for input_ in inputs for plan in plans_of(input_, options)]
     logs = [log for plan in plans for log in plan.logs]
-    power = [file for plan in plans for file in power_files(plan)]
     workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
-    read = read_all([*logs, *power], workers, options.observer)
-    runs = [waivers.on_run(each) for each in read if isinstance(each, Run)]
-    measured = {each.path: each for each in read if isinstance(each, PowerLog)}
-    by_path = {run.path: run for run in runs}
-    judged = [judge(plan, by_path, measured, waivers) for plan in plans]
-    skipped = [not_followed(place) for given in inputs for place in given.skipped]
-    report = fold(judged, runs, waivers.on_findings(skipped))
+    values = read_all([*logs, *power_files(plans)], workers, options.observer)
+    runs = [waivers.waive_run(run) for run in values if isinstance(run, Run)]
+    contents = Contents(
+        runs={run.path: run for run in runs},
+        power_logs={log.path: log for log in values if isinstance(log, PowerLog)},
+    )
+    judged = [judge(plan, contents, waivers) for plan in plans]
+    skipped = [not_followed(place) for input_ in inputs for place in input_.skipped]
+    report = fold(judged, runs, waivers.waive(skipped))
     if stale := list(waivers.stale(report.findings)):
         report = replace(report, findings=in_order([*report.findings, *stale]))
     return Checked(
         report=report,
         inputs=inputs,
         runs=tuple(runs),
-        sets=tuple(s for each in judged for s in each.sets),
-        systems=tuple(s for each in judged for s in each.systems),
+        sets=tuple(result for item in judged for result in item.sets),
+        systems=tuple(system for item in judged for system in item.systems),
     )

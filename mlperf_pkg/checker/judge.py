@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.checks.contents import check_contents, of_systems
+from mlperf_pkg.checks.contents import check_contents, findings_of_systems
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.glob_names import check_as_found
+from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
@@ -24,11 +25,16 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import Place, ResultSet, Submission
 
-# ---- judging ------------------------------------------------------------------------------
+
+class Contents(Struct, frozen=True):
+    """The runs and power logs that were read, by path."""
+
+    runs: Mapping[str, Run]
+    power_logs: Mapping[str, PowerLog]
 
 
-class Judged(Struct, frozen=True):
-    """A plan with its verdicts, system descriptions, result sets and findings."""
+class JudgedPlan(Struct, frozen=True):
+    """A plan with its verdicts, system descriptions, result sets, and all its findings."""
 
     plan: Plan
     verdict: Verdicts
@@ -37,97 +43,123 @@ class Judged(Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-def judge(
-    plan: Plan, runs: dict[str, Run], measured: dict[str, PowerLog], waivers: Waivers
-) -> Judged:
+def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     """Judge one submission, or the loose logs of one argument."""
-    own = [runs[log.source.label] for log in plan.logs]
     if plan.submission is None:
-        sets = tuple(waivers.on_set(check_set(case)) for case in _loose_sets(own))
-        findings = [finding for each in sets for finding in each.findings]
-        findings += [finding for run in own for finding in run.findings]
-        return Judged(plan, Verdicts.worst(run.verdicts for run in own), (), sets, tuple(findings))
-    return _judge_submission(plan, plan.submission, runs, measured, waivers)
+        runs = [contents.runs[log.source.label] for log in plan.logs]
+        return _judge_loose_logs(plan, runs, waivers)
+    if plan.round is None:
+        return _judge_without_round(plan, plan.submission, waivers)
+    round_ = load_round(plan.usage, plan.round)
+    return _judge_submission(plan, plan.submission, round_, contents, waivers)
+
+
+def _judge_loose_logs(plan: Plan, runs: Sequence[Run], waivers: Waivers) -> JudgedPlan:
+    sets = tuple(waivers.waive_set(check_set(context)) for context in _loose_sets(runs))
+    findings = [finding for result in sets for finding in result.findings]
+    findings += [finding for run in runs for finding in run.findings]
+    verdict = Verdicts.worst(run.verdicts for run in runs)
+    return JudgedPlan(plan, verdict, (), sets, tuple(findings))
+
+
+def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
+    """Judge a submission without logs, for which no round is known."""
+    findings = waivers.waive(check_contents(submission))
+    verdict = replace(verdicts_of(findings), official=Verdict.NOT_CHECKED)
+    return JudgedPlan(plan, verdict, (), (), findings)
 
 
 def _judge_submission(
     plan: Plan,
     submission: Submission,
-    runs: dict[str, Run],
-    measured: dict[str, PowerLog],
+    round_: Round,
+    contents: Contents,
     waivers: Waivers,
-) -> Judged:
-    if plan.round is None:
-        alone = waivers.on_findings(check_contents(submission))
-        verdict = replace(verdicts_of(alone), official=Verdict.NOT_CHECKED)
-        return Judged(plan, verdict, (), (), alone)
+) -> JudgedPlan:
     systems = tuple(
-        waivers.on_system(_check_system(place, plan.usage, plan.round))
-        for place in submission.systems
+        waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
-    by_id, code = {system.id: system for system in systems}, submission.code
-    round_ = load_round(plan.usage, plan.round)
-    cases = (
-        SetContext(
+    sets = tuple(
+        waivers.waive_set(check_globbed_set(context, submission, contents.runs))
+        for context in _contexts(submission, systems, round_, contents)
+    )
+    around = waivers.waive(_findings_around_sets(submission, systems, round_))
+    verdict = Verdicts.worst([verdicts_of(around), *(result.row.verdict for result in sets)])
+    of_sets = [f for result in sets for f in (*result.findings, *result.run_findings)]
+    return JudgedPlan(plan, verdict, systems, sets, (*around, *of_sets))
+
+
+def _contexts(
+    submission: Submission,
+    systems: Iterable[SystemFile],
+    round_: Round,
+    contents: Contents,
+) -> Iterator[SetContext]:
+    systems_by_id, code = {system.id: system for system in systems}, submission.code
+    for files in submission.result_sets:
+        yield SetContext(
             files=files,
-            runs=tuple(runs[place.label] for place in files.logs),
+            runs=tuple(contents.runs[place.label] for place in files.logs),
             round=round_,
-            rules=load_benchmark(plan.usage, plan.round, files.benchmark),
+            rules=load_benchmark(round_.usage, round_.name, files.benchmark),
             submitter=submission.name,
-            system=by_id.get(files.system or ""),
+            system=systems_by_id.get(files.system or ""),
             code=code,
-            measured=measured,
+            power_logs=contents.power_logs,
         )
-        for files in submission.result_sets
-    )
-    sets = tuple(waivers.on_set(check_as_found(case, submission, runs)) for case in cases)
-    findings = list(waivers.on_findings(_around_sets(submission, systems, round_)))
-    verdict = Verdicts.worst([verdicts_of(findings), *(each.row.verdict for each in sets)])
-    findings += [f for each in sets for f in (*each.findings, *each.run_findings)]
-    return Judged(plan, verdict, systems, sets, tuple(findings))
 
 
-def _around_sets(
+def _findings_around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
 ) -> Iterator[Finding]:
-    """What is found in a submission outside its result sets."""
-    yield from of_systems(submission, systems, round_.version)
+    """Yield the findings of a submission outside its result sets."""
+    yield from findings_of_systems(submission, systems, round_.version)
     yield from check_contents(submission)
     yield from check_tree(submission, round_.usage, round_.benchmarks)
     if round_.version >= FIRST_ROUND:
         yield from check_repository(submission.name, submission.place.label, submission.entries)
 
 
-def _check_system(place: Place, usage: str, round_: str) -> SystemFile:
+def _check_system(place: Place, round_: Round) -> SystemFile:
     with place.source.open() as stream:
-        return check_system(place.label, stream.read(), usage, round_)
+        return check_system(place.label, stream.read(), round_.usage, round_.name)
 
 
-def _loose_sets(runs: Iterable[Run]) -> list[SetContext]:
-    """Loose logs that belong together: one folder, system, benchmark, division and round."""
-    groups: dict[tuple[str, ...], list[Run]] = {}
+class _SetKey(NamedTuple):
+    """What loose logs of one result set have in common."""
+
+    folder: str
+    system: str
+    benchmark: str
+    division: str
+    round: str
+
+
+def _loose_sets(runs: Iterable[Run]) -> Iterator[SetContext]:
+    """Group loose logs into result sets; logs without a benchmark are in none."""
+    groups: dict[_SetKey, list[Run]] = {}
     for run in runs:
         folder = run.path.rpartition("/")[0]
-        key = (folder, run.text("platform"), run.benchmark, run.division, run.round)
+        key = _SetKey(folder, run.text("platform"), run.benchmark, run.division, run.round)
         groups.setdefault(key, []).append(run)
-    return [
-        SetContext(
-            files=ResultSet(Place(Path(key[0]), key[0] or "."), key[1] or None, key[2], ()),
-            runs=tuple(members),
-            round=load_round(members[0].usage, members[0].round),
-            rules=load_benchmark(members[0].usage, members[0].round, key[2]),
-            loose=True,
-        )
-        for key, members in groups.items()
-        if key[2]
-    ]
+    for key, members in groups.items():
+        if key.benchmark:
+            place = Place(Path(key.folder), key.folder or ".")
+            usage = members[0].usage
+            yield SetContext(
+                files=ResultSet(place, key.system or None, key.benchmark, ()),
+                runs=tuple(members),
+                round=load_round(usage, key.round),
+                rules=load_benchmark(usage, key.round, key.benchmark),
+                loose=True,
+            )
 
 
 def not_followed(place: Place) -> Finding:
     """Report a link that leads out of the input."""
     return Finding(
         code="TREE102",
-        message="a link that leads out of the folder that is checked: not followed, not checked",
+        message="a link to a target outside the checked folder: not followed, not checked",
         path=place.label,
         severity=Severity.WARNING,
         basis=Basis.ADVICE,

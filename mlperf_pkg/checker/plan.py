@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -18,11 +19,13 @@ from mlperf_pkg.run.power import PowerFile
 from mlperf_pkg.submission.model import Input, Place, Submission
 from mlperf_pkg.submission.params import TRAIN_SAMPLES
 
-# ---- planning -----------------------------------------------------------------------------
-
 
 class Plan(Struct, frozen=True):
-    """One submission, or the loose logs of one argument (``submission`` None)."""
+    """The logs of one submission, or the loose logs of one argument, and their round.
+
+    ``submission`` is None for loose logs. ``round`` is None if each log decides about its own, or
+    if there is no log; ``reason`` says how it was chosen.
+    """
 
     submission: Submission | None
     usage: str
@@ -31,55 +34,65 @@ class Plan(Struct, frozen=True):
     logs: tuple[LogFile, ...]
 
 
-def plans_of(given: Input, options: Options) -> Iterator[Plan]:
+class RoundChoice(NamedTuple):
+    """A usage, and a round with the reason for it; None if the logs are to decide."""
+
+    usage: str
+    round: str | None
+    reason: str
+
+
+def plans_of(input_: Input, options: Options) -> Iterator[Plan]:
     """Plan the check of one input: each submission, and all loose logs together."""
-    for submission in given.submissions:
+    for submission in input_.submissions:
         yield _plan_submission(submission, options)
-    if given.logs:
-        usage, round_, reason = round_for(given.logs[0].path, options)
-        logs = tuple(_log_file(place, usage, round_) for place in given.logs)
+    if input_.logs:
+        usage, round_, reason = round_for(input_.logs[0].path, options)
+        logs = tuple(LogFile(place.source, usage, round_) for place in input_.logs)
         yield Plan(None, usage, round_, reason, logs)
 
 
 def _plan_submission(submission: Submission, options: Options) -> Plan:
     usage, round_, reason = round_for(submission.place.path, options)
-    places = [place for each in submission.result_sets for place in each.logs]
+    places = [place for files in submission.result_sets for place in files.logs]
     if round_ is None and places:
-        # Logs of earlier rounds may be submitted again: the youngest run tells.
-        known = [infer_round(_log_file(place, usage, None)) for place in places]
-        round_, reason = max(known, key=lambda pair: version_of(pair[0]))
+        round_, reason = _latest_round(places, usage)
     train_samples = bool(TRAIN_SAMPLES & submission.flags)
-    logs = tuple(_log_file(place, usage, round_, train_samples) for place in places)
+    logs = tuple(LogFile(place.source, usage, round_, train_samples) for place in places)
     return Plan(submission, usage, round_, reason, logs)
 
 
-def round_for(path: Path | StoredPath, options: Options) -> tuple[str, str | None, str]:
-    """Usage, round and its reason as given, else as the folders above say; None: runs will tell."""
-    found = round_of_tree(reversed(path.resolve().parts))
-    usage = options.usage or options.config.usage or (found[0] if found else "training")
+def _latest_round(places: Iterable[Place], usage: str) -> tuple[str, str]:
+    """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
+    rounds = [infer_round(LogFile(place.source, usage)) for place in places]
+    return max(rounds, key=lambda choice: version_of(choice[0]))
+
+
+def round_for(path: Path | StoredPath, options: Options) -> RoundChoice:
+    """Choose usage and round by the options, or else by the names of the folders above."""
+    of_tree = round_of_tree(reversed(path.resolve().parts))
+    usage = options.usage or options.config.usage or (of_tree[0] if of_tree else "training")
     if options.round:
-        return usage, options.round, "as given"
+        return RoundChoice(usage, options.round, "as given")
     if options.config.round:
-        return usage, options.config.round, f"as {options.origin} says"
-    if found:
-        return usage, found[1], f"the tree's name says v{found[1]}"
-    return usage, None, ""
+        return RoundChoice(usage, options.config.round, f"as {options.origin} says")
+    if of_tree:
+        return RoundChoice(usage, of_tree[1], f"the tree's name says v{of_tree[1]}")
+    return RoundChoice(usage, None, "")
 
 
-def _log_file(place: Place, usage: str, round_: str | None, train_samples: bool = False) -> LogFile:
-    return LogFile(place.source, usage, round_, train_samples)
+def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
+    """Yield the power logs of all submissions."""
+    for plan in plans:
+        for files in plan.submission.result_sets if plan.submission else ():
+            if files.power is not None:
+                for log in files.logs:
+                    for place, switch in files.power.logs(log.name):
+                        yield PowerFile(place.source, switch)
 
 
-def power_files(plan: Plan) -> Iterator[PowerFile]:
-    """List the power measurements of a submission."""
-    for each in plan.submission.result_sets if plan.submission else ():
-        for log in each.logs if each.power else ():
-            for place, switch in each.power.logs(log.name) if each.power else ():
-                yield PowerFile(place.source, switch)
-
-
-def load_rules(plans: Sequence[Plan]) -> None:
-    """Once for all processes, where these are forks of this one."""
+def load_rules(plans: Iterable[Plan]) -> None:
+    """Load the rules once, before processes are forked."""
     for plan in plans:
         if plan.round and plan.submission:
             for name in {files.benchmark for files in plan.submission.result_sets}:

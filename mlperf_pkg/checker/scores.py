@@ -23,10 +23,10 @@ class Scores(Struct, frozen=True):
 
 
 def scores(checked: Checked) -> Scores:
-    """The result sets of a check with their runs.
+    """Return the result sets of a check with their runs.
 
-    A submission's set is a folder; loose logs of several sets may lie in one folder, and there it
-    is what the logs say of themselves that sorts them.
+    A set of a submission has a folder of its own. One folder may hold loose logs of several sets;
+    the contents of the logs then tell them apart.
     """
     platforms = {run.path: run.text("platform") or None for run in checked.runs}
     by_folder: dict[str, list[RunRow]] = {}
@@ -34,9 +34,9 @@ def scores(checked: Checked) -> Scores:
         by_folder.setdefault(folder(run.path) or ".", []).append(run)
 
     def belongs(run: RunRow, row: ResultSetRow) -> bool:
-        own = (platforms[run.path], run.benchmark, run.division, run.round)
-        loose = row.submitter is None
-        return not loose or own == (row.system, row.benchmark, row.division, row.round)
+        of_run = (platforms[run.path], run.benchmark, run.division, run.round)
+        is_loose = row.submitter is None
+        return not is_loose or of_run == (row.system, row.benchmark, row.division, row.round)
 
     sets = (
         ScoredSet(row, tuple(run for run in by_folder.get(row.path, ()) if belongs(run, row)))

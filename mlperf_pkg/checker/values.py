@@ -1,4 +1,4 @@
-"""What a check is asked and what it returns."""
+"""The options and the result of a check."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from mlperf_pkg.submission.model import Input
 
 
 class Options(Struct, frozen=True):
-    """What a user may set: ``usage`` and ``round`` None are inferred; ``jobs`` processes.
+    """The options of a check; None where an option is not set.
 
-    ``scheduler`` is the address of that of a Dask cluster, whose workers read instead.
-    ``config`` is what ``mlperf-pkg.yaml`` (at ``origin``) says, for what is not set here.
+    ``usage`` and ``round`` are then inferred, and ``jobs`` is one process per processor. ``config``
+    is the content of ``mlperf-pkg.yaml`` at ``origin``, which the other options override.
+    ``scheduler`` is the address of the scheduler of a Dask cluster, whose workers read the files.
     """
 
     usage: str | None = None
@@ -30,9 +31,9 @@ class Options(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """A report and the values behind it, for the commands that build on a check.
+    """A report and the values behind it, for commands that build on a check.
 
-    ``systems`` and ``sets`` are in the order of the report's rows.
+    ``systems`` and ``sets`` are in the order of the rows of the report.
     """
 
     report: Report

@@ -1,4 +1,4 @@
-"""Waivers: findings that somebody approved. They are told in every report, but are no errors."""
+"""Waivers: approved findings, which are reported but do not fail the check."""
 
 from __future__ import annotations
 
@@ -18,103 +18,102 @@ from mlperf_pkg.run.model import Run
 
 
 def today() -> str:
-    """The day it is, in UTC."""
+    """Return the current day in UTC (ISO 8601)."""
     return datetime.now(UTC).date().isoformat()
 
 
 class Waivers(Struct, frozen=True):
-    """The waivers of the file ``origin`` that hold on the day ``on`` (ISO 8601)."""
+    """The waivers of the file ``origin``, and the ``day`` on which they apply (ISO 8601)."""
 
-    listed: tuple[WaiverConfig, ...] = ()
+    configs: tuple[WaiverConfig, ...] = ()
     origin: str = ""
-    on: str = field(default_factory=today)
+    day: str = field(default_factory=today)
 
-    def check_codes(self) -> None:
-        """Refuse codes that no finding can have.
+    def refuse_unknown_codes(self) -> None:
+        """Check that every code exists.
 
         Raises:
-            UserError: there is such a code; the line and the nearest one are named.
+            UserError: a code does not exist; the message has its line and a similar code.
         """
-        if not self.listed:
+        if not self.configs:
             return
         from mlperf_pkg.rulebook.explain.codes import known_code  # noqa: PLC0415 - reads every explanation
 
-        for given in self.listed:
+        for config in self.configs:
             try:
-                known_code(given.code)
+                known_code(config.code)
             except UserError as error:
-                raise UserError(f"{self.origin}:{given.line}: {error}") from error
+                raise UserError(f"{self.origin}:{config.line}: {error}") from error
 
-    def on_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """The findings, those with a waiver marked so."""
-        return tuple(map(self._on_finding, findings)) if self.listed else tuple(findings)
+    def waive(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the findings, each with its waiver if it has one."""
+        return tuple(map(self._waive_finding, findings)) if self.configs else tuple(findings)
 
-    def on_run(self, run: Run) -> Run:
-        """The run with its findings waived."""
-        if not self.listed:
+    def waive_run(self, run: Run) -> Run:
+        """Return the run with its findings waived."""
+        if not self.configs:
             return run
-        findings = self.on_findings(run.findings)
-        return replace(run, findings=findings, verdicts=_again(run.verdicts, findings))
+        findings = self.waive(run.findings)
+        return replace(run, findings=findings, verdicts=_waived_verdicts(run.verdicts, findings))
 
-    def on_system(self, system: SystemFile) -> SystemFile:
-        """The system description with its findings waived."""
-        if not self.listed:
+    def waive_system(self, system: SystemFile) -> SystemFile:
+        """Return the system description with its findings waived."""
+        if not self.configs:
             return system
-        return replace(system, findings=self.on_findings(system.findings))
+        return replace(system, findings=self.waive(system.findings))
 
-    def on_set(self, result: SetResult) -> SetResult:
-        """The result set with its findings waived; those of its runs are so already."""
-        if not self.listed:
+    def waive_set(self, result: SetResult) -> SetResult:
+        """Return the result set with its own findings waived; those of its runs already are."""
+        if not self.configs:
             return result
-        findings = self.on_findings(result.findings)
-        row, told = result.row, [*findings, *result.run_findings]
+        findings, row = self.waive(result.findings), result.row
         passed = Verdict.NOT_CHECKED if row.runs_required is None else Verdict.PASS
-        row = replace(row, verdict=_again(row.verdict, told, passed))
-        return replace(result, findings=findings, row=row)
+        verdict = _waived_verdicts(row.verdict, [*findings, *result.run_findings], passed)
+        return replace(result, findings=findings, row=replace(row, verdict=verdict))
 
     def stale(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """What is to be said of the waivers themselves, after all ``findings`` are known."""
-        told = list(findings)
-        for given in self.listed:
-            if given.waiver.until < self.on:
-                yield self._about(given, "WAIVE101", f"this waiver ended on {given.waiver.until}")
-            elif not any(_covers(given, finding) for finding in told):
-                yield self._about(
-                    given, "WAIVE102", f"no finding {given.code.upper()} in {given.path} is waived"
-                )
+        """Report waivers that have ended, or that match none of all ``findings``."""
+        all_findings = list(findings)
+        for config in self.configs:
+            if config.waiver.until < self.day:
+                message = f"this waiver ended on {config.waiver.until}"
+                yield self._stale_finding(config, "WAIVE101", message)
+            elif not any(_matches(config, finding) for finding in all_findings):
+                message = f"this waiver matches no finding {config.code.upper()} in {config.path}"
+                yield self._stale_finding(config, "WAIVE102", message)
 
-    def _on_finding(self, finding: Finding) -> Finding:
-        for given in self.listed:
-            if given.waiver.until >= self.on and _covers(given, finding):
-                return replace(finding, waiver=given.waiver)
+    def _waive_finding(self, finding: Finding) -> Finding:
+        for config in self.configs:
+            if config.waiver.until >= self.day and _matches(config, finding):
+                return replace(finding, waiver=config.waiver)
         return finding
 
-    def _about(self, given: WaiverConfig, code: str, message: str) -> Finding:
+    def _stale_finding(self, config: WaiverConfig, code: str, message: str) -> Finding:
         return Finding(
             code=code,
             message=message,
             path=self.origin,
-            line=given.line,
+            line=config.line,
             severity=Severity.WARNING,
             basis=Basis.ADVICE,
-            hint="take it out, or have it approved again",
+            hint="remove it, or have it approved again",
             source="mlperf-pkg: waivers",
         )
 
 
-def _covers(given: WaiverConfig, finding: Finding) -> bool:
-    """By code, and by the whole path, its last parts, or a folder above it."""
-    if given.code.upper() != finding.code:
+def _matches(config: WaiverConfig, finding: Finding) -> bool:
+    """Return whether a waiver matches the code, and the path, its last parts or a folder above."""
+    if config.code.upper() != finding.code:
         return False
-    pattern = given.path.rstrip("/")
+    pattern = config.path.rstrip("/")
     forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
     return any(fnmatchcase(finding.path, form) for form in forms)
 
 
-def _again(
+def _waived_verdicts(
     verdicts: Verdicts, findings: Iterable[Finding], passed: Verdict = Verdict.PASS
 ) -> Verdicts:
-    """The verdicts once findings are waived: only that of the rules can change, to ``passed``."""
+    """Return the verdicts after waiving, in which only that of the rules may become ``passed``."""
     if verdicts.rules is not Verdict.FAIL or any(f.fails(Basis.RULES) for f in findings):
         return verdicts
     return replace(verdicts, rules=passed)

@@ -1,4 +1,4 @@
-"""Whether the runs of a set are what they say: different runs of one configuration."""
+"""Whether the runs of a set are what they claim: different runs of one configuration."""
 
 from __future__ import annotations
 
@@ -12,114 +12,120 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
 
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
-_SHOWN = 5
+_CODE_RULES = "submission_rules, Code"
+_CODE_WARNING: dict[str, Any] = {
+    "basis": Basis.RULES,
+    "severity": Severity.WARNING,
+    "source": _CODE_RULES,
+}
+_MAX_SIZES = 5  # in a message
 
 
-def check_copies(case: SetContext) -> Iterator[Finding]:
-    """No run may be submitted twice, whatever was edited in the copy."""
-    first: dict[bytes, Run] = {}
-    for run in case.runs:
+def check_copies(context: SetContext) -> Iterator[Finding]:
+    """Check that no run is submitted twice, whatever was edited in the copy."""
+    originals: dict[bytes, Run] = {}
+    for run in context.runs:
         if run.fingerprint is None:
             continue
-        original = first.setdefault(run.fingerprint, run)
+        original = originals.setdefault(run.fingerprint, run)
         if original is not run:
             yield set_finding(
-                case,
+                context,
                 "SET112",
-                f"the same run as {original.path}: every evaluation has its value and its time",
+                f"a copy of {original.path}: every evaluation has the same value and time",
                 path=run.path,
                 basis=Basis.RULES,
             )
 
 
-def check_overlap(case: SetContext) -> Iterator[Finding]:
-    """Runs at the same time on one system; common in published sets, so only noted."""
-    timed = [(r.start_ms, r.stop_ms, r.path) for r in case.runs if r.start_ms and r.stop_ms]
-    ordered = sorted(timed)
-    overlapping = sum(later[0] < earlier[1] for earlier, later in pairwise(ordered))
-    if overlapping:
-        message = f"{overlapping} runs begin before the one before them has ended"
-        yield set_finding(case, "SET113", message, **_NOTE)
+def check_overlap(context: SetContext) -> Iterator[Finding]:
+    """Note runs at the same time on one system, which are common in published sets."""
+    times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
+    overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
+    if overlaps:
+        message = f"{overlaps} runs start before the previous run ends"
+        yield set_finding(context, "SET113", message, **_NOTE)
 
 
-def check_batch_size(case: SetContext) -> Iterator[Finding]:
-    """One batch size in all runs, and that the one which the RCP checker picks up."""
-    sizes = sorted({size for run in case.runs for size in run.batch_sizes})
+def check_batch_size(context: SetContext) -> Iterator[Finding]:
+    """Check that all runs have one batch size, and that the RCP checker reads that one."""
+    sizes = sorted({size for run in context.runs for size in run.batch_sizes})
     if len(sizes) > 1:
         yield set_finding(
-            case,
+            context,
             "SET108",
-            f"the runs have different batch sizes: {', '.join(sizes[:_SHOWN])}",
+            f"the runs have different batch sizes: {', '.join(sizes[:_MAX_SIZES])};"
+            " expected one global_batch_size",
             basis=Basis.RULES,
             found=sizes,
             expected="one global_batch_size",
         )
-    for run in case.runs:
-        size = run.convergence.batch_size
-        if type(size) is int and str(size) in run.batch_sizes:
-            continue
-        read = shown(size)
-        if run.batch_sizes and read not in run.batch_sizes and not run.convergence.crash:
-            yield set_finding(
-                case,
-                "RCP104",
-                f"the RCP checker takes {read} for the batch size, from a record that only"
-                " holds the word global_batch_size",
-                path=run.path,
-                basis=Basis.RULES,
-                severity=Severity.WARNING,
-                found=read,
-                expected=run.batch_sizes[0],
-            )
+    for run in context.runs:
+        yield from _misread_batch_size(context, run)
 
 
-def check_names(case: SetContext) -> Iterator[Finding]:
-    """The organisation and platform that the logs name."""
-    named = {name: {run.text(name) for run in case.runs} for name in ("org", "platform")}
-    if blank := [n for n, values in named.items() if any(map(_is_placeholder, values))]:
-        message = f"submission_{' and submission_'.join(blank)} is still a PLACEHOLDER"
-        yield set_finding(case, "SET114", message, **_NOTE)
-    said = case.submitter
-    strange = sorted(org for org in named["org"] if org and said and not _alike(org, said))
-    if strange and "org" not in blank:
-        message = f"the logs name {', '.join(map(shown, strange))}, the tree {case.submitter}"
-        yield set_finding(case, "SET115", message, **_NOTE)
+def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
+    size = run.convergence.batch_size
+    if type(size) is int and str(size) in run.batch_sizes:
+        return
+    text = shown(size)
+    if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
+        yield set_finding(
+            context,
+            "RCP104",
+            f"the RCP checker reads the batch size {text}, from a record that merely contains the"
+            f" text global_batch_size; expected {run.batch_sizes[0]}",
+            path=run.path,
+            basis=Basis.RULES,
+            severity=Severity.WARNING,
+            found=text,
+            expected=run.batch_sizes[0],
+        )
+
+
+def check_names(context: SetContext) -> Iterator[Finding]:
+    """Check the organisation and the platform that the logs name."""
+    names = {key: {run.text(key) for run in context.runs} for key in ("org", "platform")}
+    placeholders = [key for key, texts in names.items() if any(map(_is_placeholder, texts))]
+    if placeholders:
+        keys = " and ".join(f"submission_{key}" for key in placeholders)
+        yield set_finding(context, "SET114", f"a PLACEHOLDER is the value of {keys}", **_NOTE)
+    submitter = context.submitter
+    if not submitter or "org" in placeholders:
+        return
+    if others := sorted(org for org in names["org"] if org and not _are_alike(org, submitter)):
+        message = f"submission_org is {', '.join(map(shown, others))}; the submitter is {submitter}"
+        yield set_finding(context, "SET115", message, **_NOTE)
 
 
 def _is_placeholder(text: str) -> bool:
     return "PLACEHOLDER" in text.upper()
 
 
-def _alike(one: str, other: str) -> bool:
-    plain = ["".join(filter(str.isalnum, name.lower())) for name in (one, other)]
-    return plain[0] in plain[1] or plain[1] in plain[0]
+def _are_alike(org: str, submitter: str) -> bool:
+    one, other = ("".join(filter(str.isalnum, name.lower())) for name in (org, submitter))
+    return one in other or other in one
 
 
-def check_code(case: SetContext) -> Iterator[Finding]:
-    """Code for the benchmark, and in it the configuration files that the logs name."""
-    if case.loose or case.code is None:
+def check_code(context: SetContext) -> Iterator[Finding]:
+    """Check that the benchmark has code, with the configuration files that the logs name."""
+    if context.loose or context.code is None:
         return
-    source = "submission_rules, Code"
-    files = case.code.get(case.files.benchmark, ())
-    if not files:
-        message = f"no code in benchmarks/{case.files.benchmark}/"
-        yield set_finding(
-            case, "CODE101", message, basis=Basis.RULES, severity=Severity.WARNING, source=source
-        )
+    folder = f"benchmarks/{context.files.benchmark}/"
+    names = {path.rpartition("/")[2] for path in context.code.get(context.files.benchmark, ())}
+    if not names:
+        yield set_finding(context, "CODE101", f"no code in {folder}", **_CODE_WARNING)
         return
-    names = {name.rpartition("/")[2] for name in files}
-    for run in case.runs:
+    for run in context.runs:
         for config, line in run.config_files.items():
             if config.strip('"').rpartition("/")[2] not in names:
                 yield set_finding(
-                    case,
+                    context,
                     "CODE102",
-                    f"config_filename {config} names no file under benchmarks/",
+                    f"config_filename is {config}, which is not a file in {folder}",
                     path=run.path,
                     line=line,
-                    basis=Basis.RULES,
-                    severity=Severity.WARNING,
-                    source=source,
+                    **_CODE_WARNING,
                 )
 
 

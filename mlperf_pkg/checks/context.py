@@ -1,4 +1,4 @@
-"""A result set with all that is known of it: what the checks of sets are asked about."""
+"""A result set with everything that its checks need to know."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import ResultSet
 
-RULES = "training_rules, Benchmark results"
-PACKAGE = "mlperf-logging, package_checker"
+RESULTS_RULES = "training_rules, Benchmark results"
+PACKAGE_CHECKER = "mlperf-logging, package_checker"
 
 
 class SetContext(Struct, frozen=True):
-    """A result set with all that is known of it. ``rules`` is None for a benchmark not covered.
+    """A result set with its runs, its rules, and what the submission says about it.
 
-    ``loose`` sets were formed of logs outside a submission: they are for information only.
-    ``code`` holds the files of each benchmark's code, None where the submission has none at all.
-    ``measured`` are the measurements of power by path.
+    ``rules`` is None for a benchmark that the round does not have. ``loose`` sets consist of logs
+    outside a submission; their findings are for information only. ``code`` maps each benchmark to
+    the files of its code, None for a submission without any code. ``power_logs`` maps paths to
+    power logs.
     """
 
     files: ResultSet
@@ -34,56 +35,57 @@ class SetContext(Struct, frozen=True):
     system: SystemFile | None = None
     loose: bool = False
     code: Mapping[str, tuple[str, ...]] | None = None
-    measured: Mapping[str, PowerLog] = field(default_factory=dict)
+    power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
-        """Its path in reports."""
+        """The path of the set in reports."""
         return self.files.place.label
 
     @property
     def division(self) -> str | None:
-        """The division that decides which tests apply: the system's, for loose logs their own."""
+        """The division that decides which tests apply: the system's; the logs' in a loose set."""
         if self.system is not None:
             return self.system.division
         return self.runs[0].division if self.runs else None
 
     @property
     def closed(self) -> bool:
-        """Whether the official seed and RCP tests apply."""
+        """Whether the official seed and RCP tests apply: a Closed set of round 1.0 or later."""
         return self.division == "closed" and self.round.version >= (1, 0)
 
     @property
-    def rcp_tested(self) -> bool:
-        """Whether the official package checker asks for the RCP test."""
+    def rcp_required(self) -> bool:
+        """Whether the official package checker runs the RCP test on this set."""
         return self.closed and self.rules is not None and self.files.benchmark != "minigo"
 
     @property
-    def known(self) -> bool:
-        """Whether its folder is named after a benchmark of the round."""
+    def in_round(self) -> bool:
+        """Whether the folder has the name of a benchmark of the round; loose sets always count."""
         return self.loose or self.files.benchmark in self.round.benchmarks
 
     @property
-    def skipped(self) -> bool:
-        """Whether the official package checker passes over its folder without a word."""
-        return not self.known or not (self.loose or self.files.at_level(self.round.usage))
+    def officially_skipped(self) -> bool:
+        """Whether the official package checker silently skips the folder."""
+        return not self.in_round or not (self.loose or self.files.at_level(self.round.usage))
 
     @property
     def weak(self) -> bool:
-        """Whether it is one of weak scaling: many models trained at once."""
+        """Whether this is a set of weak scaling: many models trained at once."""
         return self.files.scaling_mode == "weak"
-
-    def power_logs(self, run: Run) -> list[PowerLog]:
-        """The measurements of a run's power."""
-        logs = self.files.power.logs(run.path.rpartition("/")[2]) if self.files.power else ()
-        return [self.measured[place.label] for place, _ in logs]
 
     @property
     def drop(self) -> int:
-        """How many of the fastest, and of the slowest, are dropped."""
+        """The number of fastest runs, and of slowest runs, that the score drops."""
         return self.rules.runs.drop if self.rules else 1
 
+    def power_of(self, run: Run) -> list[PowerLog]:
+        """Return the power logs of a run."""
+        logs = self.files.power.logs(run.path.rpartition("/")[2]) if self.files.power else ()
+        return [self.power_logs[place.label] for place, _ in logs]
 
-def set_finding(case: SetContext, code: str, message: str, **more: Any) -> Finding:
-    """A finding about the set as a whole, unless ``more`` names another path."""
-    return Finding(code=code, message=message, **{"path": case.path, "source": RULES, **more})
+
+def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
+    """Return a finding about the set as a whole; ``fields`` may name another path and source."""
+    defaults = {"path": context.path, "source": RESULTS_RULES}
+    return Finding(code=code, message=message, **{**defaults, **fields})

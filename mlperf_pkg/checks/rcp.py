@@ -1,4 +1,4 @@
-"""The RCP test of a result set, and what the official checker dies of on the way to it."""
+"""The RCP test of a result set, and what makes the official checker crash before it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
+from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.run.model import Run
@@ -15,42 +16,42 @@ from mlperf_pkg.run.model import Run
 _RULES = "training_rules, Reference convergence points"
 
 
-def _rcp_death(case: SetContext) -> str | None:
-    """Why the official RCP checker raises on this set, if it does."""
-    for run in case.runs:
+def _crash(context: SetContext) -> str | None:
+    """Return why the official RCP checker crashes on this set; None where it does not."""
+    for run in context.runs:
         if run.convergence.crash:
             return f"{run.path}: {run.convergence.crash}"
-    names = {str(run.convergence.benchmark) for run in case.runs}
-    if _batch_size(case.runs) is None:
+    names = {str(run.convergence.benchmark) for run in context.runs}
+    if _batch_size(context.runs) is None:
         return "the batch sizes of the logs differ"
     if len(names) != 1:
         return f"the logs are of {' and '.join(sorted(names)) or 'no benchmark'}"
     name = names.pop()
-    if not rcp.is_covered(case.round.usage, name):
-        return f"it does not know {name}"
-    numbers = [*(run.convergence.to_converge for run in case.runs), _batch_size(case.runs)]
-    if not all(isinstance(number, int | float) for number in numbers):
-        return "epochs, samples or batch sizes that are no numbers"
-    return None if _points_of(case, name) else f"it has no reference points of {name}"
+    if not rcp.is_covered(context.round.usage, name):
+        return f"it does not cover {name}"
+    numbers = [*(run.convergence.to_converge for run in context.runs), _batch_size(context.runs)]
+    if not all(map(is_number, numbers)):
+        return "not all epochs, samples and batch sizes are numbers"
+    return None if _points_of(context, name) else f"it has no reference points of {name}"
 
 
 def _batch_size(runs: Sequence[Run]) -> Any:
-    """The batch size of all runs; -1 where none is logged, None where they differ."""
-    known: Any = -1
+    """Return the batch size of all runs; -1 where none is logged, None where they differ."""
+    common: Any = -1
     for run in runs:
         size = run.convergence.batch_size
-        if known == -1:
-            known = size
-        elif size != known:
+        if common == -1:
+            common = size
+        elif size != common:
             return None
-    return known
+    return common
 
 
-def _points_of(case: SetContext, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
-    """The points that the official checker compares a set with."""
-    assert case.rules  # noqa: S101
-    usage, ruleset = case.round.usage, case.round.ruleset
-    return _points(usage, ruleset, benchmark, case.rules.runs.required, case.drop)
+def _points_of(context: SetContext, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
+    """Return the points that the official checker compares a set with."""
+    assert context.rules  # noqa: S101
+    usage, ruleset = context.round.usage, context.round.ruleset
+    return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
 
 
 @cache
@@ -60,65 +61,66 @@ def _points(
     return rcp.prune(rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop))
 
 
-def rcp_test(case: SetContext) -> rcp.RcpResult | None:
-    """The RCP test itself, of whatever division; None where it does not apply or dies."""
-    if case.rules is None or case.round.version < (1, 0) or _rcp_death(case):
+def rcp_test(context: SetContext) -> rcp.RcpResult | None:
+    """Run the RCP test, for any division; None where it does not apply or crashes."""
+    if context.rules is None or context.round.version < (1, 0) or _crash(context):
         return None
-    benchmark = case.runs[0].convergence.benchmark
-    lost = sum(not run.convergence.converged for run in case.runs)
+    benchmark = context.runs[0].convergence.benchmark
+    unconverged = sum(not run.convergence.converged for run in context.runs)
+    to_converge = [run.convergence.to_converge for run in context.runs]
     return rcp.judge(
-        _points_of(case, benchmark),
-        _batch_size(case.runs),
-        None if lost > case.drop else [run.convergence.to_converge for run in case.runs],
+        _points_of(context, benchmark),
+        _batch_size(context.runs),
+        None if unconverged > context.drop else to_converge,
         benchmark=benchmark,
-        ruleset=case.round.ruleset,
-        runs=case.rules.runs.required,
-        drop=case.drop,
+        ruleset=context.round.ruleset,
+        runs=context.rules.runs.required,
+        drop=context.drop,
     )
 
 
-def rcp_row(case: SetContext, tested: rcp.RcpResult | None) -> RcpRow | None:
-    """The test as a row of the report."""
-    if tested is None:
+def rcp_row(context: SetContext, result: rcp.RcpResult | None) -> RcpRow | None:
+    """Return the result of the test as a row of the report."""
+    if result is None:
         return None
     return RcpRow(
-        official_pass=tested.official_pass,
-        message=tested.message,
-        normalization=tested.normalization,
-        bypassed=_bypassed(case, tested),
-        batch_size=tested.batch_size,
-        mean=tested.mean,
-        minimum=tested.minimum,
-        explanation=rcp.explain(tested),
+        official_pass=result.official_pass,
+        message=result.message,
+        normalization=result.normalization,
+        bypassed=_is_bypassed(context, result),
+        batch_size=result.batch_size,
+        mean=result.mean,
+        minimum=result.minimum,
+        explanation=rcp.explain(result),
     )
 
 
-def _bypassed(case: SetContext, tested: rcp.RcpResult) -> bool:
-    asked = "rcp-bypass" in case.files.flags
-    return asked and not tested.official_pass and rcp.bypassed(tested).official_pass
+def _is_bypassed(context: SetContext, result: rcp.RcpResult) -> bool:
+    requested = "rcp-bypass" in context.files.flags
+    return requested and not result.official_pass and rcp.bypassed(result).official_pass
 
 
-def check_rcp(case: SetContext, tested: rcp.RcpResult | None) -> Iterator[Finding]:
-    """What the official package checker makes of the test of a Closed set."""
-    if not case.rcp_tested or case.rules is None:
+def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
+    """Check a Closed set by the result of its test, as the official package checker does."""
+    if not context.rcp_required or context.rules is None:
         return
-    if case.loose and len(case.runs) < case.rules.runs.required:
-        return  # not all runs are there yet
-    if tested is None:
-        message = f"convergence was not checked: the RCP checker dies: {_rcp_death(case)}"
-        yield set_finding(case, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE)
+    if context.loose and len(context.runs) < context.rules.runs.required:
+        return  # more runs may follow
+    if result is None:
+        message = f"convergence was not checked, as the RCP checker crashes: {_crash(context)}"
+        yield set_finding(context, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
         return
-    if tested.official_pass:
+    if result.official_pass:
         return
-    bypassed = _bypassed(case, tested)
+    bypassed = _is_bypassed(context, result)
     yield set_finding(
-        case,
+        context,
         "RCP102" if bypassed else "RCP101",
-        f"RCP test failed{', by request not counted' if bypassed else ''}: {rcp.explain(tested)}",
+        f"RCP test failed{', bypassed on request' if bypassed else ''}: {rcp.explain(result)}",
         basis=Basis.RULES if bypassed else Basis.OFFICIAL,
         severity=Severity.WARNING if bypassed else Severity.ERROR,
         source=_RULES,
-        found=tested.mean,
-        expected=tested.minimum,
-        hint="a review decides; rcp-bypass in package_checker_params asks for one",
+        found=result.mean,
+        expected=result.minimum,
+        hint="a review decides; to ask for one, write rcp-bypass in package_checker_params",
     )

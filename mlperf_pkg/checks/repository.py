@@ -1,7 +1,7 @@
-"""The whole tree of a submission, as the repository checker wants it for git.
+"""All files of a submission, as the repository checker requires them for git.
 
-Source: mlperf_logging.repo_checker. It walks the tree without following links, so that a link to
-a folder is neither tested by its name nor for where it leads.
+Source: mlperf_logging.repo_checker. It does not follow links, so that a link to a folder is
+checked neither for its name nor for its target.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.tree import Entry
 
 SOURCE = "mlperf-logging, repo_checker"
-LARGEST_BYTES = 50 << 20
+MAX_BYTES = 50 << 20
 FIRST_ROUND = (2, 0)
 
 
 def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Judge the names, sizes and links of a submission's tree.
+    """Check the names, sizes and links in a submission.
 
-    ``name`` is that of its top folder, which is tested too; ``label`` begins the paths in reports.
+    ``name`` is the name of its top folder, which is checked too; ``label`` is the path of that
+    folder in reports.
     """
-    if _is_odd(name):
+    if _is_bad_name(name):
         yield _bad_name(label or ".", name)
-    above = f"{label}/" if label else ""
+    prefix = f"{label}/" if label else ""
     for entry in entries:
         if entry.folder and entry.link is not None:
             continue
-        if _is_odd(name := entry.name):
-            yield _bad_name(above + entry.path, name)
-        if entry.size > LARGEST_BYTES:
-            yield _too_large(above + entry.path, entry.size)
+        if _is_bad_name(entry.name):
+            yield _bad_name(prefix + entry.path, entry.name)
+        if entry.size > MAX_BYTES:
+            yield _too_large(prefix + entry.path, entry.size)
         if entry.link is not None:
-            yield from _link(above + entry.path, entry.link, entry.resolves)
+            yield from _link(prefix + entry.path, entry.link, entry.resolves)
 
 
-def _is_odd(name: str) -> bool:
+def _is_bad_name(name: str) -> bool:
     return name.startswith(".") or " " in name
 
 
@@ -44,7 +45,7 @@ def _bad_name(path: str, name: str) -> Finding:
     return _finding(
         "REPO101",
         path,
-        "a name that begins with a dot or holds a space",
+        "the name starts with a dot or contains a space",
         found=name,
         hint="rename it, or leave it out of the submission",
     )
@@ -54,28 +55,28 @@ def _too_large(path: str, size: int) -> Finding:
     return _finding(
         "REPO102",
         path,
-        f"{size / (1 << 20):.1f} MiB, at most {LARGEST_BYTES >> 20} MiB may be uploaded",
+        f"the size is {size / (1 << 20):.1f} MiB; expected at most {MAX_BYTES >> 20} MiB",
         found=size,
-        expected=LARGEST_BYTES,
+        expected=MAX_BYTES,
     )
 
 
 def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
-    """The checker looks for a link's target from its working directory, not from the link."""
+    """Check a link; the official checker resolves its target in its own working directory."""
     if not resolves:
-        message = f"a broken link: there is no {target}"
+        message = f"a broken link: {target} does not exist"
         yield _finding("REPO103", path, message, basis=Basis.BOTH, found=target)
     elif not target.startswith("/"):
         yield _finding(
             "REPO104",
             path,
-            f"the repository checker takes this link to {target} for broken, as it looks for it"
-            " from its working directory",
+            f"the repository checker reports this link to {target} as broken, as it looks for the"
+            " target in its own working directory",
             found=target,
-            hint="put the file itself here",
+            hint="replace the link by the file itself",
         )
 
 
-def _finding(code: str, path: str, message: str, **more: Any) -> Finding:
-    fields = {"basis": Basis.OFFICIAL, "source": SOURCE, **more}
-    return Finding(code=code, path=path, message=message, **fields)
+def _finding(code: str, path: str, message: str, **fields: Any) -> Finding:
+    defaults = {"basis": Basis.OFFICIAL, "source": SOURCE}
+    return Finding(code=code, path=path, message=message, **{**defaults, **fields})

@@ -1,4 +1,4 @@
-"""The runs of a result set together: how many, which are forgiven, whether they belong there."""
+"""The runs of a result set together: their number, their failures, and their folder."""
 
 from __future__ import annotations
 
@@ -6,139 +6,153 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
+from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, without_official
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
 
-_EXPECTED_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
+_OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
+_MAX_NAMES = 5  # in a message
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 
 
-def forgiven(case: SetContext) -> Iterator[Finding]:
-    """The findings of the runs, as far as the set does not forgive them.
+def findings_of_runs(context: SetContext) -> Iterator[Finding]:
+    """Yield the findings of the runs, with a lower basis or severity where the set forgives them.
 
-    The official package checker accepts a set in which at most ``drop`` logs fail, whatever they
-    fail of ("olympic scoring"), be it of their power; the written rules forgive only runs that do
+    The official package checker accepts a set in which at most ``drop`` logs fail, for whatever
+    reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge.
     """
-    failed = _failed(case)
-    accepted = failed if len(failed) <= case.drop and not any(r.crash for r in failed) else []
-    blamed = power_files(case).blamed
-    for run in case.runs:
-        for finding in (*run.findings, *blamed.get(run.path, ())):
+    failed = _failed_runs(context)
+    accepted = failed if len(failed) <= context.drop and not any(r.crash for r in failed) else []
+    of_power = power_files(context).findings
+    for run in context.runs:
+        for finding in (*run.findings, *of_power.get(run.path, ())):
             yield without_official(finding, _OLYMPIC) if run in accepted else finding
 
 
-def _failed(case: SetContext) -> list[Run]:
-    """The runs that the official package checker counts as failed, also by their power."""
-    blamed = power_files(case).blamed
-    official = (r.verdicts.official is Verdict.FAIL or r.path in blamed for r in case.runs)
-    return [run for run, fails in zip(case.runs, official, strict=True) if fails]
+def _failed_runs(context: SetContext) -> list[Run]:
+    """Return the runs that the official package checker counts as failed, also by their power."""
+    of_power = power_files(context).findings
+    return [
+        run for run in context.runs if run.verdicts.official is Verdict.FAIL or run.path in of_power
+    ]
 
 
-def _rejected(case: SetContext) -> bool:
-    """Whether the official checkers reject the set, as more runs than may be dropped have failed.
+def _too_many_failed(context: SetContext) -> bool:
+    """Return whether more runs failed officially than the score drops.
 
-    The RCP checker goes by ``run_stop`` alone, and is asked about Closed sets only.
+    The RCP checker looks at ``run_stop`` alone, and at Closed sets only.
     """
-    lost = sum(not run.convergence.converged for run in case.runs)
-    return max(lost if case.rcp_tested else 0, len(_failed(case))) > case.drop
+    unconverged = sum(not run.convergence.converged for run in context.runs)
+    failed = len(_failed_runs(context))
+    return max(unconverged if context.rcp_required else 0, failed) > context.drop
 
 
 def for_information(finding: Finding) -> Finding:
-    """A finding about loose logs: what they lack as a set is no error."""
+    """Return a finding about loose logs, in which an incomplete set is not an error."""
     if finding.severity is not Severity.ERROR:
         return finding
     severity = Severity.NOTE if finding.code == "SET101" else Severity.WARNING
     return replace(finding, severity=severity)
 
 
-def check_count(case: SetContext) -> Iterator[Finding]:
-    """As many runs as required, and no more failed ones than are dropped."""
-    if case.rules is None:
+def check_count(context: SetContext) -> Iterator[Finding]:
+    """Check that there are as many runs as required, and at most ``drop`` failed ones."""
+    if context.rules is None:
         return
-    required, found = case.rules.runs.required, len(case.runs)
-    if found < required or (found > required and not case.weak):
+    yield from _number_of_runs(context, context.rules.runs.required)
+    yield from _unconverged(context, context.rules.runs.required)
+    failed = _failed_runs(context)
+    if len(failed) > context.drop:
         yield set_finding(
-            case,
+            context,
+            "SET103",
+            f"{len(failed)} logs fail the official checkers; expected at most {context.drop}",
+            basis=Basis.OFFICIAL,
+            source=PACKAGE_CHECKER,
+            found=len(failed),
+            expected=context.drop,
+        )
+    for run in context.runs:
+        if run.crash:
+            message = f"the compliance checker crashes on {run.path}: {run.crash}"
+            yield set_finding(
+                context, "SET104", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER
+            )
+
+
+def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
+    count = len(context.runs)
+    if count < required or (count > required and not context.weak):
+        yield set_finding(
+            context,
             "SET101",
-            f"{found} runs (files result_*.txt), needed {'at least ' * case.weak}{required}",
-            found=found,
+            f"{count} runs (files result_*.txt); expected {'at least ' * context.weak}{required}",
+            found=count,
             expected=required,
         )
-    lost = [run for run in case.runs if not run.converged]
-    may = max(found - required, 0) if case.weak else case.drop
-    if len(lost) > may:
+
+
+def _unconverged(context: SetContext, required: int) -> Iterator[Finding]:
+    unconverged = [run for run in context.runs if not run.converged]
+    allowed = max(len(context.runs) - required, 0) if context.weak else context.drop
+    if len(unconverged) > allowed:
         yield set_finding(
-            case,
+            context,
             "SET102",
-            f"{len(lost)} runs did not converge, at most {may} may",
-            basis=Basis.BOTH if _rejected(case) else Basis.RULES,
-            found=len(lost),
-            expected=may,
+            f"{len(unconverged)} runs did not converge; expected at most {allowed}",
+            basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
+            found=len(unconverged),
+            expected=allowed,
         )
-    failed = _failed(case)
-    if len(failed) > case.drop:
-        yield set_finding(
-            case,
-            "SET103",
-            f"{len(failed)} logs fail the official checkers, at most {case.drop} may",
-            basis=Basis.OFFICIAL,
-            source=PACKAGE,
-            found=len(failed),
-            expected=case.drop,
-        )
-    for run in case.runs:
-        if run.crash:
-            message = f"the compliance checker dies of {run.path}: {run.crash}"
-            yield set_finding(case, "SET104", message, basis=Basis.OFFICIAL, source=PACKAGE)
 
 
-def check_folder(case: SetContext) -> Iterator[Finding]:
-    """A folder named after a benchmark of the round, with runs of it and nothing else."""
-    if strange := [name for name in case.files.others if name not in _EXPECTED_FILES]:
+def check_folder(context: SetContext) -> Iterator[Finding]:
+    """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
+    if unread := [name for name in context.files.others if name not in _OTHER_FILES]:
         yield set_finding(
-            case,
+            context,
             "SET105",
-            f"not read, as the name is not result_<number>.txt: {', '.join(strange[:5])}",
+            f"not read: {', '.join(unread[:_MAX_NAMES])}; expected names of the form"
+            " result_<number>.txt",
             basis=Basis.ADVICE,
             severity=Severity.WARNING,
         )
-    if not case.known:
+    if not context.in_round:
         yield set_finding(
-            case,
+            context,
             "SET106",
-            f"{case.files.benchmark!r} is no benchmark of round {case.round.name}:"
+            f"{context.files.benchmark!r} is not a benchmark of round {context.round.name}:"
             " the official checker skips the folder",
             basis=Basis.RULES,
-            expected=list(case.round.benchmarks),
+            expected=list(context.round.benchmarks),
         )
-    for run in case.runs:
-        named = run.benchmark
-        if named and named != case.files.benchmark:
-            message = f"a run of {named}, in a folder of {case.files.benchmark}"
-            yield set_finding(case, "SET107", message, path=run.path, basis=Basis.RULES)
+    for run in context.runs:
+        if run.benchmark and run.benchmark != context.files.benchmark:
+            message = f"the log is of {run.benchmark}; expected {context.files.benchmark}"
+            yield set_finding(context, "SET107", message, path=run.path, basis=Basis.RULES)
 
 
-def check_system_file(case: SetContext) -> Iterator[Finding]:
-    """A system description that can be read and names the division of the logs."""
-    if case.loose:
+def check_system_file(context: SetContext) -> Iterator[Finding]:
+    """Check that the system description can be read and names the division of the logs."""
+    if context.loose:
         return
-    if case.system is None or case.system.contents is None:
-        message = f"no system description systems/{case.files.system}.json that can be read"
-        yield set_finding(case, "SET110", message, source="submission_rules, Systems")
+    if context.system is None or context.system.contents is None:
+        message = f"systems/{context.files.system}.json is missing or cannot be read"
+        yield set_finding(context, "SET110", message, source="submission_rules, Systems")
         return
-    named = {run.division for run in case.runs} & {*DIVISIONS}
-    said = {case.division} & {*DIVISIONS}  # a misspelt division is the file's own finding
-    if len(named | said) > 1:
-        file = f"{case.system.path} says {case.division or 'nothing'}"
+    of_logs = {run.division for run in context.runs} & {*DIVISIONS}
+    # A misspelt division is a finding about the system description itself.
+    of_system = {context.division} & {*DIVISIONS}
+    if len(of_logs | of_system) > 1:
         yield set_finding(
-            case,
+            context,
             "SET111",
-            f"the logs say {' and '.join(sorted(named))}, {file}",
+            f"the division is {' and '.join(sorted(of_logs))} in the logs,"
+            f" but {context.division or 'missing'} in {context.system.path}",
             basis=Basis.RULES,
-            found=sorted(named),
-            expected=case.division,
+            found=sorted(of_logs),
+            expected=context.division,
         )

@@ -1,38 +1,39 @@
-"""Seeds: every run logs one, and no two runs the same one from the same source line."""
+"""Seeds: every run logs one, and no two runs log the same one from the same source line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mlperf_pkg.checks.context import PACKAGE, SetContext, set_finding
+from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.run.model import Seed
 
 _RULES = "training_rules, Random numbers"
-_RULED_FROM = (4, 1)
+_IN_RULES_FROM = (4, 1)
 
 
-def check_seeds(case: SetContext, found: Iterable[Finding]) -> Iterator[Finding]:
-    """What the official package checker asks of a Closed set, unless it is told to bypass it.
+def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield ``findings``, those of ``seed_findings``, for a Closed set that does not bypass them.
 
-    ``found`` are the ``seed_findings``.
+    The official package checker asks for seeds under the same conditions.
     """
-    if case.closed and "seed-checker-bypass" not in case.files.flags:
-        yield from found
-        yield from _elsewhere(case)
+    if context.closed and "seed-checker-bypass" not in context.files.flags:
+        yield from findings
+        yield from _same_seed_elsewhere(context)
 
 
-def _elsewhere(case: SetContext) -> Iterator[Finding]:
-    """The same seed from another source line, which the official checker does not see."""
-    lines: dict[int, tuple[Any, Any, str]] = {}
-    for run in case.runs:
+def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
+    """Note the same seed from another source line, which the official checker accepts."""
+    first: dict[int, tuple[Seed, str]] = {}
+    for run in context.runs:
         for seed in run.seeds:
-            *place, path = lines.setdefault(seed.value, (seed.file, seed.lineno, run.path))
-            if path != run.path and place != [seed.file, seed.lineno]:
+            same, path = first.setdefault(seed.value, (seed, run.path))
+            if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
                 yield set_finding(
-                    case,
+                    context,
                     "SEED104",
-                    f"seed {seed.value} was logged in {path} too, by another source line",
+                    f"seed {seed.value} is also logged in {path}, by another source line",
                     path=run.path,
                     line=seed.line,
                     basis=Basis.ADVICE,
@@ -40,32 +41,33 @@ def _elsewhere(case: SetContext) -> Iterator[Finding]:
                 )
 
 
-def seed_findings(case: SetContext) -> Iterator[Finding]:
-    """Every run logs a seed, and no two records of the set the same one from the same line."""
-    ruled = case.round.version >= _RULED_FROM
-    more: dict[str, Any] = {
-        "basis": Basis.BOTH if ruled else Basis.OFFICIAL,
-        "source": _RULES if ruled else PACKAGE,
+def seed_findings(context: SetContext) -> Iterator[Finding]:
+    """Check that every run logs a seed, and no seed of a source line appears twice in the set."""
+    in_rules = context.round.version >= _IN_RULES_FROM
+    fields: dict[str, Any] = {
+        "basis": Basis.BOTH if in_rules else Basis.OFFICIAL,
+        "source": _RULES if in_rules else PACKAGE_CHECKER,
     }
-    earlier: dict[tuple[Any, Any, int], str] = {}
-    for run in case.runs:
+    first: dict[tuple[Any, Any, int], str] = {}
+    for run in context.runs:
         if run.seeds_unreadable:
             message = f"seeds cannot be read: {run.seeds_unreadable}"
-            yield set_finding(case, "SEED103", message, path=run.path, **more)
+            yield set_finding(context, "SEED103", message, path=run.path, **fields)
             continue
         if not run.seeds:
-            yield set_finding(case, "SEED101", "no seed is logged", path=run.path, **more)
+            yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
-            place = (seed.file, seed.lineno, seed.value)
-            if place in earlier:
+            key = (seed.file, seed.lineno, seed.value)
+            if key in first:
                 yield set_finding(
-                    case,
+                    context,
                     "SEED102",
-                    f"seed {seed.value} was logged by the same source line in {earlier[place]}",
+                    f"seed {seed.value} is also logged by the same source line in {first[key]};"
+                    " expected another seed",
                     path=run.path,
                     line=seed.line,
                     found=seed.value,
-                    **more,
+                    **fields,
                 )
             else:
-                earlier[place] = run.path
+                first[key] = run.path

@@ -1,7 +1,7 @@
-"""The layout of a submission: what ends the official package checker, and flags without effect.
+"""The layout of a submission: what makes the official package checker crash, and unread files.
 
-Source: mlperf_logging.package_checker, check_training_result_files and check_systems. Wherever it
-raises, no result of the whole package is judged.
+Source: mlperf_logging.package_checker, check_training_result_files and check_systems. When it
+crashes, it judges no result of the whole package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from mlperf_pkg.checks.context import PACKAGE
+from mlperf_pkg.checks.context import PACKAGE_CHECKER
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.find import SCALINGS
@@ -18,49 +18,52 @@ from mlperf_pkg.submission.model import Submission
 
 _STRUCTURE = "submission_rules, Structure"
 _LOG = re.compile(r"result_.*\.txt", re.DOTALL)
+_DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 
 
 def check_tree(
     submission: Submission, usage: str, benchmarks: Collection[str]
 ) -> Iterator[Finding]:
-    """Judge the layout of a submission for a ``usage`` with these ``benchmarks``."""
+    """Check the layout of a submission for a ``usage`` with these ``benchmarks``."""
     folders = [entry for entry in submission.entries if entry.folder]
-    yield from _systems(submission, folders)
-    yield from _scaling(submission, usage, folders)
-    yield from _hidden(submission, usage, folders)
-    yield from _logs(submission, benchmarks, folders)
-    yield from _unreadable(submission)
+    yield from _system_folders(submission, folders)
+    yield from _scaling_folders(submission, usage, folders)
+    yield from _hidden_folders(submission, usage, folders)
+    yield from _log_folders(submission, benchmarks, folders)
+    yield from _unreadable_files(submission)
     yield from _params(submission)
 
 
-def _systems(submission: Submission, folders: list[Entry]) -> Iterator[Finding]:
-    """Everything in systems/ by the name of a description is opened."""
+def _system_folders(submission: Submission, folders: list[Entry]) -> Iterator[Finding]:
+    """Report folders that have the name of a system description: the checker opens them."""
     for entry in folders:
-        top, _, name = entry.path.rpartition("/")
-        if top == "systems" and name.endswith(".json") and not name.startswith("."):
-            message = "the package checker dies of a folder by the name of a system description"
+        parent, _, name = entry.path.rpartition("/")
+        if parent == "systems" and name.endswith(".json") and not name.startswith("."):
+            message = "a folder with the name of a system description: the package checker crashes"
             yield _finding(submission, "TREE103", message, entry.path)
 
 
-def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
-    """HPC has a level more than Training: ``results/<system>/{strong,weak}/<benchmark>``."""
-    wrong = _wrong_levels(folders) if usage == "hpc" else set()
-    for path in sorted(wrong):
+def _scaling_folders(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
+    """Check the levels: HPC has one more, ``results/<system>/{strong,weak}/<benchmark>``."""
+    crashing = _unknown_scalings(folders) if usage == "hpc" else set()
+    for path in sorted(crashing):
         yield _finding(
             submission,
             "TREE104",
-            "the package checker dies here: HPC results lie in strong/ or weak/",
+            "the package checker crashes on this folder; expected strong/ or weak/ above the"
+            " benchmarks",
             path,
             basis=Basis.BOTH,
             source=_STRUCTURE,
         )
-    sets = {_below(submission, each.place.label): each for each in submission.result_sets}
-    skipped = {path for path, each in sets.items() if not each.at_level(usage)}
-    for path in sorted((skipped | _above_benchmarks(submission, usage) - sets.keys()) - wrong):
+    sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
+    misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
+    misplaced |= _folders_above_benchmarks(submission, usage) - sets.keys()
+    for path in sorted(misplaced - crashing):
         yield _finding(
             submission,
             "TREE105",
-            f"the package checker skips this folder: {usage} results lie in"
+            f"the package checker skips this folder; expected {usage} results in"
             f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>",
             path,
             basis=Basis.RULES,
@@ -68,71 +71,77 @@ def _scaling(submission: Submission, usage: str, folders: list[Entry]) -> Iterat
         )
 
 
-def _above_benchmarks(submission: Submission, usage: str) -> set[str]:
-    """The folders with logs that are of no benchmark, as they lie too high."""
-    depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
+def _folders_above_benchmarks(submission: Submission, usage: str) -> set[str]:
+    """Return the folders that hold logs but are too high to be those of a benchmark."""
     return {
         entry.path.rpartition("/")[0]
         for entry in submission.entries
-        if entry.path.count("/") < depth
+        if entry.path.count("/") < _depth(usage)
         and not entry.folder
         and entry.path.startswith("results/")
         and _LOG.fullmatch(entry.name)
     }
 
 
-def _wrong_levels(folders: list[Entry]) -> set[str]:
-    """The folders in ``results/<system>`` that hold folders and are neither strong nor weak."""
-    parts = [entry.path.split("/") for entry in folders]
+def _depth(usage: str) -> int:
+    return _HPC_DEPTH if usage == "hpc" else _DEPTH
+
+
+def _unknown_scalings(folders: list[Entry]) -> set[str]:
+    """Return the folders ``results/<system>/*`` that hold folders, without strong and weak."""
+    paths = [entry.path.split("/") for entry in folders]
     return {
-        "/".join(part[:3])
-        for part in parts
-        if part[0] == "results" and len(part) == _HPC_DEPTH and part[2] not in SCALINGS
+        "/".join(parts[:3])
+        for parts in paths
+        if parts[0] == "results" and len(parts) == _HPC_DEPTH and parts[2] not in SCALINGS
     }
 
 
-_DEPTH, _HPC_DEPTH = 3, 4  # of results/<system>/<benchmark>
+def _hidden_folders(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
+    """Report hidden folders without a description: the checker takes them for systems."""
+    paths = (entry.path.split("/") for entry in folders)
+    systems = {
+        parts[1]
+        for parts in paths
+        if parts[0] == "results" and len(parts) == _depth(usage) and parts[1].startswith(".")
+    }
+    existing = {entry.path for entry in submission.entries} if systems else set()
+    for system in sorted(systems):
+        if f"systems/{system}.json" not in existing:
+            message = f"the package checker crashes on this folder: no systems/{system}.json"
+            yield _finding(submission, "TREE106", message, f"results/{system}")
 
 
-def _hidden(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
-    """Hidden folders are systems to it as any other, and need a description."""
-    depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
-    parts = (entry.path.split("/") for entry in folders)
-    names = {p[1] for p in parts if p[0] == "results" and len(p) == depth and p[1][:1] == "."}
-    known = {entry.path for entry in submission.entries} if names else set()
-    for name in sorted(names):
-        if f"systems/{name}.json" not in known:
-            message = f"the package checker dies here: there is no systems/{name}.json"
-            yield _finding(submission, "TREE106", message, f"results/{name}")
-
-
-def _logs(
+def _log_folders(
     submission: Submission, benchmarks: Collection[str], folders: list[Entry]
 ) -> Iterator[Finding]:
-    """Whatever is named as a log is opened as one."""
+    """Report folders that have the name of a log: the checker opens them."""
     for entry in folders:
-        folder, _, name = entry.path.rpartition("/")
-        judged = folder.startswith("results/") and folder.rpartition("/")[2] in benchmarks
-        if judged and _LOG.fullmatch(name):
-            message = "the package checker dies of a folder by the name of a log"
+        parent, _, name = entry.path.rpartition("/")
+        is_read = parent.startswith("results/") and parent.rpartition("/")[2] in benchmarks
+        if is_read and _LOG.fullmatch(name):
+            message = "a folder with the name of a log: the package checker crashes"
             yield _finding(submission, "TREE107", message, entry.path)
 
 
-def _unreadable(submission: Submission) -> Iterator[Finding]:
-    """Files that this process may not open; where the checker would, it dies."""
+def _unreadable_files(submission: Submission) -> Iterator[Finding]:
+    """Report files that this process may not open, as the checker would crash on them."""
     for entry in submission.entries:
         if not entry.readable and entry.path.startswith(("results/", "systems/")):
-            message = "this may not be read: not checked, and the package checker dies of it"
+            message = "no permission to read: not checked, and the package checker crashes"
             yield _finding(submission, "TREE108", message, entry.path, basis=Basis.BOTH)
 
 
 def _params(submission: Submission) -> Iterator[Finding]:
-    """The files of flags: those that cannot be read, and flags without effect."""
+    """Report files of flags that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
         if params.crash:
-            message = f"the package checker dies of this file: {params.crash}"
             yield Finding(
-                code="TREE109", message=message, path=path, basis=Basis.OFFICIAL, source=PACKAGE
+                code="TREE109",
+                message=f"the package checker crashes on this file: {params.crash}",
+                path=path,
+                basis=Basis.OFFICIAL,
+                source=PACKAGE_CHECKER,
             )
         for flag in params.ignored:
             yield Finding(
@@ -141,14 +150,14 @@ def _params(submission: Submission) -> Iterator[Finding]:
                 path=path,
                 severity=Severity.WARNING,
                 basis=Basis.OFFICIAL,
-                source=PACKAGE,
+                source=PACKAGE_CHECKER,
                 found=flag,
                 hint=_hint(flag),
             )
 
 
-def _below(submission: Submission, label: str) -> str:
-    """The path below the submission of what is called ``label`` in reports."""
+def _relative_path(submission: Submission, label: str) -> str:
+    """Return a path in reports relative to the submission."""
     return label.removeprefix(f"{submission.place.label}/") if submission.place.label else label
 
 
@@ -158,8 +167,12 @@ def _hint(flag: str) -> str:
     return f"write only {flag}, with hyphens and without a line end, or at the top"
 
 
-def _finding(submission: Submission, code: str, message: str, path: str, **more: Any) -> Finding:
+def _finding(submission: Submission, code: str, message: str, path: str, **fields: Any) -> Finding:
     label = submission.place.label
-    fields = {"basis": Basis.OFFICIAL, "source": PACKAGE, **more}
-    where = f"{label}/{path}" if label else path
-    return Finding(code=code, message=message, path=where, **fields)
+    defaults = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
+    return Finding(
+        code=code,
+        message=message,
+        path=f"{label}/{path}" if label else path,
+        **{**defaults, **fields},
+    )

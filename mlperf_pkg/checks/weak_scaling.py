@@ -1,4 +1,4 @@
-"""Sets of weak scaling (HPC): how many models were trained at once, on how much, and how long."""
+"""Sets of weak scaling (HPC): how many models were trained at once, where, and how fast."""
 
 from __future__ import annotations
 
@@ -6,38 +6,39 @@ from collections.abc import Iterator
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.results.scoring import Score, weak_score
+from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.model import Run
 
 _SUMMARIZER = "mlperf-logging, result_summarizer: weak scaling"
 
 
-def models(case: SetContext) -> int | None:
-    """How many models a weak set has trained."""
-    return len(_trained(case)) if case.weak else None
+def number_of_models(context: SetContext) -> int | None:
+    """Return how many models a weak set trained; None for other sets."""
+    return len(_trained_runs(context)) if context.weak else None
 
 
-def instance_scale(case: SetContext) -> int | None:
-    """The accelerators that train each model of a weak set; None where its runs disagree."""
-    scales = _scales(case)
+def instance_scale(context: SetContext) -> int | None:
+    """Return how many accelerators train one model of a weak set; None where its runs disagree."""
+    scales = _scales(context)
     return scales[0] if len(scales) == 1 else None
 
 
-def weak_set_score(case: SetContext) -> Score:
-    """From the first start to the last stop of the models that a weak set has trained."""
-    trained = _trained(case)
-    spans = [(r.path, r.start_ms or 0.0, r.stop_ms or 0.0) for r in trained]
-    failed = [(r.path, r.minutes is not None) for r in case.runs if r not in trained]
-    return weak_score(spans, failed, case.rules.runs.required if case.rules else 1)
+def weak_set_score(context: SetContext) -> Score:
+    """Score a weak set: from the first start to the last stop of the models that it trained."""
+    trained = _trained_runs(context)
+    spans = [Span(run.path, run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
+    return weak_score(spans, failed, context.rules.runs.required if context.rules else 1)
 
 
-def check_scale(case: SetContext) -> Iterator[Finding]:
-    """All models of a weak set train on equally many accelerators."""
-    if len(scales := _scales(case)) > 1:
+def check_scale(context: SetContext) -> Iterator[Finding]:
+    """Check that all models of a weak set train on the same number of accelerators."""
+    if len(scales := _scales(context)) > 1:
         yield set_finding(
-            case,
+            context,
             "SET130",
-            f"models on {' and '.join(map(str, scales))} accelerators: the result summarizer dies",
+            f"the models use {' and '.join(map(str, scales))} accelerators; expected one number,"
+            " as the result summarizer crashes on more",
             severity=Severity.WARNING,
             basis=Basis.OFFICIAL,
             source=_SUMMARIZER,
@@ -45,10 +46,10 @@ def check_scale(case: SetContext) -> Iterator[Finding]:
         )
 
 
-def _scales(case: SetContext) -> list[int]:
-    found = {run.instance_scale for run in _trained(case)} if case.weak else set()
-    return sorted(scale for scale in found if scale is not None)
+def _scales(context: SetContext) -> list[int]:
+    scales = {run.instance_scale for run in _trained_runs(context)} if context.weak else set()
+    return sorted(scale for scale in scales if scale is not None)
 
 
-def _trained(case: SetContext) -> list[Run]:
-    return [run for run in case.runs if run.converged and run.minutes is not None]
+def _trained_runs(context: SetContext) -> list[Run]:
+    return [run for run in context.runs if run.converged and run.minutes is not None]

@@ -17,9 +17,9 @@ from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
     ResultSetRow,
+    as_builtins,
     as_json,
     description_path,
-    plain,
 )
 
 FORMAT = "mlperf-pkg/results/1"
@@ -168,7 +168,7 @@ def _csv_cell(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
     try:
-        text = _indented(plain(value))
+        text = _indented(as_builtins(value))
         if _TOO_DEEP not in text:
             return text
     except (ValueError, msgspec.DecodeError, RecursionError):

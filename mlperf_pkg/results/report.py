@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Finding, Verdicts
 
 FORMAT = "mlperf-pkg/report/1"
-MAX_DEPTH = 50  # levels of lists and objects; the report itself has four
+MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 
 
 class SystemRow(Struct, frozen=True):
@@ -52,12 +52,12 @@ class ResultSetRow(Struct, frozen=True):
 
     ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
     ``score_minutes`` (times ``scaling_factor``) follow the rules; ``score_note`` says why there is
-    none, or that it is not of the required number of runs. ``energy_joules`` is the official mean
-    energy of the runs that count.
+    no score, or that the set does not have the required number of runs. ``energy_joules`` is the
+    official mean energy of the runs that count.
 
     ``scaling`` is "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
-    ``instance_scale`` accelerators: its ``score_minutes`` are those until all are trained,
-    ``official_minutes`` still the olympic mean of the single ones.
+    ``instance_scale`` accelerators. Its ``score_minutes`` is the time until all are trained, its
+    ``official_minutes`` still the olympic mean of the single models.
     """
 
     path: str
@@ -83,7 +83,7 @@ class ResultSetRow(Struct, frozen=True):
 
 
 class RunRow(Struct, frozen=True):
-    """A run. ``dropped`` says why it does not count in its set's mean, if so."""
+    """A run. ``dropped`` says why the mean of its set leaves it out; None where it counts."""
 
     path: str
     verdict: Verdicts
@@ -99,9 +99,10 @@ class RunRow(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything that a check has found; ``round`` is None where several rounds were checked.
+    """The outcome of a check; ``round`` is None where several rounds were checked.
 
-    ``hidden`` findings were left out of ``findings``, as a user asked; the verdicts know them.
+    ``hidden`` is the number of findings that the user left out of ``findings``; the verdicts
+    include them.
     """
 
     tool: dict[str, str]
@@ -121,30 +122,33 @@ class Report(Struct, frozen=True):
         return any(finding.is_error for finding in self.findings)
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
-        """The report with the findings whose codes begin with one of ``select`` (empty: all).
+        """Return the report with the findings whose codes start with one of ``select``.
 
-        Those that begin with one of ``ignore`` are left out.
+        An empty ``select`` takes all codes; those that start with one of ``ignore`` are left out.
         """
-        told = tuple(
+        findings = tuple(
             finding
             for finding in self.findings
             if (not select or finding.code.startswith(tuple(select)))
             and not finding.code.startswith(tuple(ignore))
         )
-        return replace(self, findings=told, hidden=len(self.findings) - len(told))
+        return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 
 
-def plain(value: Any) -> Any:
-    """As ``as_json``, and faster, but for what that changes: it is left as it is."""
+def as_builtins(value: Any) -> Any:
+    """Convert a report, or any part of it, to dicts and lists: fast, but not always valid JSON.
+
+    Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
+    """
     fields = msgspec.to_builtins(value)
     return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """A report, or any part of it, as plain JSON values.
+    """Convert a report, or any part of it, to valid JSON values.
 
-    Numbers without a value become None. Halves of surrogate pairs, which no strict reader of JSON
-    accepts, are spelt as in Python source; what lies deeper than ``depth`` (in a hostile log) is
+    NaN and infinities become None. Halves of surrogate pairs, which strict readers of JSON reject,
+    are escaped as in Python source. Values deeper than ``depth``, as in a hostile log, become
     "...".
     """
     if depth == 0:
@@ -154,9 +158,9 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
         return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
     if isinstance(value, dict):
-        return {_scalar(str(name)): as_json(each, depth - 1) for name, each in value.items()}
+        return {_scalar(str(name)): as_json(item, depth - 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_json(each, depth - 1) for each in value]
+        return [as_json(item, depth - 1) for item in value]
     return _scalar(value)
 
 
@@ -169,15 +173,15 @@ def _scalar(value: Any) -> Any:
 
 
 def folder(path: str) -> str:
-    """The folder of a path, empty for none."""
+    """Return the folder of a path, empty without one."""
     return path.rpartition("/")[0]
 
 
 def name(path: str) -> str:
-    """The last part of a path."""
+    """Return the last part of a path."""
     return path.rpartition("/")[2]
 
 
 def description_path(row: ResultSetRow) -> str:
-    """The path of the description of a set's system, in the same submission."""
+    """Return the path of the description of a set's system, in the same submission."""
     return f"{row.path.rpartition(f'results/{row.system}/')[0]}systems/{row.system}.json"

@@ -1,21 +1,21 @@
-"""Which runs to submit where more were made than are required.
+"""Which runs to submit if there are more than required.
 
 Source: training_rules.adoc, Benchmark Results. In substance: a submitter may make M > N runs of a
 benchmark that requires N. The runs are put in an objective order, such as that of their start,
-and the N consecutive ones are submitted whose result is closest to the median of the results of
-all windows of N consecutive runs. A run that fails counts as infinite. If the median is invalid,
-so is the result.
+and the submitter submits the N consecutive runs whose result is closest to the median of the
+results of all windows of N consecutive runs. A failed run counts as infinite. If the median is
+invalid, so is the result.
 
-What the text leaves open is settled here, never in favour of the submitter:
+Where the text is open, this module decides, never in favour of the submitter:
 
 - The result of a window is its olympic mean, in which runs that did not converge are the slowest
-  and are dropped first; it is infinite where more of them fail than are dropped.
-- Of an odd number of windows the median is the middle result. Of an even number it is the mean of
-  the two in the middle, and so infinite where one of them is. Both are then equally close to it;
+  and are dropped first. It is infinite if more runs fail than are dropped.
+- For an odd number of windows the median is the middle result. For an even number it is the mean
+  of the two in the middle, and infinite if one of them is. Both are then equally close to it, and
   the slower one is chosen.
-- Of windows with equal results the one that starts first is chosen.
+- Among windows with equal results the one that starts first is chosen.
 - Runs that start in the same millisecond are ordered by path. Runs without ``run_start`` come
-  last. That runs overlap does not matter: their start orders them.
+  last. Runs may overlap: their start orders them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from mlperf_pkg.run.model import Run
 
 
 class Window(Struct, frozen=True):
-    """Consecutive runs, ``first`` to ``last`` counted from 0, and their result.
+    """Consecutive runs, from index ``first`` to index ``last``, and their result.
 
-    ``minutes`` is their olympic mean, before any normalisation, infinite where they have none;
+    ``minutes`` is their olympic mean before any normalisation, infinite where they have none;
     ``reason`` then says why.
     """
 
@@ -44,16 +44,16 @@ class Window(Struct, frozen=True):
 
     @property
     def valid(self) -> bool:
-        """Whether it has a result."""
+        """Whether the window has a result."""
         return math.isfinite(self.minutes)
 
 
 class Choice(Struct, frozen=True):
-    """All windows by their first run, the ``median`` of their minutes, and the one ``chosen``.
+    """All windows by their first run, the ``median`` of their minutes, and the ``chosen`` one.
 
-    ``chosen`` is None where the result is invalid or there are too few runs, as ``reason`` says;
-    ``median`` is None where there is no window and infinite where it is invalid. ``reason`` also
-    tells of a window that is as close to the median as the one chosen.
+    ``chosen`` is None where the result is invalid or there are too few runs; ``reason`` then says
+    why. ``median`` is None without a window and infinite where it is invalid. ``reason`` also
+    names a window that is as close to the median as the chosen one.
     """
 
     windows: tuple[Window, ...]
@@ -63,7 +63,7 @@ class Choice(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """The ``runs`` of a result set by start, the choice among them, and the runs it takes."""
+    """The ``runs`` of a result set by start, the choice among them, and the ``chosen`` runs."""
 
     runs: tuple[Run, ...]
     choice: Choice
@@ -71,7 +71,10 @@ class Selection(Struct, frozen=True):
 
 
 def select(runs: Sequence[Run], rules: Runs) -> Selection:
-    """Of the runs of one result set, in any order, those to submit; none where it is invalid."""
+    """Select the runs of one result set to submit; none where the result is invalid.
+
+    ``runs`` may be in any order.
+    """
     ordered = tuple(sorted(runs, key=start_order))
     times = [RunTime(run.path, run.minutes, run.converged) for run in ordered]
     choice = choose(times, rules.required, rules.drop)
@@ -80,12 +83,12 @@ def select(runs: Sequence[Run], rules: Runs) -> Selection:
 
 
 def start_order(run: Run) -> tuple[bool, float, str]:
-    """By ``run_start``, then path; a run that never started comes last."""
+    """Return a sort key: by ``run_start``, then path; a run that never started comes last."""
     return (run.start_ms is None, run.start_ms or 0.0, run.path)
 
 
 def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
-    """The window to submit of ``runs``, which are in their objective order."""
+    """Choose the window to submit; ``runs`` are in their objective order."""
     if len(runs) < required:
         return Choice((), None, None, f"only {len(runs)} of {required} runs")
     windows = tuple(
@@ -94,7 +97,7 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
     ranked = sorted(windows, key=lambda window: (window.minutes, window.first))
     lower, upper = (ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2])
     if not upper.valid:
-        return Choice(windows, math.inf, None, _why_invalid(windows, upper))
+        return Choice(windows, math.inf, None, _invalid_reason(windows, upper))
     median = lower.minutes / 2 + upper.minutes / 2
     chosen = next(window for window in windows if window.minutes == upper.minutes)
     return Choice(windows, median, chosen, _tie(lower, chosen))
@@ -106,11 +109,11 @@ def _window(runs: Sequence[RunTime], first: int, required: int, drop: int) -> Wi
     return Window(first, first + required - 1, minutes, scored.reason)
 
 
-def _why_invalid(windows: Sequence[Window], median: Window) -> str:
+def _invalid_reason(windows: Sequence[Window], median: Window) -> str:
     if len(windows) == 1:
         return median.reason
-    lost = sum(not window.valid for window in windows)
-    return f"the median is infinite: {lost} of {len(windows)} windows have no result"
+    invalid = sum(not window.valid for window in windows)
+    return f"the median is infinite: {invalid} of {len(windows)} windows have no result"
 
 
 def _tie(lower: Window, chosen: Window) -> str:

@@ -1,4 +1,4 @@
-"""How results are worded for people: the same in every table."""
+"""Results in words, the same in every table."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "no
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 error``, ``2 errors``."""
+    """Return a number with its noun: ``1 error``, ``2 errors``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def minutes(value: float | None) -> str:
-    """Minutes to the precision of the published tables."""
+    """Return minutes with the precision of the published tables."""
     return NOTHING if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 
 def runs(row: ResultSetRow) -> str:
-    """Runs found of runs required, as far as the rules are known."""
+    """Return the number of runs, and of runs required if the rules are known: ``10/10``."""
     required = "" if row.runs_required is None else f"/{row.runs_required}"
     return f"{row.runs_found}{required}"
 
 
 def outcome(run: RunRow) -> str:
-    """How a run ended and why it does not count in the mean, if so: ``success, fastest``."""
+    """Return how a run ended, and why the mean leaves it out, if it does: ``success, fastest``."""
     status = run.status or "no run_stop"
     if run.dropped in (NOT_CONVERGED, NO_TIME) and status != SUCCESS:
         return f"{status}, dropped"
@@ -38,17 +38,17 @@ def outcome(run: RunRow) -> str:
 
 
 def severity(finding: Finding) -> str:
-    """``error``, ``waived error``, ``warning`` and so on."""
+    """Return the severity: ``error``, ``waived error``, ``warning`` and so on."""
     return f"waived {finding.severity}" if finding.waiver else finding.severity.value
 
 
 def location(finding: Finding) -> str:
-    """``path:line``, or the path alone."""
+    """Return ``path:line``, or the path alone."""
     return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
 
 
 def rcp_state(row: ResultSetRow) -> str | None:
-    """``pass``, ``fail``, ``bypassed`` or ``not_checked``; None where no RCP test is required."""
+    """Return ``pass``, ``fail``, ``bypassed`` or ``not_checked``; None if no test is required."""
     if row.division != "closed":
         return None
     if row.rcp is None:
@@ -59,7 +59,7 @@ def rcp_state(row: ResultSetRow) -> str | None:
 
 
 def rcp_margin_percent(rcp: RcpRow | None) -> float | None:
-    """By how much the mean to converge exceeds the smallest acceptable one; negative: too fast."""
+    """Return by how much the mean to converge exceeds the minimum; negative: too fast."""
     if rcp is None or rcp.mean is None or not rcp.minimum:
         return None
     margin = 100 * (rcp.mean / rcp.minimum - 1)
@@ -67,7 +67,7 @@ def rcp_margin_percent(rcp: RcpRow | None) -> float | None:
 
 
 def rcp(row: ResultSetRow) -> str:
-    """The RCP test in short: ``pass +3.2 %``, ``FAIL``, ``too few runs``, ``not checked``."""
+    """Return the RCP test in short: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
     state = rcp_state(row)
     if state is None or state == "not_checked":
         return NOTHING if state is None else VERDICTS[Verdict.NOT_CHECKED]

@@ -46,7 +46,7 @@ def on(day: str, *listed: WaiverConfig) -> Waivers:
 )
 def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool) -> None:
     waivers = on("2026-01-01", given(code, pattern))
-    (told,) = waivers.on_findings([finding(path, code="SET101")])
+    (told,) = waivers.waive([finding(path, code="SET101")])
     assert (told.waiver is not None) is covered
 
 
@@ -55,7 +55,7 @@ def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool)
 )
 def test_a_waiver_holds_to_the_end_of_its_day(day: str, holds: bool) -> None:
     waivers = on(day, given("X1", "*", until="2026-06-30", line=7))
-    told = waivers.on_findings([finding(code="X1")])
+    told = waivers.waive([finding(code="X1")])
     assert (told[0].waiver is not None) is holds
     said = [(each.code, each.line, each.severity, each.basis) for each in waivers.stale(told)]
     assert said == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])

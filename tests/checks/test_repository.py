@@ -13,7 +13,7 @@ from mlperf_logging.repo_checker import repo_checker
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.repository import LARGEST_BYTES, check_repository
+from mlperf_pkg.checks.repository import MAX_BYTES, check_repository
 from mlperf_pkg.infra.tree import Entry, list_tree
 from tests.helpers.trees import SYSTEM, write_submission
 
@@ -34,8 +34,8 @@ def found(name: str, entries: tuple[Entry, ...], label: str = "") -> Found:
         (Entry(".git", folder=True), [("REPO101", "official", ".git")]),
         (Entry(".git/x", folder=False), []),
         (Entry("a\tb", folder=False), []),
-        (Entry("big", folder=False, size=LARGEST_BYTES), []),
-        (Entry("big", folder=False, size=LARGEST_BYTES + 1), [("REPO102", "official", "big")]),
+        (Entry("big", folder=False, size=MAX_BYTES), []),
+        (Entry("big", folder=False, size=MAX_BYTES + 1), [("REPO102", "official", "big")]),
         (Entry("l", folder=False, link="x"), [("REPO104", "official", "l")]),
         (Entry("l", folder=False, link="/x"), []),
         (Entry("l", folder=False, link="x", resolves=False), [("REPO103", "both", "l")]),
@@ -68,7 +68,7 @@ def official(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
 
 def large(root: Path, more: int) -> None:
     with (root / "large.bin").open("wb") as stream:
-        stream.truncate(LARGEST_BYTES + more)
+        stream.truncate(MAX_BYTES + more)
 
 
 DEEDS: list[Callable[[Path], object]] = [

@@ -207,21 +207,20 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 
 MESSAGES = [  # changes, message, hint
-    ({"cooling": ...}, 'found no "cooling", needed this field', None),
-    ({"cooling": ..., "coolling": ""}, 'found no "cooling", needed this field',
-     'rename "coolling"'),
-    ({"submitter": 7}, "found 7 as submitter, needed a text", "write it in double quotes"),
-    ({"division": "Close"}, 'found the division "Close", needed "closed" or "open"',
+    ({"cooling": ...}, 'the field "cooling" is missing', None),
+    ({"cooling": ..., "coolling": ""}, 'the field "cooling" is missing', 'rename "coolling"'),
+    ({"submitter": 7}, "submitter is 7; expected text", "write it in double quotes"),
+    ({"division": "Close"}, 'division is "Close"; expected "closed" or "open"',
      "did you mean closed?"),
-    ({"status": "cloud"}, 'found the status "cloud", needed "Available on-premise" or "Available '
+    ({"status": "cloud"}, 'status is "cloud"; expected "Available on-premise" or "Available '
      'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
      'did you mean "Available cloud"?'),
-    ({"cooling": "", "host_processor_core_count": "?"}, "found no answer, needed one to "
+    ({"cooling": "", "host_processor_core_count": "?"}, "no value for "
      "host_processor_core_count or host_processor_vcpu_count, cooling", None),
-    ({"number_of_nodes": "a" * 99}, f'found "{"a" * 76}... as number_of_nodes, needed a whole '
-     "number: the results table cannot count accelerators without it", None),
-    ({"host_processors_per_node": "2\ud83d"}, 'found "2\\ud83d" as host_processors_per_node, '
-     "needed a whole number: the results table cannot count processors without it", None),
+    ({"number_of_nodes": "a" * 99}, f'number_of_nodes is "{"a" * 76}...; expected a whole '
+     "number, without which the results table cannot count accelerators", None),
+    ({"host_processors_per_node": "2\ud83d"}, 'host_processors_per_node is "2\\ud83d"; '
+     "expected a whole number, without which the results table cannot count processors", None),
 ]  # fmt: skip
 
 
@@ -324,5 +323,5 @@ def test_wrong_fields_are_those_of_json_schema(contents: dict[str, Any]) -> None
     validator = Draft202012Validator(system_schema.schema("system"))
     errors = [e for e in validator.iter_errors(contents) if e.validator != "required"]
     theirs = [(str(e.validator), str(e.path[0]), e.validator_value) for e in errors]
-    ours = [(w.keyword, w.field, w.needed) for w in system_schema.wrong_fields(contents)]
+    ours = [(v.keyword, v.field, v.expected) for v in system_schema.violations(contents)]
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)

@@ -13,7 +13,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.results.scoring import Score, weak_score
+from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.scale import InstanceScale
 from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 
@@ -23,20 +23,20 @@ MINUTE = 60_000.0
 @pytest.mark.parametrize(
     ("runs", "required", "score"),
     [
-        ([("a", 0, MINUTE), ("b", MINUTE, 3 * MINUTE)], 2, Score(3.0)),
-        ([("a", 5, 5 + MINUTE)], 1, Score(1.0)),
-        ([("a", 0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
+        ([Span("a", 0, MINUTE), Span("b", MINUTE, 3 * MINUTE)], 2, Score(3.0)),
+        ([Span("a", 5, 5 + MINUTE)], 1, Score(1.0)),
+        ([Span("a", 0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
     ],
 )
 def test_from_the_first_start_to_the_last_stop(
-    runs: list[tuple[str, float, float]], required: int, score: Score
+    runs: list[Span], required: int, score: Score
 ) -> None:
     assert weak_score(runs, [], required) == score
 
 
 def test_models_that_are_not_trained_are_dropped() -> None:
-    score = weak_score([("a", 0, MINUTE)], [("b", True), ("c", False)], 1)
+    score = weak_score([Span("a", 0, MINUTE)], [("b", True), ("c", False)], 1)
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time")))
 
 

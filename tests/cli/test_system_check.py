@@ -24,7 +24,7 @@ def test_an_error(tmp_path: Path) -> None:
     file.write_text('{\n  "division": "close"\n}\n', "utf-8")
     result = call("system", "check", file)
     assert result.exit_code == 1
-    assert f'{file}:2: error SYS201: found the division "close"' in result.stdout
+    assert f'{file}:2: error SYS201: division is "close"' in result.stdout
     assert "rules:    FAIL" in result.stdout
 
 

@@ -125,12 +125,12 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
 def _judge_set(
     planned: PlannedSet, case: SetContext, waivers: Waivers, bypasses: Collection[str]
 ) -> JudgedSet:
-    result = waivers.on_set(check_set(case))
+    result = waivers.waive_set(check_set(case))
     failed = {finding.code for finding in failures(result.findings)}
     flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
     if flags:
         case = replace(case, files=replace(case.files, flags=flags))
-        result = waivers.on_set(check_set(case))
+        result = waivers.waive_set(check_set(case))
     return JudgedSet(planned, flags, result)
 
 

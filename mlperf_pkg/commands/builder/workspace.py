@@ -97,9 +97,9 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         round=round_,
         round_reason=reason,
         systems=tuple(
-            waivers.on_system(_system(label, path, round_)) for label, path in described.items()
+            waivers.waive_system(_system(label, path, round_)) for label, path in described.items()
         ),
-        runs=tuple(waivers.on_run(_relabelled(run, labels[run.path])) for run in runs),
+        runs=tuple(waivers.waive_run(_relabelled(run, labels[run.path])) for run in runs),
         sources=described | {labels[label]: path for label, path in places.items()},
         trees=tuple(tree.place.local for tree in checked.inputs[0].submissions),
         notes=tuple(_tree_notes(folders, checked.inputs[0])),

@@ -32,7 +32,7 @@ class Judge(Struct, frozen=True):
             UserError: the rulebook has no such round.
         """
         log = LogFile(Source(self.path, text), self.usage, self.round)
-        return self.waivers.on_run(read_run(log))
+        return self.waivers.waive_run(read_run(log))
 
 
 def certain(run: Run) -> list[Finding]:

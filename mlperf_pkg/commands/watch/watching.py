@@ -81,7 +81,7 @@ def _outcome(sessions: Sequence[Session]) -> Outcome:
 
 def _sessions(logs: Sequence[str], how: Options) -> Iterator[Session]:
     waivers = Waivers(how.config.waivers, how.origin)
-    waivers.check_codes()
+    waivers.refuse_unknown_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; name the logs in it")

@@ -83,10 +83,10 @@ def test_findings_of_a_kind_are_folded() -> None:
     (said,) = reasons(judged(TWINS[:4]))
     assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", said)).split("\n") == [
         "box/resnet is not valid:",
-        "  logs/1.log:LINE: SEED102: seed N was logged by the same source line in logs/0.log"
-        " (and 2 more like this) [official checker]",
+        "  logs/1.log:LINE: SEED102: seed N is also logged by the same source line in logs/0.log;"
+        " expected another seed (and 2 more like this) [official checker]",
         "    --seed-checker-bypass builds it and asks for a review",
-        "  results/box/resnet: SET101: 4 runs (files result_*.txt), needed 5"
+        "  results/box/resnet: SET101: 4 runs (files result_*.txt); expected 5"
         " [rules and official checker]",
     ]
 

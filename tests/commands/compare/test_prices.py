@@ -41,13 +41,16 @@ def test_a_price_is_found_by_any_name_of_the_system(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap', needed"),
-        ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0', needed"),
+        ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap'; expected"),
+        ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0'; expected"),
         ("a: {price_usd: 1, source: x}\npod: {price_usd: 1}\n", ":2: pod lacks source"),
-        ("pod:\n  price_usd: 1\n  source: x\n  data: 1\n", ":4: unknown key 'data': did you mean"),
-        ("pod: 5\n", ":1: pod is '5', needed a mapping"),
-        ("- pod\n", ":1: the file is ['pod'], needed a mapping"),
-        ("a: {price_usd: 1, source: x}\na: {price_usd: 2, source: x}\n", ":2: 'a' stands twice"),
+        ("pod:\n  price_usd: 1\n  source: x\n  data: 1\n", ":4: unknown key 'data'; did you mean"),
+        ("pod: 5\n", ":1: pod is '5'; expected a mapping"),
+        ("- pod\n", ":1: the file is ['pod']; expected a mapping"),
+        (
+            "a: {price_usd: 1, source: x}\na: {price_usd: 2, source: x}\n",
+            ":2: the key 'a' is repeated",
+        ),
         ("a: [", ":1: "),
     ],
 )

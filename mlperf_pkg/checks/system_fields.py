@@ -1,0 +1,243 @@
+"""Checks of the fields of a system description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.system_schema import (
+    Violation,
+    has_fixed_statuses,
+    needing_answer,
+    schema,
+    violations,
+)
+from mlperf_pkg.checks.system_values import (
+    is_answer,
+    is_text,
+    is_to_fill_in,
+    one_of,
+    shown,
+    system_finding,
+    whole_number,
+)
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.json_lines import JsonDocument
+from mlperf_pkg.infra.text import nearest
+
+_COUNTS = {  # field: what the results table counts with it
+    "number_of_nodes": "accelerators",
+    "host_processors_per_node": "processors",
+    "accelerators_per_node": "accelerators",
+}
+_SIMILAR = 0.85  # how alike a field and its misspelling are, of 1
+
+
+class Description(Struct, frozen=True):
+    """A system description that is a JSON object, and the round that it is checked for."""
+
+    path: str
+    fields: dict[str, Any]
+    document: JsonDocument
+    usage: str
+    round: str
+
+    def line(self, field: str) -> int:
+        """The line of a field."""
+        return self.document.line((field,))
+
+
+def check_fields(description: Description) -> Iterator[Finding]:
+    """Yield the findings about the fields, each value's once."""
+    for check in _CHECKS:
+        for finding in check(description):
+            if not _repeats_fill_in(finding):
+                yield finding
+
+
+def _repeats_fill_in(finding: Finding) -> bool:
+    """Return whether SYS203 reports the same value, as one that is still to be filled in."""
+    is_official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
+    return finding.code != "SYS203" and is_to_fill_in(finding.found) and not is_official
+
+
+def _file_name(description: Description) -> Iterator[Finding]:
+    """Advise only, as the check of the tree judges names like the repository checker."""
+    name = PurePosixPath(description.path).stem
+    if " " in name or name.startswith("."):
+        yield system_finding(
+            "SYS302",
+            description.path,
+            None,
+            f"the file name is {shown(name)}; expected no space and no dot at its start",
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=name,
+        )
+
+
+def _required_fields(description: Description) -> Iterator[Finding]:
+    """Check that fields exist and have the right type, and that the checkers know the division."""
+    for field in schema("system")["required"]:
+        if field not in description.fields:
+            yield _missing(description, field)
+    for violation in violations(description.fields):
+        if violation.keyword == "enum":
+            yield _unknown_division(description, violation)
+        else:
+            yield _wrong_type(description, violation)
+
+
+def _missing(description: Description, field: str) -> Finding:
+    """Return a finding at the line of a field of a similar name, if there is one."""
+    known = schema("system")["properties"]
+    unknown = [name for name in description.fields if name not in known]
+    similar = nearest(field, unknown, _SIMILAR)
+    return system_finding(
+        "SYS101",
+        description.path,
+        description.document.line(() if similar is None else (similar,)),
+        f"the field {shown(field)} is missing",
+        expected=field,
+        hint=None if similar is None else f"rename {shown(similar)}",
+    )
+
+
+def _unknown_division(description: Description, violation: Violation) -> Finding:
+    """Return a finding; the official checkers treat other divisions as Open: no seeds, no RCP."""
+    value, options = violation.value, violation.expected
+    similar = nearest(value.strip(), options) if is_text(value) else None
+    return system_finding(
+        "SYS201",
+        description.path,
+        description.line("division"),
+        f"division is {shown(value)}; expected {one_of(options)}",
+        basis=Basis.RULES,
+        found=value,
+        expected=options,
+        hint=f"did you mean {similar}?" if similar else None,
+    )
+
+
+def _wrong_type(description: Description, violation: Violation) -> Finding:
+    """Return a finding; where only text is allowed, the official checker raises a TypeError."""
+    is_fatal = violation.expected == "string"
+    return system_finding(
+        "SYS102" if is_fatal else "SYS303",
+        description.path,
+        description.line(violation.field),
+        f"{violation.field} is {shown(violation.value)}; expected text",
+        severity=Severity.ERROR if is_fatal else Severity.WARNING,
+        basis=Basis.OFFICIAL if is_fatal else Basis.ADVICE,
+        found=violation.value,
+        expected=violation.expected,
+        hint="write it in double quotes" if is_fatal else None,
+    )
+
+
+def _status(description: Description) -> Iterator[Finding]:
+    """Check the status: MLPerf Training fixes its texts from round 4.0 on."""
+    if "status" not in description.fields:
+        return
+    status = description.fields["status"]
+    category = status.strip().lower() if is_text(status) else status
+    categories = schema("availability_0.7")["properties"]["status"]["enum"]
+    is_known = category in categories
+    if has_fixed_statuses(description.usage, description.round):
+        if status not in schema("availability_4.0")["properties"]["status"]["enum"]:
+            yield _not_fixed_status(description, category, is_known=is_known)
+    elif not is_known and is_answer(status):
+        yield system_finding(
+            "SYS104",
+            description.path,
+            description.line("status"),
+            f"status is {shown(status)}; expected a category such as available, onprem, cloud, "
+            "preview or research",
+            severity=Severity.WARNING,
+            basis=Basis.RULES,
+            found=status,
+            expected=categories,
+        )
+
+
+def _not_fixed_status(description: Description, category: Any, *, is_known: bool) -> Finding:
+    """Return a finding: the rules allow any name of a category, the checker only four texts."""
+    fixed = schema("availability_4.0")
+    options = fixed["properties"]["status"]["enum"]
+    current_name = fixed["x-formerly"].get(category) if is_text(category) else None
+    status = description.fields["status"]
+    return system_finding(
+        "SYS103",
+        description.path,
+        description.line("status"),
+        f"status is {shown(status)}; expected {one_of(options)}",
+        basis=Basis.OFFICIAL if is_known else Basis.BOTH,
+        found=status,
+        expected=options,
+        hint=f"did you mean {shown(current_name)}?" if current_name else None,
+    )
+
+
+def _answers(description: Description) -> Iterator[Finding]:
+    """Warn about unanswered fields in one finding, as most published files have some.
+
+    One answer is enough for fields that replace one another, such as cores or virtual processors.
+    """
+    fields = description.fields
+    groups = ([field for field in group if field in fields] for group in needing_answer())
+    empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
+    if empty:
+        names = [" or ".join(group) for group in empty]
+        yield system_finding(
+            "SYS202",
+            description.path,
+            min(description.line(group[0]) for group in empty),
+            f"no value for {', '.join(names)}",
+            severity=Severity.WARNING,
+            basis=Basis.RULES,
+            expected=names,
+        )
+
+
+def _to_fill_in(description: Description) -> Iterator[Finding]:
+    """Report what ``system init`` left to a human."""
+    for field, value in description.fields.items():
+        if is_to_fill_in(value):
+            yield system_finding(
+                "SYS203",
+                description.path,
+                description.line(field),
+                f"{shown(field)} is {shown(value)}; expected its value",
+                basis=Basis.RULES,
+                found=value,
+            )
+
+
+def _counts(description: Description) -> Iterator[Finding]:
+    """Check counts, of which the results table takes int(); the package checker accepts any."""
+    for field, counted in _COUNTS.items():
+        if field in description.fields and whole_number(description.fields[field]) is None:
+            value = description.fields[field]
+            yield system_finding(
+                "SYS301",
+                description.path,
+                description.line(field),
+                f"{field} is {shown(value)}; expected a whole number, without which the results"
+                f" table cannot count {counted}",
+                severity=Severity.WARNING,
+                basis=Basis.ADVICE,
+                found=value,
+            )
+
+
+_CHECKS: tuple[Callable[[Description], Iterator[Finding]], ...] = (
+    _file_name,
+    _required_fields,
+    _status,
+    _answers,
+    _to_fill_in,
+    _counts,
+)
