@@ -210,4 +210,4 @@ def test_wrong_configuration(tmp_path: Path) -> None:
     root = lay(resnet_workspace(tmp_path), {CONFIG_NAME: b"sistems: {}"})
     result = call("build", root)
     assert result.exit_code == 2
-    assert "unknown key 'sistems': did you mean 'systems'?" in result.stderr
+    assert "unknown key 'sistems'; did you mean 'systems'?" in result.stderr
