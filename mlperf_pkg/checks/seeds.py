@@ -7,7 +7,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.run.model import Seed
+from mlperf_pkg.run.seeds import Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)
