@@ -1,6 +1,6 @@
 """A block of log lines, decoded lazily.
 
-A block is a run of whole, consecutive lines. Of its lines only those with a token count; each has
+A block is a sequence of whole lines. Of its lines only those with a token count; each has
 an index in the block, from 0, and holds at most one record. Nearly all lines are plain, and alike
 but for their digits: ``_scan``, in C, finds their records without decoding them. Where a line is
 not plain, or the part in C was not compiled, the block is read line by line (``reader.py``).
@@ -84,9 +84,9 @@ class Block(ABC):
         return None
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
-        """Yield, for each line with any of ``words``, which it holds and its record.
+        """Yield, for each line with any of ``words``, those on the line and its record.
 
-        A line that holds no record yields what follows its token.
+        For a line without a record, what follows its token takes the place of the record.
         """
         for raw in lines_with(words, self.text):
             yield _words_in(raw, words), decode(raw) or raw
@@ -154,7 +154,7 @@ class ScannedBlock(Block):
         return self._json(METADATA, indexes)
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
-        """Yield, for each line with any of ``words``, which it holds and its record.
+        """Yield, for each line with any of ``words``, those on the line and its record.
 
         The words must be among those that the scanner looked for.
         """

@@ -219,15 +219,15 @@ BLOCKS = [
     ("too long", f"{record(LONGEST_KEY + 'k')}\n", None),
     ("CR", f"{record('a')}\r\n", None),
     ("backslash", record("a", "\n"), None),
-    ("no ASCII", record("a") + "é", None),
+    ("not ASCII", record("a") + "é", None),
     ("two records", record("a") + record("b"), None),
     ("look-alike", f"{record('a')}\n:::MLLOGX\n", None),
     ("look-alike that digits divide", f"{record('a')}\n:::ML1LOG {{}}\n", (["a"], False, False)),
     ("name twice", record("a", {"key": 1}), None),
     ("name missing", ':::MLLOG {"key": "a", "value": 1, "metadata": {}}', None),
     ("name that digits divide", f":::MLLOG {{{NAMES}}}".replace("value", "valu1e"), None),
-    ("key no text", f":::MLLOG {{{NAMES}}}".replace('"a"', "1"), None),
-    ("no record", f":::MLLOG {{{NAMES}]}}", None),
+    ("key that is not text", f":::MLLOG {{{NAMES}}}".replace('"a"', "1"), None),
+    ("not a record", f":::MLLOG {{{NAMES}]}}", None),
     ("quote before the token", f'"{record()}\n', None),
     ("cut", f":::MLLOG {{{NAMES}", None),
     ("blank behind", f":::MLLOG {{{NAMES}}} ", None),
@@ -279,7 +279,7 @@ def test_what_was_seen_before_changes_nothing(texts: list[bytes]) -> None:
 
 
 @NEEDS_SCAN
-def test_what_is_no_record_is_not_remembered() -> None:
+def test_a_line_that_is_not_a_record_is_not_remembered() -> None:
     right = record("a").encode()
     wrong = record("a").replace("null", "nuli").encode()
     assert scan(right)

@@ -63,7 +63,7 @@ DIRT = [
     ("infinite float", f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n', [(1, "a")], []),
     ("UTF-8", record("a", "é").replace("\\u00e9", "Ã©") + "\n", [(1, "a")], []),
     ("Latin-1", record("a", "é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
-    ("key that is no string", f"{record(5)}\n", [(1, 5)], []),
+    ("key that is not a string", f"{record(5)}\n", [(1, 5)], []),
     ("key that is a list", f"{record([1])}\n", [(1, [1])], []),
     ("time as a string", f"{record('a', 1, '17.5')}\n", [(1, "a")], []),
     ("cut off", f"{record('a')}\n{record('b')[:30]}", [(1, "a"), (2, None)], [(2, "LOG101")]),
@@ -249,7 +249,7 @@ def test_a_key_spelt_with_escapes_is_found() -> None:
 @given(st.lists(st.sampled_from(DIRT).map(lambda case: case[1]), max_size=6), st.integers(0, 3))
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
-    """All records of a block at once, or each by itself: the same."""
+    """The records of a block are those of its lines, decoded one by one."""
     text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")
     blocks = LogReader(io.BytesIO(text), "log.txt", lambda _: None).blocks()
     raws = lines_with((T.encode(),), text.replace(b"\r", b"\n"))
@@ -272,7 +272,7 @@ sys.stdout.write(str((peak() - before) >> 10))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is in KiB on Linux only")
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
-    """64 MiB of records, of which each is known to rules, take less than 24 MiB."""
+    """64 MiB of records with a key that rules check take less than 24 MiB."""
     lines = "".join(record("eval_accuracy", 0.5, n, {"epoch_num": n}) + "\n" for n in range(4096))
     small, large = tmp_path / "small.txt", tmp_path / "large.txt"
     small.write_text(lines, "ascii")
