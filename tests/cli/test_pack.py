@@ -88,13 +88,13 @@ def test_empty_folders_are_noted(tree: Path) -> None:
     [
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
         (["-o", "{tree}/../none/x.tar.gz"], "/none does not exist"),
-        (["-o", "{tree}/../a\nb"], "no name that a checksum file can tell"),
+        (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
         (["--recipient", "age1x"], "--recipient applies only to --encrypt age"),
         (
             ["--encrypt", "openssl", "--recipient", "age1x"],
             "--recipient applies only to --encrypt age",
         ),
-        (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is no recipient"),
+        (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is not a recipient"),
         (["--passphrase-file", __file__], "--passphrase-file applies only to --encrypt"),
         (["--encrypt", "age"], "no passphrase and no terminal to ask on"),
         (

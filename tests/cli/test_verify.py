@@ -64,7 +64,7 @@ def test_a_tree(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "ACME")
     result = call("verify", tree)
     assert result.exit_code == 1
-    assert "MANIFEST.json: error PACK201: nothing tells what the files were" in result.stdout
+    assert "MANIFEST.json: error PACK201: no manifest lists the files" in result.stdout
 
 
 def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
     [
         ([], "Missing argument 'ARCHIVE|TREE'"),
         (["none.tar.gz"], "does not exist"),
-        ([__file__], "no .tar.gz archive"),
+        ([__file__], "not a .tar.gz archive"),
         ([str(Path(__file__).parent), "--extract", "x"], "--extract applies only to an archive"),
         ([str(Path(__file__).parents[1] / "helpers")], "no MLPerf log here"),
     ],

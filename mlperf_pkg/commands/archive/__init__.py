@@ -1,1 +1,1 @@
-"""One file out of a submission tree and back: packing, encrypting, unpacking, verifying."""
+"""From a submission tree to one file and back: pack, encrypt, unpack and verify."""

@@ -11,17 +11,17 @@ _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:
-    """The digest of a file, in hexadecimal digits."""
+    """Return the digest of a file, in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
 def checksum_line(digest: str, name: str) -> str:
-    """One line of a checksum file."""
+    """Return the line of a checksum file for the file ``name``."""
     return f"{digest}  {name}\n"
 
 
 def expected_of(text: str, name: str) -> str | None:
-    """The SHA-256 that a checksum file tells of the file ``name``; None if it does not."""
-    lines = (_LINE.fullmatch(line) for line in text.splitlines())
-    return next((found[1].lower() for found in lines if found and found[2] == name), None)
+    """Return the SHA-256 of the file ``name`` in a checksum file; None if it is not listed."""
+    matches = filter(None, map(_LINE.fullmatch, text.splitlines()))
+    return next((match[1].lower() for match in matches if match[2] == name), None)

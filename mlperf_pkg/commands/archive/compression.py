@@ -1,9 +1,9 @@
-"""Gzip whose bytes depend on nothing but the content, and a strict reader of any gzip.
+"""Write gzip whose bytes depend on the content alone, and read any gzip strictly.
 
-The zlib of an operating system may be zlib, zlib-ng or a maker's own, which compress to different
-bytes. So the archive is compressed by libdeflate of one version, which the package ``deflate``
-brings along and ``setup.cfg`` pins. It is a whole-buffer library: the content is cut into pieces
-of ``PIECE`` bytes, each a gzip member of its own, as the format (RFC 1952) provides for.
+The zlib of an operating system may be zlib, zlib-ng or another fork, and these compress to
+different bytes. So archives are compressed by one version of libdeflate, which the package
+``deflate`` contains and ``setup.cfg`` pins. It compresses whole buffers: the content is cut into
+pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlperf_pkg.commands.archive.errors import damaged
 
 PIECE = 4 << 20
 LEVEL = 6
-# No flags, no time, no extra flags, no operating system told.
+# No flags, no time, no extra flags, unknown operating system.
 HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 GZIP = HEADER[:3]
 
@@ -25,29 +25,29 @@ _WITH_HEADER = 16 + zlib.MAX_WBITS
 
 
 class Compressor:
-    """Takes bytes in portions of any size and hands on gzip members."""
+    """Turns portions of any size into gzip members."""
 
     def __init__(self, sink: Callable[[bytes], object]) -> None:
-        """Whatever is compressed goes to ``sink``."""
+        """Call ``sink`` with compressed bytes."""
         self._sink = sink
         self._held = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Compress as much as makes whole pieces."""
+        """Compress the whole pieces among what was written so far."""
         self._held += data
         while len(self._held) >= PIECE:
             self._sink(member(bytes(self._held[:PIECE])))
             del self._held[:PIECE]
 
     def finish(self) -> None:
-        """Compress what is left."""
+        """Compress the rest."""
         if self._held:
             self._sink(member(bytes(self._held)))
             self._held.clear()
 
 
 def member(data: bytes) -> bytes:
-    """One gzip member."""
+    """Return one gzip member."""
     from deflate import deflate_compress  # noqa: PLC0415 - only packing needs it
 
     sizes = zlib.crc32(data).to_bytes(4, "little") + (len(data) % (1 << 32)).to_bytes(4, "little")
@@ -57,7 +57,9 @@ def member(data: bytes) -> bytes:
 class Decompressor:
     """Reads gzip of one or more members, to the last byte of the file.
 
-    Its reads raise ``BadArchive`` where the file is cut off, changed, or followed by anything.
+    Its reads raise ``BadArchive`` if the file is cut off or changed, or if anything follows it.
+    ``gzip`` of the standard library reads on after zeros between two members, where GNU gzip
+    ends, so that two readers would see different files.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -67,7 +69,7 @@ class Decompressor:
         self._inflate = zlib.decompressobj(_WITH_HEADER)
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, none only at the end."""
+        """Return up to ``size`` bytes; none only at the end."""
         while True:
             data = self._left or self._stream.read(_READ)
             if self._inflate.eof:
@@ -78,14 +80,14 @@ class Decompressor:
                 self._inflate = zlib.decompressobj(_WITH_HEADER)
             elif not data:
                 raise damaged("it is cut off: the compressed data does not end")
-            if found := self._inflated(data, size):
-                return found
+            if inflated := self._inflated(data, size):
+                return inflated
 
     def _inflated(self, data: bytes, size: int) -> bytes:
         try:
-            found = self._inflate.decompress(data, size)
+            inflated = self._inflate.decompress(data, size)
         except zlib.error as error:
             raise damaged(f"the compressed data is damaged ({error})") from error
         inflate = self._inflate
         self._left = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-        return found
+        return inflated

@@ -1,4 +1,4 @@
-"""The forms in which an archive may be encrypted, and how each is known again."""
+"""Encrypt archives in one of three forms, and recognize and decrypt them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Ask = Callable[[], str]
 
 
 class Encryption(Struct, frozen=True):
-    """A form, and the passphrase or else the recipients (age only) that can decrypt."""
+    """A form, and either a passphrase or the recipients (age only) who can decrypt."""
 
     form: Form
     passphrase: str = ""
@@ -46,9 +46,9 @@ class Encryption(Struct, frozen=True):
 
 
 def form_of(path: Path) -> Form | None:
-    """The form of an encrypted file, by its first bytes; None if it is not encrypted.
+    """Return the form of an encrypted file by its first bytes; None if it is not encrypted.
 
-    The two of OpenSSL look alike: OPENSSL stands for both.
+    OPENSSL and OFFICIAL look alike: the result for both is OPENSSL.
     """
     with path.open("rb") as stream:
         head = stream.read(len(AGE_HEAD))
@@ -61,7 +61,7 @@ def encrypt(source: Path, target: Path, how: Encryption) -> None:
     """Encrypt a file into a new one.
 
     Raises:
-        UserError: a recipient is none, or the library for it is not installed.
+        UserError: a recipient is not valid, or the library is not installed.
     """
     if how.form is not Form.AGE:
         aes.encrypt_file(source, target, how.passphrase, _DERIVATIONS[how.form])
@@ -76,7 +76,7 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
     """Decrypt a file of any form into a new one.
 
     Raises:
-        UserError: the passphrase or identity is not the right one, or the file is damaged.
+        UserError: the passphrase or identity is wrong, or the file is damaged.
     """
     if form_of(source) is not Form.AGE:
         aes.decrypt_file(source, target, ask())
@@ -94,24 +94,24 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
 
 
 def recipients(texts: Sequence[str]) -> list[object]:
-    """The keys to encrypt for: ``age1...`` or a public key of SSH.
+    """Parse the keys to encrypt for: ``age1...`` or a public SSH key.
 
     Raises:
-        UserError: one is none, or the library is not installed.
+        UserError: a key is not valid, or the library is not installed.
     """
     age = _age()
-    found: list[object] = []
+    keys: list[object] = []
     for text in texts:
         kind = age.ssh if text.startswith("ssh-") else age.x25519
         try:
-            found.append(kind.Recipient.from_str(text))
+            keys.append(kind.Recipient.from_str(text))
         except age.RecipientError as error:
-            raise UserError(f"{text!r} is no recipient: age1... or ssh-...") from error
-    return found
+            raise UserError(f"{text!r} is not a recipient; expected age1... or ssh-...") from error
+    return keys
 
 
 def command(how: Encryption, archive: Path) -> str:
-    """What decrypts an archive without this tool, on any machine."""
+    """Return the shell command that decrypts an archive without this tool."""
     name = shlex.quote(archive.name)
     if how.form is Form.OFFICIAL:  # its name is that of a plain archive
         return f"openssl enc -d {aes.OLD.flags} -in {name} | tar -xz"
@@ -123,7 +123,7 @@ def command(how: Encryption, archive: Path) -> str:
 
 
 def _without(name: str, suffix: str) -> str:
-    """The name of what comes out, never that of what goes in."""
+    """Return the name of the decrypted file, which is never that of the encrypted one."""
     return name.removesuffix(suffix) if name.endswith(suffix) else f"{name}.decrypted"
 
 
@@ -143,15 +143,15 @@ def _identities(path: Path) -> list[object]:
         lines = [line.strip() for line in text.splitlines()]
         return [age.x25519.Identity.from_str(line) for line in lines if line and line[0] != "#"]
     except age.IdentityError as error:
-        raise UserError(f"{path}: no age or SSH identity: {error}") from error
+        raise UserError(f"{path}: not an age or SSH identity: {error}") from error
 
 
 def _whole(path: Path) -> bytes:
-    """The library encrypts by passphrase in memory only."""
+    """Return a whole file: the library encrypts by passphrase only in memory."""
     if path.stat().st_size > _LARGEST_BY_PASSPHRASE:
         raise UserError(
-            f"{path.name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, which age by passphrase"
-            " does not take here: use --recipient, or --encrypt openssl"
+            f"{path.name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
+            " passphrase: use --recipient, or --encrypt openssl"
         )
     return path.read_bytes()
 

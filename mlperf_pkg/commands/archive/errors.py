@@ -1,12 +1,12 @@
-"""What is wrong with an archive, while it is read."""
+"""The errors of reading an archive."""
 
 from __future__ import annotations
 
 
 class BadArchive(Exception):  # noqa: N818 - the state of a file, which becomes a finding
-    """An archive that cannot or must not be unpacked further.
+    """An archive cannot or must not be unpacked further.
 
-    ``code`` is that of the finding it becomes; ``path`` is the member that it is about, if any.
+    ``code`` is the code of the finding that it becomes; ``path`` is the member concerned, if any.
     """
 
     def __init__(self, code: str, message: str, path: str = "") -> None:
@@ -16,15 +16,15 @@ class BadArchive(Exception):  # noqa: N818 - the state of a file, which becomes 
 
 
 def damaged(message: str) -> BadArchive:
-    """The archive is not whole: cut off, changed, or no archive at all."""
+    """Return the error of an archive that is cut off, changed, or not an archive."""
     return BadArchive("PACK102", message)
 
 
 def unsafe(path: str, message: str) -> BadArchive:
-    """A member that must not be unpacked."""
+    """Return the error of a member that must not be unpacked."""
     return BadArchive("PACK103", message, path)
 
 
 def too_large(message: str) -> BadArchive:
-    """The archive would unpack to more than what is allowed."""
+    """Return the error of an archive that unpacks to more than is allowed."""
     return BadArchive("PACK104", message)

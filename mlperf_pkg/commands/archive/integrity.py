@@ -1,4 +1,4 @@
-"""Whether the files of a tree, or an archive as a whole, are those that were packed."""
+"""Check that the files of a tree, or an archive as a whole, are as they were packed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST_MANIFEST = 64 << 20
 def finding(
     code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: str | int
 ) -> Finding:
-    """A finding about integrity: what reviewers get must be what was checked and packed."""
+    """Return a finding about integrity: reviewers must get what was checked and packed."""
     return Finding(
         code=code,
         message=message,
@@ -33,52 +33,52 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
     """Compare an archive with the checksum file beside it."""
     beside = archive.with_name(archive.name + SUFFIX)
     if not beside.exists():
-        message = f"there is no checksum file {beside.name} beside it"
+        message = f"no checksum file {beside.name} beside it"
         yield finding("PACK107", message, archive.name, Severity.NOTE)
         return
     expected = expected_of(beside.read_bytes().decode("utf-8", "replace"), archive.name)
-    found = digest_of(archive)
+    digest = digest_of(archive)
     if expected is None:
-        yield finding("PACK101", f"no checksum of {archive.name} in it", beside.name)
-    elif found != expected:
-        message = f"SHA-256 is {found}, but {beside.name} says {expected}"
-        yield finding("PACK101", message, archive.name, found=found, expected=expected)
+        yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
+    elif digest != expected:
+        message = f"SHA-256 is {digest}, expected {expected} as in {beside.name}"
+        yield finding("PACK101", message, archive.name, found=digest, expected=expected)
 
 
 def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
     """Compare the files of a tree with its manifest."""
-    for path, what in tree.unfit.items():
-        yield finding("PACK206", what, path)
+    for path, reason in tree.unfit.items():
+        yield finding("PACK206", reason, path)
     own = next((file for file in tree.files if file.path == MANIFEST), None)
     if own is None:
         if required:
-            yield finding("PACK201", "nothing tells what the files were", MANIFEST)
+            yield finding("PACK201", "no manifest lists the files", MANIFEST)
         return
     if own.size > _LARGEST_MANIFEST:
         yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
         return
     try:
-        listed = read_manifest((tree.root / MANIFEST).read_bytes())
+        entries = read_manifest((tree.root / MANIFEST).read_bytes())
     except ValueError as error:
         yield finding("PACK202", str(error), MANIFEST)
         return
-    yield from _compare(listed, {file.path: file for file in tree.files if file is not own})
+    yield from _compare(entries, {file.path: file for file in tree.files if file is not own})
 
 
-def _compare(listed: dict[str, ManifestEntry], found: dict[str, HashedFile]) -> Iterator[Finding]:
-    for path in sorted(listed.keys() | found.keys()):
-        if path not in found:
-            yield finding("PACK203", f"{MANIFEST} lists it, but it is not there", path)
-        elif path not in listed:
-            yield finding("PACK205", f"{MANIFEST} does not list it", path)
+def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) -> Iterator[Finding]:
+    for path in sorted(entries.keys() | files.keys()):
+        if path not in files:
+            yield finding("PACK203", f"listed in {MANIFEST}, but does not exist", path)
+        elif path not in entries:
+            yield finding("PACK205", f"not listed in {MANIFEST}", path)
         else:
-            yield from _compare_one(listed[path], found[path])
+            yield from _compare_one(entries[path], files[path])
 
 
-def _compare_one(listed: ManifestEntry, found: HashedFile) -> Iterator[Finding]:
-    if found.size != listed.size:
-        message = f"{found.size} bytes, but {listed.size} in {MANIFEST}"
-        yield finding("PACK204", message, found.path, found=found.size, expected=listed.size)
-    elif found.sha256 != listed.sha256:
-        message = f"its content is not what {MANIFEST} tells (SHA-256)"
-        yield finding("PACK204", message, found.path, found=found.sha256, expected=listed.sha256)
+def _compare_one(entry: ManifestEntry, file: HashedFile) -> Iterator[Finding]:
+    if file.size != entry.size:
+        message = f"{file.size} bytes, expected {entry.size} as in {MANIFEST}"
+        yield finding("PACK204", message, file.path, found=file.size, expected=entry.size)
+    elif file.sha256 != entry.sha256:
+        message = f"the content differs from {MANIFEST} (SHA-256)"
+        yield finding("PACK204", message, file.path, found=file.sha256, expected=entry.sha256)

@@ -1,4 +1,4 @@
-"""Names that every machine can unpack, without one covering another or leaving the folder."""
+"""Check names: every system must be able to unpack them, and none may hide another."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ LONGEST_PATH = 1024
 LONGEST_NAME = 255
 
 
-def wrong_with(path: str) -> str | None:
-    """Why a relative path with ``/`` must not be in an archive; None if it may."""
+def unfit(path: str) -> str | None:
+    """Return why a relative path with ``/`` must not be in an archive; None if it may."""
     try:
         encoded = path.encode("utf-8")
     except UnicodeEncodeError:
-        return "its name is no UTF-8"
+        return "the name is not UTF-8"
     parts = path.split("/")
     if path.startswith("/"):
         return "an absolute path"
     if any(part in {"", ".", ".."} for part in parts):
-        return "a path that leads elsewhere, or twice to the same place"
+        return "a path that leads elsewhere, or is another spelling of the same path"
     if "\0" in path or "\\" in path:
-        return "a name with a backslash or a zero byte, which other systems read as something else"
-    if len(encoded) > LONGEST_PATH or any(len(each.encode()) > LONGEST_NAME for each in parts):
-        return f"longer than {LONGEST_PATH} bytes, or a part of it than {LONGEST_NAME}"
+        return "a name with a backslash or a zero byte, which other systems read differently"
+    if len(encoded) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        return f"longer than {LONGEST_PATH} bytes, or a part longer than {LONGEST_NAME}"
     return None
 
 
 class Names(Struct):
-    """The files and folders seen so far; folders count once, however often they are named."""
+    """The files and folders so far; a folder may be added more than once, a file may not."""
 
-    _known: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    _seen: dict[str, tuple[str, bool]] = field(default_factory=dict)
 
     def add(self, path: str, *, folder: bool = False) -> str | None:
-        """Take a file or folder and the folders above it; what is wrong with it, else None."""
-        if wrong := wrong_with(path):
-            return wrong
+        """Add a file or folder and its parents; return why one must not be added, else None."""
+        if reason := unfit(path):
+            return reason
         parts = path.split("/")
-        above = ("/".join(parts[:end]) for end in range(1, len(parts)))
-        for each in above:
-            if wrong := self._take(each, folder=True):
-                return wrong
-        return self._take(path, folder=folder)
+        parents = ("/".join(parts[:end]) for end in range(1, len(parts)))
+        for parent in parents:
+            if reason := self._add_one(parent, folder=True):
+                return reason
+        return self._add_one(path, folder=folder)
 
-    def _take(self, path: str, *, folder: bool) -> str | None:
-        """Names that differ in case or composition only are one file on some systems."""
+    def _add_one(self, path: str, *, folder: bool) -> str | None:
+        """Names that differ only in case or composition are one file on some systems."""
         key = unicodedata.normalize("NFC", path).casefold()
-        if key not in self._known:
-            self._known[key] = (path, folder)
-            return None if len(self._known) <= LARGEST_NUMBER else _TOO_MANY
-        known, is_folder = self._known[key]
-        if known != path:
-            return f"the same name as {known} where case or accents are not told apart"
-        return None if folder and is_folder else "twice in the archive"
+        if key not in self._seen:
+            self._seen[key] = (path, folder)
+            return None if len(self._seen) <= LARGEST_NUMBER else _TOO_MANY
+        earlier, earlier_is_folder = self._seen[key]
+        if earlier != path:
+            return f"the same name as {earlier} on systems that ignore case or accents"
+        return None if folder and earlier_is_folder else "twice in the archive"
 
 
 _TOO_MANY = f"more than {LARGEST_NUMBER} files and folders"

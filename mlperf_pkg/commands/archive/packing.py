@@ -1,4 +1,4 @@
-"""Writing an archive and its checksum file: both or neither."""
+"""Write an archive and its checksum file: both or neither."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_o
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypt
 from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
-from mlperf_pkg.commands.archive.names import wrong_with
+from mlperf_pkg.commands.archive.names import unfit
 from mlperf_pkg.commands.archive.tar import Sink, write_tar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
@@ -22,7 +22,7 @@ _SHA1 = ".sha1"
 
 
 class Packed(Struct, frozen=True):
-    """An archive that was written; sizes are in bytes, ``unpacked`` is that of all files."""
+    """An archive that was written; sizes are in bytes, ``unpacked`` is the size of all files."""
 
     sha256: str
     files: int
@@ -31,45 +31,50 @@ class Packed(Struct, frozen=True):
 
 
 def name_of(tree: Path) -> str:
-    """What a tree is called, which is also the one folder at the top of its archive.
+    """Return the name of a tree, which is also the only folder at the top of its archive.
 
     Raises:
-        UserError: it has no name that can be in an archive.
+        UserError: the name cannot be in an archive.
     """
     name = tree.resolve().name
-    if wrong := wrong_with(name):
-        raise UserError(f"{tree}: cannot be packed under its name {name!r}: {wrong}")
+    if reason := unfit(name):
+        raise UserError(f"{tree}: cannot be packed under its name {name!r}: {reason}")
     return name
 
 
 def default_target(tree: Path, form: Form | None) -> Path:
-    """Where an archive goes by default: beside its tree.
+    """Return the default path of an archive, beside its tree.
 
-    The official pack_submission.sh finds an archive by its name, which is therefore given.
+    The official pack_submission.sh finds an archive by its name, so OFFICIAL has that name.
     """
-    place, name = tree.resolve(), name_of(tree)
+    resolved, name = tree.resolve(), name_of(tree)
     if form is Form.OFFICIAL:
-        return place.with_name(f"mlperf_submission_{name}{ENDING}")
-    return place.with_name(f"{name}{ENDING}{SUFFIXES[form] if form else ''}")
+        return resolved.with_name(f"mlperf_submission_{name}{ENDING}")
+    return resolved.with_name(f"{name}{ENDING}{SUFFIXES[form] if form else ''}")
 
 
 def written_names(target: Path, form: Form | None) -> list[str]:
-    """The names of all files that are written, the archive last."""
+    """Return the names of all files that ``pack`` writes, the archive last.
+
+    Raises:
+        UserError: the name of the archive cannot be in a checksum file.
+    """
     if not target.name or not target.name.isprintable() or "\\" in target.name:
-        raise UserError(f"{target}: no name that a checksum file can tell")
+        raise UserError(f"{target}: the name cannot be in a checksum file")
     old = [target.name.removesuffix(ENDING) + _SHA1] if form is Form.OFFICIAL else []
     return [*old, target.name + SUFFIX, target.name]
 
 
 def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> Packed:
-    """Pack a tree into ``target`` and its checksum file, with a manifest if it has none.
+    """Pack a tree into ``target`` and its checksum file; add a manifest if it has none.
 
     Raises:
-        UserError: something in it cannot be packed or changed meanwhile, one of the files exists
-            and there is no ``force``, or something cannot be read or written.
+        UserError: an entry cannot be packed or changed meanwhile, one of the files exists and
+            ``force`` is not set, or a file cannot be read or written.
     """
     if tree.unfit:
-        raise UserError(f"{tree.root / min(tree.unfit)}: {tree.unfit[min(tree.unfit)]}")
+        path = min(tree.unfit)
+        raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
     files = _with_manifest(tree)
     names = written_names(target, how.form if how else None)
     with together(target.parent, names, replace=force) as new:
@@ -90,13 +95,13 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
 
 
 def write_archive(path: Path, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """Write a new archive of files below a folder ``top``."""
+    """Write a new archive of files, below the folder ``top`` in it."""
     with path.open("xb") as stream:
         compress(stream.write, top, tree, files)
 
 
 def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """The bytes of an archive, in portions."""
+    """Call ``sink`` with the bytes of an archive, in portions."""
     compressor = Compressor(sink)
     write_tar(compressor.write, top, tree, files)
     compressor.finish()
@@ -108,8 +113,8 @@ def _with_manifest(tree: HashedTree) -> tuple[HashedFile, ...]:
     text = manifest_text(
         ManifestEntry(file.path, file.size, file.sha256, None) for file in tree.files
     )
-    made = HashedFile.of(MANIFEST, text.encode())
-    return tuple(sorted((*tree.files, made), key=lambda file: file.path))
+    manifest = HashedFile.of(MANIFEST, text.encode())
+    return tuple(sorted((*tree.files, manifest), key=lambda file: file.path))
 
 
 def _sync(path: Path) -> None:

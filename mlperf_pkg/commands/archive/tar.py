@@ -1,7 +1,8 @@
-"""A tree as a tar stream: the same files, the same bytes, whatever the machine.
+"""Write a tree as a tar stream: the same files give the same bytes on every machine.
 
-Files only, by path; nobody's user and group, one time for all, modes 0644 and 0755. Names that
-do not fit a ustar header, because of their length or letters, stand in a pax header (POSIX.1-2001).
+It contains only files, by path, without user and group, with one time for all and the modes 0644
+and 0755. Names that do not fit a ustar header, because of their length or letters, are in a pax
+header (POSIX.1-2001).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from mlperf_pkg.commands.archive.hashed_tree import HashedFile, open_file
 from mlperf_pkg.errors import UserError
 
 MARK = "mlperf-pkg/archive/1"
-"""A comment before the first member: this archive is exactly what ``pack`` makes."""
+"""The comment before the first member of an archive that ``pack`` writes."""
 
 BLOCK = tarfile.BLOCKSIZE
-TIME = 315532800  # 1980-01-01: unpackers warn of files from 1970
+TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
 _CHUNK = 1 << 20
 
 Sink = Callable[[bytes], object]
@@ -29,7 +30,7 @@ def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> 
     """Write the files of ``tree`` below a folder called ``top``.
 
     Raises:
-        UserError: a file cannot be read, or is not what it was when it was listed.
+        UserError: a file cannot be read, or has changed since it was hashed.
     """
     written = 0
 

@@ -1,7 +1,8 @@
-"""A strict reader of tar streams by strangers: files and folders, and nothing else.
+"""Unpack tar streams by strangers strictly: files and folders, and nothing else.
 
 What is not understood is refused rather than skipped, so that no two readers can see different
-files in an archive that passes here.
+files in an archive that passes here. ``tarfile`` unpacks 15 of the hostile archives in the tests:
+it skips odd pax records, padding and endings, and accepts sizes that others read differently.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _CHUNK = 1 << 20
 _LONGEST_EXTENSION = 1 << 16
 _NUMBER = re.compile(rb" *([0-7]+)[ \0]*|[ \0]*")
 _RECORD = re.compile(rb"(\d{1,6}) ([^=\n]+)=")
-# What pax headers may say besides path and size, without effect on what is unpacked.
-_IDLE = re.compile(
+# Records of pax headers, besides path and size, that do not affect the unpacked files.
+_WITHOUT_EFFECT = re.compile(
     r"[amc]time|[ug](id|name)|comment|(hdr)?charset"
     r"|SCHILY\.((xattr|acl)\..+|dev|ino|nlink|fflags)|LIBARCHIVE\.(creationtime|xattr\..+)"
 )
@@ -42,19 +43,19 @@ Read = Callable[[int], bytes]
 
 
 class Unpacked(Struct, frozen=True):
-    """The names at the top of an archive, and whether it begins with the mark of ours."""
+    """The names at the top of an archive, and whether it begins with ``MARK``."""
 
     tops: frozenset[str]
     marked: bool
 
 
 def untar(read: Read, folder: Path, packed_size: int) -> Unpacked:
-    """Unpack into an empty folder, and read on to the end of the stream.
+    """Unpack into an existing folder what ``read`` returns, portion by portion.
 
-    ``packed_size`` in bytes is that of the compressed archive, against which the ratio counts.
+    ``packed_size`` is the size of the compressed archive in bytes, which limits that of its files.
 
     Raises:
-        BadArchive: it is damaged, would do harm, or is too large.
+        BadArchive: the archive is damaged, unsafe or too large.
         OSError: a file cannot be written.
     """
     stream = _Stream(read, max(ALWAYS_ALLOWED, LARGEST_RATIO * packed_size))
@@ -63,8 +64,8 @@ def untar(read: Read, folder: Path, packed_size: int) -> Unpacked:
         if isinstance(member, str):
             marked = marked or (number == 0 and member == MARK)
             continue
-        if wrong := names.add(member.path, folder=member.folder):
-            raise unsafe(member.path, wrong)
+        if reason := names.add(member.path, folder=member.folder):
+            raise unsafe(member.path, reason)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
     return Unpacked(frozenset(tops), marked)
@@ -78,7 +79,7 @@ class _Member(Struct, frozen=True):
 
 
 class _Stream(Struct):
-    """Exact reads, up to ``left`` bytes in all."""
+    """Reads exact sizes, up to ``left`` bytes in all."""
 
     read: Read
     left: int
@@ -105,7 +106,7 @@ class _Stream(Struct):
 
     def padding(self, size: int) -> None:
         if any(self.exactly(-size % BLOCK)):
-            raise damaged("something lies between two members")
+            raise damaged("there is data between two members")
 
 
 def _write(stream: _Stream, member: _Member, path: Path) -> None:
@@ -125,53 +126,53 @@ def _write(stream: _Stream, member: _Member, path: Path) -> None:
 
 
 def _members(stream: _Stream) -> Iterator[_Member | str]:
-    """Files and folders; and the comments of global headers, as text."""
-    said: dict[str, str] = {}
+    """Yield the files and folders, and the comments of global headers as text."""
+    extended: dict[str, str] = {}  # what extension headers say about the next member
     for _ in range(4 * LARGEST_NUMBER):
         block = stream.exactly(BLOCK)
         if not any(block):
-            if said:
+            if extended:
                 raise damaged("a header without its member")
-            _end(stream)
+            _check_end(stream)
             return
         kind, size = _checked(block)
         if kind == tarfile.XGLTYPE:
             yield _comment(_extension(stream, size))
         elif kind in {tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME}:
-            said |= _said(kind, _extension(stream, size), said)
+            extended |= _extended(kind, _extension(stream, size), extended)
         else:
-            if member := _member(block, kind, size, said):
+            if member := _member(block, kind, size, extended):
                 yield member
-            said = {}
+            extended = {}
     raise too_large("it has too many headers")
 
 
 def _checked(block: bytes) -> tuple[bytes, int]:
-    """Type and size in a header whose checksum is right."""
+    """Return the type and the size in a header, if its checksum is right."""
     if block[257:263] not in {b"ustar\0", b"ustar "}:
-        raise damaged("it is no tar archive")
+        raise damaged("it is not a tar archive")
     if sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") != _number(block[148:156]):
         raise damaged("the checksum of a header is wrong")
     return block[156:157], _number(block[124:136])
 
 
 def _number(text: bytes) -> int:
-    if not (found := _NUMBER.fullmatch(text)):
-        raise damaged("a number in a header is none")
-    return int(found[1] or b"0", 8)
+    if not (match := _NUMBER.fullmatch(text)):
+        raise damaged("a number in a header is not octal")
+    return int(match[1] or b"0", 8)
 
 
-def _member(block: bytes, kind: bytes, size: int, said: dict[str, str]) -> _Member | None:
-    """None of the folder that everything is in."""
-    name = said.get("path", _name(block))
+def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _Member | None:
+    """Return the member of a header; None for the folder that contains everything."""
+    name = extended.get("path", _name(block))
     folder = kind == tarfile.DIRTYPE
-    path = _plain(name, folder)
+    path = _stripped(name, folder=folder)
     if kind not in {tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE}:
         raise unsafe(path, _KINDS.get(kind, "neither a file nor a folder"))
-    if "size" in said:
-        if not re.fullmatch(r"[0-9]{1,15}", said["size"]):
-            raise damaged("a size in a pax header is no number")
-        size = int(said["size"])
+    if "size" in extended:
+        if not re.fullmatch(r"[0-9]{1,15}", extended["size"]):
+            raise damaged("a size in a pax header is not a number")
+        size = int(extended["size"])
     if folder and size:
         raise damaged("a folder with content")
     if folder and not path:
@@ -185,8 +186,8 @@ def _name(block: bytes) -> str:
     return _text(prefix + b"/" + name if posix and prefix else name)
 
 
-def _plain(name: str, folder: bool) -> str:
-    """Without what ``tar -C tree .`` puts before each name, and the ``/`` after a folder's."""
+def _stripped(name: str, *, folder: bool) -> str:
+    """Remove what ``tar -C tree .`` puts before each name, and the ``/`` after a folder's."""
     while name.startswith("./"):
         name = name[2:]
     if folder:
@@ -207,18 +208,18 @@ def _extension(stream: _Stream, size: int) -> bytes:
     return data
 
 
-def _said(kind: bytes, data: bytes, said: dict[str, str]) -> dict[str, str]:
-    """What a header before a member says of it: ``path`` and ``size``."""
-    found = {"path": _text(data.removesuffix(b"\0"))} if kind != tarfile.XHDTYPE else _pax(data)
-    if said.keys() & found.keys():
+def _extended(kind: bytes, data: bytes, before: dict[str, str]) -> dict[str, str]:
+    """Return ``path`` and ``size`` of the next member, as far as an extension header has them."""
+    fields = {"path": _text(data.removesuffix(b"\0"))} if kind != tarfile.XHDTYPE else _pax(data)
+    if before.keys() & fields.keys():
         raise damaged("two headers for one member")
-    if strange := [key for key in found if key not in {"path", "size"}]:
-        raise damaged(f"a pax header with {strange[0]!r}")
-    return found
+    if unknown := [key for key in fields if key not in {"path", "size"}]:
+        raise damaged(f"a pax header with {unknown[0]!r}")
+    return fields
 
 
 def _comment(data: bytes) -> str:
-    """Of a global header only the comment is allowed, which means nothing."""
+    """Return the comment of a global header, which must not contain anything else."""
     records = _pax(data, comment=True)
     if records.keys() - {"comment"}:
         raise damaged("a global pax header")
@@ -226,26 +227,27 @@ def _comment(data: bytes) -> str:
 
 
 def _pax(data: bytes, *, comment: bool = False) -> dict[str, str]:
+    """Return the records of a pax header that have an effect; with ``comment`` also that one."""
     records: dict[str, str] = {}
     while data:
-        found = _RECORD.match(data)
-        length = int(found[1]) if found else 0
+        match = _RECORD.match(data)
+        length = int(match[1]) if match else 0
         record = data[:length]
-        if not found or found.end() > length or len(record) < length or record[-1:] != b"\n":
+        if not match or match.end() > length or len(record) < length or record[-1:] != b"\n":
             raise damaged("a pax header that cannot be read")
-        key = _text(found[2])
-        if not _IDLE.fullmatch(key) or (comment and key == "comment"):
+        key = _text(match[2])
+        if not _WITHOUT_EFFECT.fullmatch(key) or (comment and key == "comment"):
             if key in records:
-                raise damaged("a pax header that says something twice")
-            records[key] = _text(record[found.end() : -1])
+                raise damaged("a pax header that repeats a key")
+            records[key] = _text(record[match.end() : -1])
         data = data[length:]
     return records
 
 
-def _end(stream: _Stream) -> None:
-    """Two blocks of zeros, and then nothing but zeros."""
+def _check_end(stream: _Stream) -> None:
+    """Check that the archive ends with two blocks of zeros and nothing but zeros after them."""
     if any(stream.exactly(BLOCK)):
-        raise damaged("something follows the end of the tar archive")
+        raise damaged("data follows the end of the tar archive")
     while data := stream.some(_CHUNK):
         if any(data):
-            raise damaged("something follows the end of the tar archive")
+            raise damaged("data follows the end of the tar archive")

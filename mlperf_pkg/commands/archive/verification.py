@@ -1,4 +1,4 @@
-"""Verifying a tree or an archive: that it is what was packed, and what the checks say of it."""
+"""Verify a tree or an archive: it must be what was packed, and pass the checks."""
 
 from __future__ import annotations
 
@@ -29,73 +29,71 @@ from mlperf_pkg.rulebook.rounds import round_of_tree
 
 
 class Secrets(Struct, frozen=True):
-    """What decrypts: a file of identities (age), else the passphrase that ``ask`` gives."""
+    """The secrets to decrypt with: a file of age identities, else the passphrase from ``ask``."""
 
     ask: Ask
     identities: Path | None = None
 
 
 def verify_tree(
-    place: Path, options: Options, *, manifest_required: bool = True
+    root: Path, options: Options, *, manifest_required: bool = True
 ) -> tuple[HashedTree, Report]:
-    """The files of a tree, and what integrity and the checks say of them.
+    """Return the files of a tree, and the report on its integrity and of its checks.
 
     Raises:
-        UserError: it cannot be read, or holds no log.
+        UserError: the tree cannot be read, or holds no log.
     """
-    tree = hash_tree(place)
-    wrong = list(check_manifest(tree, required=manifest_required))
-    return tree, _report(place, str(place), options, wrong)
+    tree = hash_tree(root)
+    findings = list(check_manifest(tree, required=manifest_required))
+    return tree, _report(root, str(root), options, findings)
 
 
 def verify_archive(
     archive: Path, options: Options, secrets: Secrets, extract: Path | None = None
 ) -> Report:
-    """What checksum, manifest and the checks say of an archive.
+    """Return the report on the checksum and the manifest of an archive, and of its checks.
 
-    It is unpacked into a temporary folder, or into ``extract``, which is there in the end only if
-    the archive is what was packed.
+    The archive is unpacked into a temporary folder, or into ``extract``, which exists afterwards
+    only if the archive is what was packed.
 
     Raises:
-        UserError: it is no archive, cannot be read or decrypted, holds no log, or there is no
-            place to unpack it.
+        UserError: it is not an archive, cannot be read or decrypted, holds no log, or cannot be
+            unpacked there.
     """
     if not archive.is_file():
-        raise UserError(f"{archive}: no regular file")
-    wrong = list(check_checksum(archive))
+        raise UserError(f"{archive}: not a regular file")
+    findings = list(check_checksum(archive))
     encrypted = form_of(archive) is not None
-    if encrypted and integrity_failed(wrong):
-        return _unchecked(wrong)
+    if encrypted and integrity_failed(findings):
+        return _unchecked(findings)
     with TemporaryDirectory(prefix="mlperf-pkg-") as work, _folder(work, extract) as folder:
         plain = Path(work) / "plain" if encrypted else archive
         if encrypted:
             decrypt(archive, plain, secrets.identities, secrets.ask)
-        _refuse_others(plain, archive)
-        report = _verify_unpacked(plain, archive, folder, options, wrong)
+        _require_gzip(plain, archive)
+        report = _verify_unpacked(plain, archive, folder, options, findings)
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
 
 
 def integrity_failed(findings: Iterable[Finding]) -> bool:
-    """Whether something is not as it was packed."""
-    return any(
-        each.severity is Severity.ERROR and each.code.startswith("PACK") for each in findings
-    )
+    """Return whether a finding says that a file is not as it was packed."""
+    return any(f.severity is Severity.ERROR and f.code.startswith("PACK") for f in findings)
 
 
 def _verify_unpacked(
-    plain: Path, archive: Path, folder: Path, options: Options, wrong: list[Finding]
+    plain: Path, archive: Path, folder: Path, options: Options, findings: list[Finding]
 ) -> Report:
     try:
         unpacked = _unpack(plain, folder)
     except BadArchive as bad:
         path = bad.path or archive.name
-        return _unchecked([*wrong, finding(bad.code, bad.message, path)])
+        return _unchecked([*findings, finding(bad.code, bad.message, path)])
     tree = hash_tree(_top(folder, unpacked))
-    wrong += check_manifest(tree)
-    wrong += _check_canonical(plain, archive.name, unpacked, tree)
-    return _report(tree.root, str(archive), _rounded(options, archive, tree.root), wrong)
+    findings += check_manifest(tree)
+    findings += _check_canonical(plain, archive.name, unpacked, tree)
+    return _report(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -103,14 +101,14 @@ def _verify_unpacked(
 
 @contextmanager
 def _folder(work: str, extract: Path | None) -> Iterator[Path]:
-    """The folder to unpack into, private until it is whole."""
+    """Provide the folder to unpack into, which nobody else sees before it is complete."""
     if extract is None:
         folder = Path(work) / "tree"
         folder.mkdir()
         yield folder
         return
     if extract.exists() or extract.is_symlink():
-        raise UserError(f"{extract}: exists already; --extract takes the name of a new folder")
+        raise UserError(f"{extract}: exists already; --extract expects a new folder")
     try:
         with new_folder(extract, lambda _: False) as folder:
             yield folder
@@ -118,10 +116,10 @@ def _folder(work: str, extract: Path | None) -> Iterator[Path]:
         raise UserError(f"{extract}: cannot be written: {error.strerror}") from error
 
 
-def _refuse_others(plain: Path, archive: Path) -> None:
+def _require_gzip(plain: Path, archive: Path) -> None:
     with plain.open("rb") as stream:
         if stream.read(len(GZIP)) != GZIP:
-            raise UserError(f"{archive}: no {ENDING} archive, and none that is encrypted")
+            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
 
 
 def _unpack(plain: Path, folder: Path) -> Unpacked:
@@ -130,7 +128,7 @@ def _unpack(plain: Path, folder: Path) -> Unpacked:
 
 
 def _top(folder: Path, unpacked: Unpacked) -> Path:
-    """The one folder that everything is in; where there is more, all of it."""
+    """Return the only folder at the top of an archive; if there is more, the folder of all."""
     inner = folder / min(unpacked.tops, default="")
     return inner if len(unpacked.tops) == 1 and inner.is_dir() else folder
 
@@ -138,22 +136,22 @@ def _top(folder: Path, unpacked: Unpacked) -> Path:
 # ---- judging ------------------------------------------------------------------------------
 
 
-class _Differs(Exception):  # noqa: N818 - a way out
-    """The archive is another from here on."""
+class _Differs(Exception):  # noqa: N818 - ends a comparison, is not an error
+    """The archive has other bytes."""
 
 
 def _check_canonical(
     plain: Path, name: str, unpacked: Unpacked, tree: HashedTree
 ) -> Iterator[Finding]:
-    """Pack again what was unpacked: the same bytes must come out.
+    """Check that packing the unpacked files again gives the same bytes.
 
-    So not even a bit that unpacking ignores can have changed.
+    So a change is found even in a bit that unpacking ignores.
     """
     if not unpacked.marked:
-        message = "it was not packed by mlperf-pkg; nothing but its manifest vouches for it"
+        message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         yield finding("PACK106", message, name, Severity.NOTE)
     elif not _is_canonical(plain, tree):
-        yield finding("PACK105", "it is not what packing its files gives, to the last byte", name)
+        yield finding("PACK105", "packing its files again gives other bytes", name)
 
 
 def _is_canonical(plain: Path, tree: HashedTree) -> bool:
@@ -170,28 +168,31 @@ def _is_canonical(plain: Path, tree: HashedTree) -> bool:
         return not stream.read(1)
 
 
-def _rounded(options: Options, archive: Path, tree: Path) -> Options:
-    """The round as given, else as the tree or the folders above the archive tell."""
-    above = [each.name for each in archive.resolve().parents]
-    if options.round or not (found := round_of_tree([tree.name, *above])):
+def _with_round(options: Options, archive: Path, tree: Path) -> Options:
+    """Add the round that the name of the tree or of a folder above the archive has, if none."""
+    above = [parent.name for parent in archive.resolve().parents]
+    if options.round or not (named := round_of_tree([tree.name, *above])):
         return options
-    return replace(options, usage=options.usage or found[0], round=found[1])
+    usage, round_ = named
+    return replace(options, usage=options.usage or usage, round=round_)
 
 
-def _report(place: Path, name: str, options: Options, wrong: Sequence[Finding]) -> Report:
+def _report(root: Path, name: str, options: Options, integrity: Sequence[Finding]) -> Report:
+    """Check a tree that reports call ``name``, and add the findings about its integrity."""
+    failed = integrity_failed(integrity)
     try:
-        report = check([str(place)], options).report
+        report = check([str(root)], options).report
     except UserError as error:
-        if integrity_failed(wrong):
-            return _unchecked(wrong)
-        raise UserError(str(error).replace(str(place), name)) from error
-    findings = sorted((*report.findings, *wrong), key=lambda each: each.sort_key)
-    verdict = _doubted(report.verdict) if integrity_failed(wrong) else report.verdict
+        if failed:
+            return _unchecked(integrity)
+        raise UserError(str(error).replace(str(root), name)) from error
+    findings = sorted((*report.findings, *integrity), key=lambda finding: finding.sort_key)
+    verdict = _without_pass(report.verdict) if failed else report.verdict
     return replace(report, findings=tuple(findings), verdict=verdict)
 
 
-def _doubted(verdicts: Verdicts) -> Verdicts:
-    """What is not what was packed cannot pass for it."""
+def _without_pass(verdicts: Verdicts) -> Verdicts:
+    """A tree that is not what was packed cannot pass."""
     failed = verdicts.official is Verdict.FAIL
     return Verdicts(Verdict.FAIL if failed else Verdict.NOT_CHECKED, Verdict.FAIL)
 

@@ -180,13 +180,13 @@ def test_age_by_the_wrong_identity(plain: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1X\n", "nonsense\n", "-----BEGIN OPENSSH PRIVATE KEY-----\n"])  # fmt: skip
 def test_no_identity(plain: Path, tmp_path: Path, key: str) -> None:
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(identity(tmp_path)[0],)))
-    with pytest.raises(UserError, match="key: no age or SSH identity"):
+    with pytest.raises(UserError, match="key: not an age or SSH identity"):
         decrypt(tmp_path / "x", tmp_path / "back", write(tmp_path / "key", key.encode()), str)
 
 
 @pytest.mark.parametrize("text", ["age1x", "", "ssh-rsa x", "me@example.com"])
 def test_no_recipient(text: str) -> None:
-    with pytest.raises(UserError, match="is no recipient"):
+    with pytest.raises(UserError, match="is not a recipient"):
         encryption.recipients([text])
 
 
