@@ -72,10 +72,9 @@ def rcp_test(context: SetContext) -> rcp.RcpResult | None:
         _points_of(context, benchmark),
         _batch_size(context.runs),
         None if unconverged > context.drop else to_converge,
-        benchmark=benchmark,
-        ruleset=context.round.ruleset,
         runs=context.rules.runs.required,
         drop=context.drop,
+        allowance=rcp.allowance(context.round.usage, benchmark),
     )
 
 

@@ -5,8 +5,8 @@ fewer epochs (or samples) than the reference, but not significantly fewer: a one
 t-test with equal variances at p = 0.05 gives the smallest acceptable mean
 (training_rules.adoc, Reference Convergence Points).
 
-The official verdict is that of ``mlperf_logging.rcp_checker``, double for double, hence numpy's
-order of summation below. Its data are read from the installed package, without its imports.
+The verdict is that of ``mlperf_logging.rcp_checker``, equal to the last bit, hence numpy's order
+of summation below. The reference runs are read from the installed package without importing it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.load import newest_rules
+from mlperf_pkg.rulebook.model import Rcp
 
 ALPHA = 0.05
-TOLERANCE = 1e-4  # where the search for the smallest acceptable mean ends, in the points' unit
-EARLY_EVALUATION = 46080  # samples, one evaluation: what llama31_405b may be faster than that
+TOLERANCE = 1e-4  # the search for the smallest acceptable mean ends there, in the points' unit
 
 NO_BATCH_SIZE = "Could not detect global_batch_size"
 NOT_CONVERGED = "Insufficient convergence"
@@ -38,22 +38,27 @@ NO_POINTS = "Cannot find any RCPs"
 BYPASS = " passed using rcp_bypass"
 
 _BY_SIZE = attrgetter("batch_size")
-_IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
-_COVERED = {
-    "training": "bert deepseekv3_671b dlrm_dcnv2 dlrmv4 flux1 gnn gpt3 gpt_oss_20b llama2_70b_lora "
-    "llama31_405b llama31_8b maskrcnn qwen35_397b_grpo resnet retinanet rgat rnnt ssd "
-    "stable_diffusion unet3d",
-    "hpc": "cosmoflow deepcam oc20 openfold",
-}
+_IN_SAMPLES, _IN_EPOCHS = "samples to converge", "Epochs to converge"
 
 
 def is_covered(usage: str, benchmark: str) -> bool:
-    """Whether the official checker knows how many runs ``benchmark`` takes.
+    """Return whether the official checker knows the number of runs of a benchmark.
 
-    Where it does not (dlrm, minigo, ...) it ends with ``KeyError`` and so without a verdict, even
-    if there is a file of reference points. ``usage`` is ``training`` or ``hpc``.
+    Where it does not (dlrm, minigo, ...) it crashes with ``KeyError``, even if there is a file of
+    reference points: there is no verdict. The checker does not look at the round. ``usage`` is
+    ``training`` or ``hpc``.
     """
-    return benchmark in _COVERED.get(usage, "").split()
+    rules = newest_rules(usage, benchmark)
+    return rules is not None and rules.rcp is Rcp.TESTED
+
+
+def allowance(usage: str, benchmark: str) -> int:
+    """Return how much less than the smallest acceptable mean the official checker accepts.
+
+    It is in the unit of the reference points, and 0 for most benchmarks.
+    """
+    rules = newest_rules(usage, benchmark)
+    return rules.rcp_allowance if rules else 0
 
 
 class ReferencePoint(Struct, frozen=True):
@@ -61,8 +66,8 @@ class ReferencePoint(Struct, frozen=True):
 
     ``to_converge`` holds the reference runs in ascending order (none for an interpolated point),
     ``mean`` is their olympic mean, ``stdev`` their population standard deviation, and ``count`` the
-    number of reference runs that the t-test is told of. ``runs`` (at least 3) is the number of runs
-    that a submission needs.
+    number of reference runs in the t-test. ``runs`` (at least 3) is the number of runs that a
+    submission needs.
     """
 
     name: str
@@ -75,7 +80,7 @@ class ReferencePoint(Struct, frozen=True):
 
     @property
     def minimum(self) -> float:
-        """The smallest mean that a submission may have."""
+        """The smallest mean that a submission may have without an allowance."""
         return _smallest_acceptable(self.mean, self.stdev, self.count, self.runs)
 
     @classmethod
@@ -89,10 +94,10 @@ class ReferencePoint(Struct, frozen=True):
         drop: int,
         trimmed_deviation: bool = False,
     ) -> Self:
-        """The statistics of reference runs, of which the ``drop`` fastest and slowest are dropped.
+        """Return the statistics of reference runs without the ``drop`` fastest and slowest.
 
         The official checker takes the deviation of all runs; ``trimmed_deviation`` takes that of
-        the runs left, as the worked example of training_rules.adoc does.
+        the remaining runs, as the worked example of training_rules.adoc does.
         """
         ordered = tuple(sorted(to_converge))
         kept = ordered[drop : len(ordered) - drop]
@@ -102,7 +107,7 @@ class ReferencePoint(Struct, frozen=True):
 
     @classmethod
     def between(cls, low: Self, high: Self, batch_size: float, *, runs: int) -> Self:
-        """Mean and deviation on the line between two points, as of ``2 * runs`` reference runs."""
+        """Return the point on the line between two points, as if it had ``2 * runs`` runs."""
         mean, stdev = _on_line(batch_size, low, high)
         name = f"{low.name} to {high.name}"
         return cls(name, batch_size, (), mean, stdev, 2 * runs, runs)
@@ -111,11 +116,11 @@ class ReferencePoint(Struct, frozen=True):
 class RcpResult(Struct, frozen=True):
     """The outcome of the RCP test of one result set.
 
-    ``official_pass`` and ``message`` are the official checker's, ``normalization`` its factor for
-    the score (1.0 where none applies; infinite or NaN where it divides by zero). ``mean`` is the
-    submission's olympic mean, NaN where dropping leaves no run, None where the runs did not
-    converge. ``reference_mean`` and ``minimum`` (smallest acceptable mean) are None where there was
-    nothing to compare with; ``points`` names the reference points used.
+    ``official_pass`` and ``message`` are the official checker's, ``normalization`` is its factor
+    for the score (1.0 where none applies; infinite or NaN where it divides by zero). ``mean`` is
+    the submission's olympic mean, NaN where no run is left, None where the runs did not converge.
+    ``reference_mean`` and ``minimum`` (smallest acceptable mean) are None where there is nothing
+    to compare with; ``points`` names the reference points used.
     """
 
     official_pass: bool
@@ -130,9 +135,9 @@ class RcpResult(Struct, frozen=True):
 
     @property
     def margin_percent(self) -> float | None:
-        """By how many percent the reference mean exceeds the smallest acceptable mean.
+        """The excess of the reference mean over the smallest acceptable mean, in percent.
 
-        So defined in the worked example of training_rules.adoc: 15.75 over 15.21 is 3.53 %.
+        The worked example of training_rules.adoc defines it: 15.75 over 15.21 is 3.53 %.
         """
         if self.reference_mean is None or self.minimum is None:
             return None
@@ -143,7 +148,7 @@ class RcpResult(Struct, frozen=True):
 def reference_points(
     usage: str, ruleset: str, benchmark: str, *, runs: int, drop: int
 ) -> tuple[ReferencePoint, ...]:
-    """All reference points of a benchmark, by ascending batch size; empty where there are none.
+    """Return all reference points of a benchmark by ascending batch size, possibly none.
 
     ``usage`` is ``training`` or ``hpc``, ``ruleset`` is written like ``2.0.0``. ``runs`` (at least
     3) is the number of runs that a submission needs, ``drop`` how many are dropped at either end.
@@ -162,23 +167,24 @@ def reference_points(
 
 
 def prune(points: Sequence[ReferencePoint]) -> tuple[ReferencePoint, ...]:
-    """The points that the official checker compares with, of ``points`` by ascending batch size.
+    """Return the points that the official checker compares with, by ascending batch size.
 
-    Gone are points at smaller batches than the fastest one, then points slower than the line
-    between their neighbours (training_rules.adoc, RCP pruning). One pass only, as officially: no
-    point is looked at again after a later removal, so the result need not be convex.
+    ``points`` are sorted. Points at smaller batches than the fastest one are removed, then points
+    slower than the line between their neighbours (training_rules.adoc, RCP pruning). There is one
+    pass, as in the official checker: no point is checked again after a later removal, so the
+    result may not be convex.
     """
     if not points:
         return ()
     fastest = min(points, key=attrgetter("mean"))
     kept = [point for point in points if point.batch_size >= fastest.batch_size]
-    at = 1
-    while at < len(kept) - 1:
-        before, here, after = kept[at - 1 : at + 2]
-        if here.mean > _on_line(here.batch_size, before, after)[0]:
-            del kept[at]
+    index = 1
+    while index < len(kept) - 1:
+        before, point, after = kept[index - 1 : index + 2]
+        if point.mean > _on_line(point.batch_size, before, after)[0]:
+            del kept[index]
         else:
-            at += 1
+            index += 1
     return tuple(kept)
 
 
@@ -187,18 +193,17 @@ def judge(
     batch_size: float,
     to_converge: Sequence[float] | None,
     *,
-    benchmark: str,
-    ruleset: str,
     runs: int,
     drop: int,
+    allowance: float = 0,
 ) -> RcpResult:
-    """The official verdict over a result set, without any bypass.
+    """Return the official verdict on a result set, without any bypass.
 
-    ``points`` are the ``prune``-d ones for the package checker's test. ``batch_size`` is -1 where
-    no log gives one. ``to_converge`` holds epochs or samples for each run, 1e9 for one that did
-    not converge, or is None where more than ``drop`` did not. All must be numbers: on anything
-    else the official checker crashes. It also crashes, and this function does not, where
-    ``is_covered`` is false, where ``points`` is empty for want of a file, and where the logs
+    ``points`` are those of ``prune`` for the package checker's test. ``batch_size`` is -1 where
+    no log gives one. ``to_converge`` holds the epochs or samples of each run, 1e9 for one that
+    did not converge, or is None where more than ``drop`` did not. All must be numbers: on
+    anything else the official checker crashes. It also crashes, and this function does not, where
+    ``is_covered`` is false, where there is no file of reference points, and where the logs
     disagree on the batch size or the benchmark.
     """
     if batch_size == -1:
@@ -209,7 +214,6 @@ def judge(
     blank = RcpResult(False, MISSING + str(batch_size), batch_size, mean=mean)
     low = max((p for p in points if p.batch_size <= batch_size), key=_BY_SIZE, default=None)
     high = min((p for p in points if p.batch_size >= batch_size), key=_BY_SIZE, default=None)
-    allowance = _allowance(benchmark, ruleset)
     if high is None:
         return blank if low else replace(blank, message=NO_POINTS)
     if low is None:
@@ -223,14 +227,14 @@ def judge(
 
 
 def bypassed(result: RcpResult) -> RcpResult:
-    """``result`` under ``--rcp_bypass``: failing against a point or for want of one, it passes."""
+    """Return ``result`` under ``--rcp_bypass``: a set that fails at a point or lacks one passes."""
     if result.official_pass or not result.message.startswith((FOUND, INTERPOLATED, MISSING)):
         return result
     return replace(result, official_pass=True, message=result.message + BYPASS)
 
 
 def explain(result: RcpResult) -> str:
-    """One or two plain sentences for people: compared with what, by how much, to what effect."""
+    """Return one or two sentences for people: what was compared, the margin, the effect."""
     minimum, mean, reference = result.minimum, result.mean, result.reference_mean
     if minimum is None or reference is None or mean is None or math.isnan(mean):
         return f"{result.message}: convergence was not compared with the reference."
@@ -248,10 +252,10 @@ def explain(result: RcpResult) -> str:
 
 
 def student_tail(t: float, df: int) -> float:
-    """P(T > t) for Student's t with ``df`` (at least 1) degrees of freedom, to about 1e-14.
+    """Return P(T > t) for Student's t with ``df`` (at least 1) degrees of freedom, to 1e-14.
 
-    The finite trigonometric series of Abramowitz & Stegun, Handbook of Mathematical Functions,
-    26.7.3 (odd ``df``) and 26.7.4 (even ``df``).
+    Source: Abramowitz & Stegun, Handbook of Mathematical Functions, the finite trigonometric
+    series 26.7.3 (odd ``df``) and 26.7.4 (even ``df``).
     """
     angle = math.atan(t / math.sqrt(df))
     cosine, odd = math.cos(angle), df % 2
@@ -265,7 +269,7 @@ def student_tail(t: float, df: int) -> float:
 
 
 def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpResult:
-    """``blank`` completed by the comparison of its mean with ``point``."""
+    """Return ``blank`` completed by the comparison of its mean with ``point``."""
     mean = math.nan if blank.mean is None else blank.mean
     minimum = point.minimum - allowance
     factor = _divide(point.mean, mean)
@@ -280,22 +284,17 @@ def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpR
 
 
 def _reaches(mean: float, reference: float, minimum: float) -> bool:
-    """Whether ``mean`` is acceptable; by the largest speedup, which rounds twice, as officially."""
+    """Return whether ``mean`` is acceptable, by the largest speedup, which rounds twice."""
     return mean >= _divide(reference, _divide(reference, minimum))
 
 
-def _allowance(benchmark: str, ruleset: str) -> int:
-    return EARLY_EVALUATION if benchmark == "llama31_405b" and version_of(ruleset) >= (5,) else 0
-
-
 def _runs_of(record: dict[str, Any]) -> list[float]:
-    unit = "samples" if record["Benchmark"] in _IN_SAMPLES else "Epochs"
-    return list(record[f"{unit} to converge"])
+    return list(record[_IN_SAMPLES if _IN_SAMPLES in record else _IN_EPOCHS])
 
 
-@cache  # many sets lie between the same two points
+@cache  # many sets are between the same two points
 def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> float:
-    """The mean at which a submission is on the verge of being significantly faster, by bisection.
+    """Return the mean below which a submission is significantly faster, by bisection.
 
     The submission counts as ``runs - 2`` runs, whatever is dropped, with the reference's deviation.
     """
@@ -315,7 +314,7 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
 
 
 def numpy_mean(values: Sequence[float]) -> float:
-    """The mean as ``numpy.mean`` rounds it; NaN of nothing."""
+    """Return the mean as ``numpy.mean`` rounds it, NaN of no values."""
     return _divide(_pairwise_sum(values), len(values))
 
 
@@ -325,7 +324,7 @@ def _stdev(values: Sequence[float]) -> float:
 
 
 def _pairwise_sum(values: Sequence[float]) -> float:
-    """The sum in numpy's order: eight lanes up to 128 values, halves above (its ``add.reduce``)."""
+    """Return the sum in numpy's order (``add.reduce``): eight lanes, halves above 128 values."""
     size = len(values)
     if size > 128:  # noqa: PLR2004 - numpy's block
         half = size // 16 * 8
@@ -335,15 +334,15 @@ def _pairwise_sum(values: Sequence[float]) -> float:
     return reduce(add, values[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
 
 
-def _on_line(at: float, low: ReferencePoint, high: ReferencePoint) -> tuple[float, float]:
-    """Mean and deviation at batch size ``at``, with the operations of ``numpy.interp``."""
-    width, along = high.batch_size - low.batch_size, at - low.batch_size
+def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[float, float]:
+    """Return mean and deviation at a batch size, with the operations of ``numpy.interp``."""
+    width, along = high.batch_size - low.batch_size, size - low.batch_size
     mean = (high.mean - low.mean) / width * along + low.mean
     return mean, (high.stdev - low.stdev) / width * along + low.stdev
 
 
 def _divide(dividend: float, divisor: float) -> float:
-    """The IEEE 754 quotient: infinite or NaN where the divisor is zero."""
+    """Return the IEEE 754 quotient: infinite or NaN where the divisor is zero."""
     return dividend / divisor if divisor != 0 else dividend * math.inf
 
 

@@ -28,6 +28,7 @@ from mlperf_pkg.rulebook.model import (
     Benchmark,
     Epochs,
     Joined,
+    Rcp,
     Round,
     Rule,
     Rules,
@@ -37,8 +38,10 @@ from mlperf_pkg.rulebook.problems import Steps
 
 __all__ = [
     "benchmarks_of",
+    "counts_samples",
     "load_benchmark",
     "load_round",
+    "newest_rules",
     "rounds",
     "simulation_of",
     "submission_date",
@@ -104,14 +107,14 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     if not document:
         return None
     _require("whole_benchmark", document, usage, round_name, name)
-    target = document["target"]
+    target, convergence = document["target"], document["convergence"]
     reader = _RuleReader(usage, round_name, name, document, {"target": target})
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
         target=target,
-        unit=document["convergence"]["unit"],
-        counted_by=document["convergence"]["from"],
+        unit=convergence["unit"],
+        counted_by=convergence["from"],
         sections={part: reader.section(part) for part in DIVISIONS},
         variants={
             key: {
@@ -121,8 +124,30 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
             for key, choices in document.get("variants", {}).items()
         },
         joined=Joined(**document["joined"]) if document.get("joined") else None,
-        epochs=Epochs(**document["convergence"].get("epochs", {})),
+        epochs=Epochs(**convergence.get("epochs", {})),
+        rcp=Rcp(convergence.get("rcp", Rcp.TESTED)),
+        rcp_allowance=convergence.get("rcp_allowance", 0),
     )
+
+
+@per_rulebook
+def newest_rules(usage: str, benchmark: str) -> Benchmark | None:
+    """Return the rules of a benchmark in the newest round that has it, None where none has.
+
+    Raises:
+        RulebookError: a file of it is not valid.
+    """
+    for name in reversed(rounds(usage)):
+        if benchmark in benchmarks_of(usage, name):
+            return load_benchmark(usage, name, benchmark)
+    return None
+
+
+@per_rulebook
+def counts_samples(benchmark: str) -> bool:
+    """Return whether evaluations of a benchmark count ``samples_count``, in whatever usage."""
+    rules = (newest_rules(usage, benchmark) for usage in usages())
+    return any(of_usage.counted_by == "samples_count" for of_usage in rules if of_usage)
 
 
 def simulation_of(usage: str, round_name: str, stem: str) -> Document:

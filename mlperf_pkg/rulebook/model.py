@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
@@ -107,13 +108,26 @@ class Epochs(Struct, frozen=True):
     at_most: int | None = None
 
 
+class Rcp(StrEnum):
+    """What the official RCP checker does with the Closed sets of a benchmark.
+
+    TESTED: it compares them with reference convergence points. UNKNOWN: it does not know the
+    benchmark and crashes. SKIPPED: the package checker does not ask it.
+    """
+
+    TESTED = "tested"
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+
+
 class Benchmark(Struct, frozen=True):
     """The rules of one benchmark in one round.
 
     ``target`` holds the constraints on the quality that training must reach. ``unit`` is what
     convergence is counted in, and ``counted_by`` the metadata of an evaluation that counts it.
     ``variants`` maps a key (``opt_name``) to the rules that each of its values adds to the Closed
-    division.
+    division. ``rcp_allowance`` is how much less than the smallest acceptable mean the official RCP
+    checker accepts.
     """
 
     name: str
@@ -125,6 +139,8 @@ class Benchmark(Struct, frozen=True):
     variants: Mapping[str, Mapping[Any, Rules]]
     joined: Joined | None = None
     epochs: Epochs = field(default_factory=Epochs)
+    rcp: Rcp = Rcp.TESTED
+    rcp_allowance: int = 0
 
 
 class Round(Struct, frozen=True):

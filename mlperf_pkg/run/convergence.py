@@ -14,20 +14,9 @@ from msgspec import UNSET
 
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.load import counts_samples
 
 NOT_CONVERGED = 1e9
-_SAMPLES_BENCHMARKS = frozenset(
-    {
-        "deepseekv3_671b",
-        "dlrmv4",
-        "flux1",
-        "gpt_oss_20b",
-        "llama2_70b_lora",
-        "llama31_405b",
-        "llama31_8b",
-        "qwen35_397b_grpo",
-    }
-)
 WORDS = (
     b"eval_error",
     b"eval_accuracy",
@@ -128,7 +117,7 @@ class ConvergenceReader:
             self._metrics += 1
             if self._metrics > MAX_METRICS:
                 raise OverflowError(f"more than {MAX_METRICS:,} metrics")
-        elif self._benchmark in _SAMPLES_BENCHMARKS:
+        elif counts_samples(self._benchmark):
             self._position = metadata["samples_count"]
         else:
             self._position = round(metadata["epoch_num"], 3)

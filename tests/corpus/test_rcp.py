@@ -47,10 +47,9 @@ def judged(usage: str, ruleset: str, benchmark: str, expected: dict[str, Any]) -
         points,
         expected["global_batch_size"],
         expected["to_converge"],
-        benchmark=benchmark,
-        ruleset=ruleset,
         runs=runs,
         drop=drop,
+        allowance=rcp.allowance(usage, benchmark),
     )
 
 

@@ -72,8 +72,6 @@ def judged(batch_size: float, runs: list[float] | None, *, trimmed: bool = True)
         example(trimmed=trimmed),
         batch_size,
         runs,
-        benchmark="x",
-        ruleset="1.0.0",
         runs=5,
         drop=1,
     )
@@ -146,7 +144,7 @@ def test_judge(
 
 
 def test_no_points() -> None:
-    result = rcp.judge((), 8, [1.0] * 5, benchmark="x", ruleset="1.0.0", runs=5, drop=1)
+    result = rcp.judge((), 8, [1.0] * 5, runs=5, drop=1)
     assert (result.official_pass, result.message) == (False, "Cannot find any RCPs")
     assert (result.margin_percent, rcp.prune(())) == (None, ())
 
@@ -378,7 +376,8 @@ class TestCheckDirectory:
         sizing = counts(usage, benchmark)
 
         def judge(size: float, runs: list[float] | None) -> RcpResult:
-            return rcp.judge(points, size, runs, benchmark=benchmark, ruleset=ruleset, **sizing)
+            allowance = rcp.allowance(usage, benchmark)
+            return rcp.judge(points, size, runs, allowance=allowance, **sizing)
 
         for size in batch_sizes(points):
             for runs in submissions(judge(size, [1.0] * sizing["runs"]), sizing["runs"]):
@@ -430,8 +429,6 @@ def test_logs(tmp_path: Path, batch_size: int | None, epochs: list[float], abort
         points,
         -1 if batch_size is None else batch_size,
         read,
-        benchmark="resnet",
-        ruleset="4.0.0",
         runs=5,
         drop=1,
     )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.results.rcp import RcpResult, is_covered, judge, prune, reference_points
+from mlperf_pkg.results.rcp import RcpResult, allowance, is_covered, judge, prune, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs, version_of
 from mlperf_pkg.run.model import LogFile, Run
@@ -86,10 +86,9 @@ def judged(logs: list[bytes], plan: RunPlan) -> RcpResult:
         prune(points),
         found[0].batch_size,
         [each.to_converge for each in found],
-        benchmark=plan.benchmark,
-        ruleset=ruleset(plan),
         runs=runs.required,
         drop=runs.drop,
+        allowance=allowance(plan.usage, plan.benchmark),
     )
 
 

@@ -20,15 +20,12 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.upstream import theirs as upstream
 from mlperf_pkg.rulebook.upstream.ours import official_rules
 
 NOT_COVERED = {("training", "0.6.0"): "before the format that logs have had since 0.7"}
 """Rulesets that mlperf-logging still carries and the rulebook leaves out, with the reason."""
-
-WITHOUT_REFERENCE = frozenset({"minigo"})
-"""Benchmarks that have no reference convergence points, and whose sets are not tested."""
 
 _FIRST_WITH_REFERENCE = (1, 0)
 
@@ -194,7 +191,10 @@ def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
     if round_.version < _FIRST_WITH_REFERENCE:
         return
     points = upstream.reference_points(root, round_.usage, round_.ruleset)
-    for name in sorted(set(round_.benchmarks) - points - WITHOUT_REFERENCE):
+    for name in sorted(set(round_.benchmarks) - points):
+        benchmark = load_benchmark(round_.usage, round_.name, name)
+        if benchmark and benchmark.rcp is Rcp.SKIPPED:
+            continue
         yield about(
             kind="reference",
             key=name,
