@@ -271,8 +271,8 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
 
 def _all_of(checks: Sequence[Check]) -> Test | None:
     """Return all checks in one call, None if there are none."""
-    if not checks:
-        return None
+    if len(checks) <= 1:
+        return checks[0].test if checks else None
     values, metadata = (
         [check.holds for check in checks if check.constraint.part is part]
         for part in (Part.VALUE, Part.METADATA)
