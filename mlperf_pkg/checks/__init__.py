@@ -1,1 +1,1 @@
-"""What is asked of system descriptions and result sets: values in, findings out."""
+"""Checks of system descriptions, result sets and submissions: values in, findings out."""

@@ -93,8 +93,8 @@ def _required_fields(description: Description) -> Iterator[Finding]:
 
 def _missing(description: Description, field: str) -> Finding:
     """Return a finding at the line of a field of a similar name, if there is one."""
-    known = schema("system")["properties"]
-    unknown = [name for name in description.fields if name not in known]
+    properties = schema("system")["properties"]
+    unknown = [name for name in description.fields if name not in properties]
     similar = nearest(field, unknown, _SIMILAR)
     return system_finding(
         "SYS101",

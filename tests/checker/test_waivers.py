@@ -1,4 +1,4 @@
-"""Waivers: what they cover, what they change, and what is said of the waivers themselves."""
+"""Waivers: what they cover, what they change, and the findings about the waivers themselves."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ WAIVER = Waiver("the results chair knows", "Jane Doe", "2026-06-30")
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
 
-def given(code: str, path: str, until: str = "9999-12-31", line: int = 2) -> WaiverConfig:
+def config(code: str, path: str, until: str = "9999-12-31", line: int = 2) -> WaiverConfig:
     return WaiverConfig(code, path, Waiver("a reason", "somebody", until), line)
 
 
-def on(day: str, *listed: WaiverConfig) -> Waivers:
-    return Waivers(listed, "mlperf-pkg.yaml", day)
+def on(day: str, *configs: WaiverConfig) -> Waivers:
+    return Waivers(configs, "mlperf-pkg.yaml", day)
 
 
 @pytest.mark.parametrize(
@@ -45,25 +45,25 @@ def on(day: str, *listed: WaiverConfig) -> Waivers:
     ],
 )
 def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool) -> None:
-    waivers = on("2026-01-01", given(code, pattern))
-    (told,) = waivers.waive([finding(path, code="SET101")])
-    assert (told.waiver is not None) is covered
+    waivers = on("2026-01-01", config(code, pattern))
+    (waived,) = waivers.waive([finding(path, code="SET101")])
+    assert (waived.waiver is not None) is covered
 
 
 @pytest.mark.parametrize(
     ("day", "holds"), [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]
 )
 def test_a_waiver_holds_to_the_end_of_its_day(day: str, holds: bool) -> None:
-    waivers = on(day, given("X1", "*", until="2026-06-30", line=7))
-    told = waivers.waive([finding(code="X1")])
-    assert (told[0].waiver is not None) is holds
-    said = [(each.code, each.line, each.severity, each.basis) for each in waivers.stale(told)]
-    assert said == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
+    waivers = on(day, config("X1", "*", until="2026-06-30", line=7))
+    findings = waivers.waive([finding(code="X1")])
+    assert (findings[0].waiver is not None) is holds
+    stale = [(f.code, f.line, f.severity, f.basis) for f in waivers.stale(findings)]
+    assert stale == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
 
 
-def test_a_waiver_that_waives_nothing_is_told() -> None:
-    (said,) = on("2026-01-01", given("X2", "*")).stale([finding(code="X1")])
-    assert (said.code, said.path) == ("WAIVE102", "mlperf-pkg.yaml")
+def test_a_waiver_that_waives_nothing_is_reported() -> None:
+    (stale,) = on("2026-01-01", config("X2", "*")).stale([finding(code="X1")])
+    assert (stale.code, stale.path) == ("WAIVE102", "mlperf-pkg.yaml")
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_a_waiver_changes_nothing_at_the_official_checker(
 
 
 def spoil(log: Path) -> None:
-    """Take what the rules want logged from a log."""
+    """Remove a record that the rules require."""
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(line for line in lines if b'"submission_org"' not in line))
 
 
-def checked(path: Path, *listed: WaiverConfig) -> tuple[Verdicts, list[str], list[str]]:
-    """The verdict, the codes of standing errors, and those of waived findings."""
-    report = check([str(path)], Options(config=Config(waivers=listed))).report
-    errors = [each.code for each in report.findings if each.is_error]
-    return report.verdict, errors, [each.code for each in report.findings if each.waiver]
+def checked(path: Path, *configs: WaiverConfig) -> tuple[Verdicts, list[str], list[str]]:
+    """The verdict, the codes of errors, and those of waived findings."""
+    report = check([str(path)], Options(config=Config(waivers=configs))).report
+    errors = [finding.code for finding in report.findings if finding.is_error]
+    return report.verdict, errors, [f.code for f in report.findings if f.waiver]
 
 
 def test_loose_logs(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_loose_logs(tmp_path: Path) -> None:
     spoil(folder / "result_0.txt")
     verdict, (code,), _ = checked(folder)
     assert verdict.rules is FAIL
-    again, errors, waived = checked(folder, given(code, "result_0.txt"))
+    again, errors, waived = checked(folder, config(code, "result_0.txt"))
     assert (again, errors, waived) == (Verdicts(verdict.official, PASS), [], [code])
 
 
@@ -118,19 +118,19 @@ def test_a_submission(tmp_path: Path) -> None:
     codes = sorted(set(errors))
     assert "SET101" in codes
     assert len(codes) > 1
-    verdict, errors, waived = checked(tree, given("SET101", "results"))
+    verdict, errors, waived = checked(tree, config("SET101", "results"))
     assert verdict == Verdicts(FAIL, FAIL)
     assert waived == ["SET101"]
     assert errors
-    verdict, errors, _ = checked(tree, *(given(code, "*") for code in codes))
+    verdict, errors, _ = checked(tree, *(config(code, "*") for code in codes))
     assert (verdict, errors) == (Verdicts(FAIL, PASS), [])
 
 
 def test_every_row_follows(tmp_path: Path) -> None:
     tree = write_submission(tmp_path)
     (next(tree.glob("results/*/*")) / "result_4.txt").unlink()
-    listed = (given("SET101", "*"),)
-    report = check([str(tree)], Options(config=Config(waivers=listed))).report
+    configs = (config("SET101", "*"),)
+    report = check([str(tree)], Options(config=Config(waivers=configs))).report
     assert [row.verdict for row in report.result_sets] == [Verdicts(FAIL, PASS)]
 
 
@@ -138,12 +138,12 @@ def test_a_benchmark_that_was_not_checked_does_not_pass(tmp_path: Path) -> None:
     tree = write_submission(tmp_path)
     folder = next(tree.glob("results/*/*"))
     folder.rename(folder.with_name("resnett"))
-    listed = tuple(given(code, "*") for code in ("SET106", "SET107"))
-    report = check([str(tree)], Options(config=Config(waivers=listed))).report
+    configs = tuple(config(code, "*") for code in ("SET106", "SET107"))
+    report = check([str(tree)], Options(config=Config(waivers=configs))).report
     assert [row.verdict.rules for row in report.result_sets] == [Verdict.NOT_CHECKED]
 
 
 def test_an_unknown_code_is_refused(tmp_path: Path) -> None:
     folder = write_set(tmp_path / "logs", simulated())
     with pytest.raises(UserError, match=r"mlperf-pkg\.yaml:2: .*'SET1O1': did you mean SET1"):
-        checked(folder, given("SET1O1", "*"))
+        checked(folder, config("SET1O1", "*"))

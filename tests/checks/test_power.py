@@ -55,7 +55,7 @@ def measured(log: bytes, switch: bool = False) -> PowerLog:
 
 # ---- one measurement ----------------------------------------------------------------------
 
-DEATHS = [
+CRASHES = [
     (b"", False, "ValueError"),
     (line("power_measurement_stop", 5), False, "ValueError"),
     (line("power_measurement_start", 5) + line("power_measurement_stop", 5), False, "ZeroDivisionError"),
@@ -71,9 +71,9 @@ DEATHS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("log", "switch", "death"), DEATHS)
-def test_what_the_summarizer_dies_of(log: bytes, switch: bool, death: str) -> None:
-    assert (measured(log, switch).crash or "").startswith(death)
+@pytest.mark.parametrize(("log", "switch", "crash"), CRASHES)
+def test_what_the_summarizer_crashes_on(log: bytes, switch: bool, crash: str) -> None:
+    assert (measured(log, switch).crash or "").startswith(crash)
     assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
 
 
@@ -154,7 +154,7 @@ def checked(root: Path) -> Report:
 
 
 def official(root: Path) -> tuple[set[str], bool]:
-    """The runs that the power checker blames, and whether it dies."""
+    """The runs that the power checker blames, and whether it crashes."""
     logs = sorted(str(path) for path in (root / SET).glob("result_*.txt"))
     try:
         _, blamed = PowerChecker("2.0.0").check_power(str(root / SET / "power"), logs)
@@ -187,22 +187,22 @@ FILES: list[tuple[Files, dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("files", "needed", "verdict"), FILES)
+@pytest.mark.parametrize(("files", "expected_errors", "verdict"), FILES)
 def test_files(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     files: Files,
-    needed: dict[str, str],
+    expected_errors: dict[str, str],
     verdict: str,
 ) -> None:
     root = write_submission(tmp_path / "Org")
     lay(root, files)
     report = checked(root)
     errors = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
-    assert errors == needed
+    assert errors == expected_errors
     assert report.verdict.official.value == verdict
-    died = "POW104" in needed
-    assert package_verdict(root, caplog) == ("died" if died else verdict)
+    crashes = "POW104" in expected_errors
+    assert package_verdict(root, caplog) == ("crash" if crashes else verdict)
 
 
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
@@ -228,14 +228,14 @@ DEADLY = ["node.txt", "sw_.txt", "node_1x.txt"]
 
 @pytest.mark.parametrize("seed", range(60))
 def test_any_files_as_the_power_checker(tmp_path: Path, seed: int) -> None:
-    """By what its verdict is made of: whom it blames, and whether it dies."""
+    """By what decides its verdict: the runs it blames, and whether it crashes."""
     chosen = random.Random(seed)
     root = write_submission(tmp_path / "Org")
     (root / SET / "power").mkdir()
     lay(root, _random_files(chosen))
-    blamed, died = official(root)
+    blamed, crashes = official(root)
     row = checked(root).result_sets[0]
-    assert row.verdict.official.value == ("fail" if died or len(blamed) > 1 else "pass")
+    assert row.verdict.official.value == ("fail" if crashes or len(blamed) > 1 else "pass")
 
 
 def _random_files(chosen: random.Random) -> Files:
@@ -255,12 +255,12 @@ def with_power(root: Path, **more: Any) -> Path:
     """A submission whose runs are all measured from before their start to after their stop."""
     write_submission(root)
     for log in sorted((root / SET).glob("result_*.txt")):
-        times = {each["key"]: each["time_ms"] for each in records(log.read_bytes())}
+        times = {record["key"]: record["time_ms"] for record in records(log.read_bytes())}
         seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
-        given = {"start": times["run_start"] - 1000, "seconds": seconds, **more}
+        fields = {"start": times["run_start"] - 1000, "seconds": seconds, **more}
         place = root / SET / "power" / log.stem / "node_0.txt"
         place.parent.mkdir(parents=True)
-        place.write_bytes(node(**given))
+        place.write_bytes(node(**fields))
     return root
 
 
@@ -287,9 +287,9 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
 )
 def test_samples(tmp_path: Path, changes: dict[str, Any], codes: set[str]) -> None:
     report = checked(with_power(tmp_path / "Org", **changes))
-    found = [f for f in report.findings if f.code.startswith("POW")]
-    assert {f.code for f in found} == codes
-    assert {(f.severity.value, f.basis.value) for f in found} <= {("warning", "rules")}
+    findings = [f for f in report.findings if f.code.startswith("POW")]
+    assert {f.code for f in findings} == codes
+    assert {(f.severity.value, f.basis.value) for f in findings} <= {("warning", "rules")}
     assert report.verdict.official.value == "pass"
 
 
@@ -301,7 +301,7 @@ def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", line("power_measurement_stop", 5)])
-def test_no_energy_where_the_summarizer_dies(tmp_path: Path, content: bytes | None) -> None:
+def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes | None) -> None:
     root = with_power(tmp_path / "Org")
     place = root / SET / "power" / "result_0" / "node_0.txt"
     place.unlink()
@@ -327,13 +327,13 @@ def test_published_energy(tree: str, name: str, sets: int) -> None:
     folder = corpus_folder()
     assert folder is not None
     report = check([str(folder / tree / name)], Options()).report
-    known = {
+    published = {
         path.removeprefix(f"{name}/"): facts["energy_joules"]
         for path, facts in expected(tree)["result_sets"].items()
         if path.startswith(f"{name}/")
     }
-    found = {row.path: row.energy_joules for row in report.result_sets}
-    assert sum(energy is not None for energy in known.values()) == sets
-    assert found == pytest.approx(known)
+    energies = {row.path: row.energy_joules for row in report.result_sets}
+    assert sum(energy is not None for energy in published.values()) == sets
+    assert energies == pytest.approx(published)
     errors = {f.code for f in report.findings if f.severity.value == "error"}
     assert not any(code.startswith("POW") for code in errors)

@@ -17,15 +17,15 @@ from mlperf_pkg.checks.repository import MAX_BYTES, check_repository
 from mlperf_pkg.infra.tree import Entry, list_tree
 from tests.helpers.trees import SYSTEM, write_submission
 
-Found = list[tuple[str, str, str]]
+Rows = list[tuple[str, str, str]]
 
 
-def found(name: str, entries: tuple[Entry, ...], label: str = "") -> Found:
+def rows(name: str, entries: tuple[Entry, ...], label: str = "") -> Rows:
     return [(f.code, f.basis.value, f.path) for f in check_repository(name, label, entries)]
 
 
 @pytest.mark.parametrize(
-    ("entry", "needed"),
+    ("entry", "expected"),
     [
         (Entry("a/b.txt", folder=False, size=1), []),
         (Entry("a/.b", folder=False), [("REPO101", "official", "a/.b")]),
@@ -43,16 +43,16 @@ def found(name: str, entries: tuple[Entry, ...], label: str = "") -> Found:
         (Entry(". l", folder=True, link="/x"), []),
     ],
 )
-def test_one_entry(entry: Entry, needed: Found) -> None:
-    assert found("Org", (entry,)) == needed
+def test_one_entry(entry: Entry, expected: Rows) -> None:
+    assert rows("Org", (entry,)) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "label", "needed"),
+    ("name", "label", "expected"),
     [("Org", "", []), (".org", "", ["."]), ("My Org", "round/My Org", ["round/My Org"])],
 )
-def test_the_top_folder_has_a_name_too(name: str, label: str, needed: list[str]) -> None:
-    assert [path for _, _, path in found(name, (), label)] == needed
+def test_the_top_folder_has_a_name_too(name: str, label: str, expected: list[str]) -> None:
+    assert [path for _, _, path in rows(name, (), label)] == expected
 
 
 def official(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> bool:
@@ -71,7 +71,7 @@ def large(root: Path, more: int) -> None:
         stream.truncate(MAX_BYTES + more)
 
 
-DEEDS: list[Callable[[Path], object]] = [
+CHANGES: list[Callable[[Path], object]] = [
     lambda root: None,
     lambda root: (root / ".hidden").touch(),
     lambda root: (root / "a b").mkdir(),
@@ -88,27 +88,27 @@ DEEDS: list[Callable[[Path], object]] = [
 ]
 
 
-@pytest.mark.parametrize("deed", range(len(DEEDS)))
+@pytest.mark.parametrize("change", range(len(CHANGES)))
 @pytest.mark.parametrize("name", ["Org", "My Org", ".org"])
 def test_as_the_repository_checker(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     name: str,
-    deed: int,
+    change: int,
 ) -> None:
     root = tmp_path / name
     (root / "results").mkdir(parents=True)
     (root / "real.txt").touch()
-    DEEDS[deed](root)
-    assert (found(name, list_tree(root)) == []) is official(root, monkeypatch, caplog)
+    CHANGES[change](root)
+    assert (rows(name, list_tree(root)) == []) is official(root, monkeypatch, caplog)
 
 
 @given(st.lists(st.text(st.sampled_from(". ab\t\u00a0"), min_size=1, max_size=4)))
 def test_names_as_the_repository_checker(names: list[str]) -> None:
-    caught = repo_checker._check_bad_filenames(names, [])
+    accepted = repo_checker._check_bad_filenames(names, [])
     entries = tuple(Entry(name, folder=False) for name in names)
-    assert (found("Org", entries) == []) is caught
+    assert (rows("Org", entries) == []) is accepted
 
 
 def test_the_verdict_of_a_submission(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.codes import codes
 
-# Written with an indent, the field on row n of this table stands on line n + 1.
+# Written with an indent, the field on row n of this table is on line n + 1.
 GOOD = {
     "submitter": "Acme",
     "division": "closed",
@@ -63,7 +63,7 @@ def written(**changes: Any) -> bytes:
     return json.dumps(fields, indent=2).encode()
 
 
-def found(system: SystemFile) -> list[Row]:
+def rows(system: SystemFile) -> list[Row]:
     return [(f.code, f.line, f.severity.value, f.basis.value) for f in system.findings]
 
 
@@ -132,7 +132,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
         ("SYS201", 3, "error", "rules"),
         ("SYS202", 3, "warning", "rules"),
     ]),
-    # Left to a human by "system init": said once, and what the official checker says beside it.
+    # Left to a human by "system init": reported once, beside what the official checker reports.
     ("to fill in", written(cooling="FILL IN: air?"), "2.0", [("SYS203", 29, "error", "rules")]),
     ("FILL IN alone", written(sw_notes="FILL IN"), "6.1", [("SYS203", 34, "error", "rules")]),
     ("division", written(division="FILL IN: x"), "2.0", [("SYS203", 3, "error", "rules")]),
@@ -169,7 +169,7 @@ TABLE = pytest.mark.parametrize(
 
 @TABLE
 def test_findings(data: bytes, round_: str, findings: list[Row]) -> None:
-    assert sorted(found(check_system("a.json", data, "training", round_))) == sorted(findings)
+    assert sorted(rows(check_system("a.json", data, "training", round_))) == sorted(findings)
 
 
 @TABLE
@@ -188,7 +188,7 @@ def test_official_verdict_is_the_official_checkers(
 
 
 def test_hpc_has_no_fixed_availabilities() -> None:
-    assert found(check_system("a.json", written(status="onprem"), "hpc", "4.0")) == []
+    assert rows(check_system("a.json", written(status="onprem"), "hpc", "4.0")) == []
 
 
 NAMES = [  # path, id, findings
@@ -203,7 +203,7 @@ NAMES = [  # path, id, findings
 @pytest.mark.parametrize(("path", "name", "findings"), NAMES)
 def test_names(path: str, name: str, findings: list[Row]) -> None:
     system = check_system(path, written(), "training", "2.0")
-    assert (system.path, system.id, found(system)) == (path, name, findings)
+    assert (system.path, system.id, rows(system)) == (path, name, findings)
 
 
 MESSAGES = [  # changes, message, hint

@@ -27,7 +27,7 @@ from tests.parity.incumbent import rules_parsed_once
 SET = f"results/{SYSTEM}/resnet"
 DEEP = f"results/{SYSTEM}/strong/resnet"
 FILE = f"systems/{SYSTEM}.json"
-Deed = Callable[[Path], object]
+Change = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Trap:
     """One way to break a submission, both verdicts, and all findings.
 
     A finding is "code severity basis path", the path perhaps with ``@key`` for the line of the last
-    record of a key, or ``:line``. ``said`` is what the official checkers say, as a sign that they
-    went where the row means them to; ``died`` if they raise.
+    record of a key, or ``:line``. ``log`` is text that the official checkers log, which shows that they
+    took the expected path; ``crash`` if they raise.
     """
 
     name: str
-    deed: Deed
+    change: Change
     official: str
     rules: str
     findings: tuple[str, ...] = ()
-    said: str = ""
+    log: str = ""
     submitter: str = "Graphcore"
     round: str = "2.0"
     division: str = "closed"
@@ -83,23 +83,23 @@ def rewrite(root: Path, change: Callable[[bytes], bytes], *indexes: int) -> None
         log(root, index).write_bytes(change(log(root, index).read_bytes()))
 
 
-def field(key: str, value: Any, *indexes: int) -> Deed:
+def field(key: str, value: Any, *indexes: int) -> Change:
     """Another value in all records of a key."""
     return lambda root: rewrite(root, lambda text: edited(text, key, value=value), *indexes)
 
 
-def status(said: str, *indexes: int) -> Deed:
+def status(value: str, *indexes: int) -> Change:
     """Another ending of runs."""
-    changed = {"status": said}
+    changed = {"status": value}
     return lambda root: rewrite(root, lambda text: edited(text, "run_stop", metadata=changed), *indexes)  # fmt: skip
 
 
-def system(**changes: Any) -> Deed:
+def system(**changes: Any) -> Change:
     """Other fields in the description; ``...`` for none."""
     return lambda root: write_system(root / "systems", **changes)
 
 
-def rename(old: str, new: str) -> Deed:
+def rename(old: str, new: str) -> Change:
     return lambda root: (root / old).rename(root / new)
 
 
@@ -109,15 +109,15 @@ def rename(old: str, new: str) -> Deed:
 def second_start(text: bytes) -> bytes:
     """Another ``run_start``, a second before ``run_stop``."""
     fields = records(text)
-    (stop,) = (i for i, each in enumerate(fields) if each["key"] == "run_stop")
-    (start,) = (each for each in fields if each["key"] == "run_start")
+    (stop,) = (i for i, record in enumerate(fields) if record["key"] == "run_stop")
+    (start,) = (record for record in fields if record["key"] == "run_start")
     late = {**start, "time_ms": fields[stop]["time_ms"] - 1000}
     return joined([*fields[:stop], late, *fields[stop:]])
 
 
 def stop_first(text: bytes) -> bytes:
     """A ``run_stop`` a minute before ``run_start``."""
-    (start,) = (each for each in records(text) if each["key"] == "run_start")
+    (start,) = (record for record in records(text) if record["key"] == "run_start")
     return edited(text, "run_stop", time_ms=start["time_ms"] - 60_000)
 
 
@@ -125,10 +125,10 @@ def stop_first(text: bytes) -> bytes:
 
 
 def shifted(text: bytes, by_ms: int) -> bytes:
-    return joined([{**each, "time_ms": each["time_ms"] + by_ms} for each in records(text)])
+    return joined([{**record, "time_ms": record["time_ms"] + by_ms} for record in records(text)])
 
 
-def copied(seed: int, by_ms: int) -> Deed:
+def copied(seed: int, by_ms: int) -> Change:
     """Run 3 becomes run 0, with another seed or at another time."""
     return lambda root: log(root, 3).write_bytes(
         shifted(edited(log(root, 0).read_bytes(), "seed", value=seed), by_ms)
@@ -168,8 +168,8 @@ def too_deep(root: Path) -> None:
 
 
 def too_high(root: Path) -> None:
-    for each in (root / SET).iterdir():
-        each.rename(root / "results" / SYSTEM / each.name)
+    for path in (root / SET).iterdir():
+        path.rename(root / "results" / SYSTEM / path.name)
     (root / SET).rmdir()
 
 
@@ -178,14 +178,14 @@ def of_bert(root: Path) -> None:
         log(root, index).write_bytes(text)
 
 
-def bracketed(name: str) -> Deed:
+def bracketed(name: str) -> Change:
     """The only system has another name."""
 
-    def deed(root: Path) -> None:
+    def change(root: Path) -> None:
         (root / "results" / SYSTEM).rename(root / "results" / name)
         (root / FILE).rename(root / "systems" / f"{name}.json")
 
-    return deed
+    return change
 
 
 def beside_its_match(root: Path) -> None:
@@ -210,26 +210,26 @@ def foreign(root: Path) -> None:
     field("submission_division", f"{up}{root.parent.as_posix().strip('/')}/x")(root)
 
 
-def measured(**changes: Any) -> Deed:
-    """Power of all runs, from before their start to after their stop unless told otherwise."""
+def measured(**changes: Any) -> Change:
+    """Power of all runs, from before their start to after their stop unless changed."""
 
-    def deed(root: Path) -> None:
+    def change(root: Path) -> None:
         for index in range(5):
-            times = {each["key"]: each["time_ms"] for each in records(log(root, index).read_bytes())}  # fmt: skip
+            times = {r["key"]: r["time_ms"] for r in records(log(root, index).read_bytes())}  # fmt: skip
             seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
             place = root / SET / "power" / f"result_{index}" / "node_0.txt"
             place.parent.mkdir(parents=True)
-            given = {"start": times["run_start"] - 1000, "seconds": seconds, **changes}
-            place.write_bytes(node(**given))
+            fields = {"start": times["run_start"] - 1000, "seconds": seconds, **changes}
+            place.write_bytes(node(**fields))
 
-    return deed
+    return change
 
 
 def late_batch_size(text: bytes) -> bytes:
-    """Its record stands after those that are measured by it."""
+    """The record of the batch size follows those that depend on it."""
     fields = records(text)
-    sizes = [each for each in fields if each["key"] == "global_batch_size"]
-    rest = [each for each in fields if each["key"] != "global_batch_size"]
+    sizes = [record for record in fields if record["key"] == "global_batch_size"]
+    rest = [record for record in fields if record["key"] != "global_batch_size"]
     return joined([*rest[:-1], *sizes, rest[-1]])
 
 
@@ -243,12 +243,12 @@ def nothing(root: Path) -> None:
     """Leave it as it is."""
 
 
-def each(finding: str, key: str = "", folder: str = SET, runs: int = 5) -> tuple[str, ...]:
+def of_all(finding: str, key: str = "", folder: str = SET, runs: int = 5) -> tuple[str, ...]:
     """The same finding of every log of a folder."""
     return tuple(f"{finding} {folder}/result_{index}.txt{key}" for index in range(runs))
 
 
-def each_power(finding: str) -> tuple[str, ...]:
+def of_all_power(finding: str) -> tuple[str, ...]:
     return tuple(f"{finding} {SET}/power/result_{index}/node_0.txt" for index in range(5))
 
 
@@ -261,32 +261,32 @@ PASSED = [
     Trap("Closed for closed", system(division="Closed"), "pass", "fail", (f"SYS201 error rules {FILE}:3",)),
     Trap("a closed description of open logs", system(), "pass", "fail", (f"SET111 error rules {SET}",), division="open"),
     Trap("an open description of closed logs", system(division="open"), "pass", "fail", (f"SET111 error rules {SET}",)),
-    Trap("a second run_start", lambda r: rewrite(r, second_start, 0, 1), "pass", "fail", (*each("RUN108 note advice", "@run_start", runs=2), *each("RUN151 error rules", "@run_start", runs=2))),
+    Trap("a second run_start", lambda r: rewrite(r, second_start, 0, 1), "pass", "fail", (*of_all("RUN108 note advice", "@run_start", runs=2), *of_all("RUN151 error rules", "@run_start", runs=2))),
     Trap("run_stop before run_start", lambda r: rewrite(r, stop_first, 0), "pass", "fail", (f"RUN155 error rules {RUN}@run_stop",)),
     Trap("an aborted run", status("aborted", 0), "pass", "pass", (f"RUN130 warning rules {RUN}@run_stop",)),
-    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "fail", (f"SET102 error rules {SET}", *each("RUN130 warning rules", "@run_stop", runs=2)), division="open"),
+    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "fail", (f"SET102 error rules {SET}", *of_all("RUN130 warning rules", "@run_stop", runs=2)), division="open"),
     Trap("a run without cache_clear", lambda r: rewrite(r, lambda t: without(t, "cache_clear"), 0), "pass", "fail", (f"RUN105 error rules {RUN}",), OLYMPIC),
     Trap("a copy with another seed", copied(4711, 0), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt", f"SET113 note advice {SET}")),
     Trap("a copy at another time", copied(4711, 86_400_000), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt",)),
     Trap("overlapping runs", at_once, "pass", "pass", (f"SET113 note advice {SET}",)),
     Trap("the same seed by another line", other_line, "pass", "pass", (f"SEED104 note advice {SET}/result_1.txt@seed",)),
-    Trap("a misspelt benchmark", rename(SET, f"{SET}50"), "pass", "fail", (f"SET106 error rules {SET}50", f"CODE101 warning rules {SET}50", *each("SET107 error rules", "", f"{SET}50")), "Skipping benchmark: resnet50"),
-    Trap("[ in a benchmark's name", rename(SET, f"{SET}[1]"), "pass", "fail", (f"SET106 error rules {SET}[1]", f"CODE101 warning rules {SET}[1]", *each("SET107 error rules", "", f"{SET}[1]")), "Skipping benchmark: resnet[1]"),
+    Trap("a misspelt benchmark", rename(SET, f"{SET}50"), "pass", "fail", (f"SET106 error rules {SET}50", f"CODE101 warning rules {SET}50", *of_all("SET107 error rules", "", f"{SET}50")), "Skipping benchmark: resnet50"),
+    Trap("[ in a benchmark's name", rename(SET, f"{SET}[1]"), "pass", "fail", (f"SET106 error rules {SET}[1]", f"CODE101 warning rules {SET}[1]", *of_all("SET107 error rules", "", f"{SET}[1]")), "Skipping benchmark: resnet[1]"),
     Trap("results too deep", too_deep, "pass", "fail", (f"TREE105 error rules {DEEP}",), "Skipping benchmark: strong"),
     Trap("results too high", too_high, "pass", "fail", ("TREE101 error rules .", f"TREE105 error rules results/{SYSTEM}", f"TREE120 warning rules {FILE}")),
-    Trap("runs of another benchmark", of_bert, "pass", "fail", each("SET107 error rules")),
+    Trap("runs of another benchmark", of_bert, "pass", "fail", of_all("SET107 error rules")),
     Trap("an empty package", emptied, "pass", "fail", ("TREE101 error rules .", f"TREE120 warning rules {FILE}")),
     Trap("a system without results", lambda r: write_system(r / "systems", "idle"), "pass", "pass", ("TREE120 warning rules systems/idle.json",)),
     Trap("mixed batch sizes, open", field("global_batch_size", 999, 0), "pass", "fail", (f"SET108 error rules {SET}",), division="open"),
-    Trap("a batch size of another key", lambda r: rewrite(r, other_key), "pass", "pass", each("RCP104 warning rules")),
+    Trap("a batch size of another key", lambda r: rewrite(r, other_key), "pass", "pass", of_all("RCP104 warning rules")),
     Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("another organisation", field("submission_org", "Others"), "pass", "pass", (f"SET115 note advice {SET}",)),
-    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "pass", each("CODE102 warning rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
+    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "pass", of_all("CODE102 warning rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
     Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass", (f"CODE101 warning rules {SET}",)),
     Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
-    Trap("power every other second", measured(step=2), "pass", "pass", each_power("POW201 warning rules")),
-    Trap("power of a part of the run", measured(seconds=100), "pass", "pass", each_power("POW203 warning rules")),
+    Trap("power every other second", measured(step=2), "pass", "pass", of_all_power("POW201 warning rules")),
+    Trap("power of a part of the run", measured(seconds=100), "pass", "pass", of_all_power("POW203 warning rules")),
     Trap("a field missing in round 0.7", system(cooling=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
     Trap("numbers in round 0.7", system(accelerators_per_node=4), "pass", "pass", (f"SYS102 warning official {FILE}:20",), round="0.7"),
     Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
@@ -295,23 +295,23 @@ PASSED = [
 
 INVENTED = [
     Trap("a relative link", linked, "fail", "pass", ("REPO104 error official benchmarks/resnet/notes.txt",), "contains broken symbolic links"),
-    Trap("records in another order", late_batch_sizes, "fail", "pass", (f"SET103 error official results/{SYSTEM}/flux1", *each("FLUX102 error official", "@evaluation_frequency", f"results/{SYSTEM}/flux1", 2)), "2 files do not comply", round="6.1", benchmark="flux1"),
-    Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass", (f"SYS102 error official {FILE}:20",), "died"),
+    Trap("records in another order", late_batch_sizes, "fail", "pass", (f"SET103 error official results/{SYSTEM}/flux1", *of_all("FLUX102 error official", "@evaluation_frequency", f"results/{SYSTEM}/flux1", 2)), "2 files do not comply", round="6.1", benchmark="flux1"),
+    Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass", (f"SYS102 error official {FILE}:20",), "crash"),
     Trap("[ in a system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5"),
     Trap("[ in an open system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5", division="open"),
     Trap("[ in a submitter's name", nothing, "fail", "pass", (f"SET116 error official {SET}",), "found 0, expected 5", submitter="Graphcore[1]"),
     Trap("[ in a name that matches another", beside_its_match, "pass", "fail", ("SET116 warning official results/pod[1]/resnet", "SET101 error rules results/pod[1]/resnet", "RCP101 warning official results/pod[1]/resnet", "RUN105 error rules results/pod[1]/resnet/result_0.txt", "SET115 note advice results/pod[1]/resnet")),
     Trap("* in a name that matches another", lambda r: (bracketed("pod*")(r), write_system(r / "systems", "pods"), write_set(r / "results/pods/resnet", simulated())), "fail", "pass", ("SET116 error official results/pod*/resnet",), "found 10, expected 5"),
-    Trap("a missing description", lambda r: remove(r / FILE), "fail", "fail", (f"SET110 error both {SET}",), "died"),
-    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="1.0"),
-    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "died", benchmark="dlrm", round="2.1"),
+    Trap("a missing description", lambda r: remove(r / FILE), "fail", "fail", (f"SET110 error both {SET}",), "crash"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "crash", benchmark="dlrm", round="1.0"),
+    Trap("dlrm", nothing, "fail", "pass", (f"RCP103 error official results/{SYSTEM}/dlrm",), "crash", benchmark="dlrm", round="2.1"),
 ]  # fmt: skip
 
 REJECTED = [
-    Trap("mixed batch sizes, closed", field("global_batch_size", 999, 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET108 error rules {SET}"), "died"),
-    Trap("no division in round 0.7", system(division=...), "fail", "fail", (f"SYS101 error both {FILE}:1",), "died", round="0.7"),
-    Trap("no JSON in round 0.7", lambda r: (r / FILE).write_text("{"), "fail", "fail", (f"SYS001 error both {FILE}:1", f"SET110 error both {SET}"), "died", round="0.7"),
-    Trap("a division that is a path", foreign, "fail", "fail", (*(f"SET104 error official {SET}",) * 5, f"SET103 error official {SET}", *each("RUN103 error both", "@submission_division")), "/x_common.yaml"),
+    Trap("mixed batch sizes, closed", field("global_batch_size", 999, 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET108 error rules {SET}"), "crash"),
+    Trap("no division in round 0.7", system(division=...), "fail", "fail", (f"SYS101 error both {FILE}:1",), "crash", round="0.7"),
+    Trap("no JSON in round 0.7", lambda r: (r / FILE).write_text("{"), "fail", "fail", (f"SYS001 error both {FILE}:1", f"SET110 error both {SET}"), "crash", round="0.7"),
+    Trap("a division that is a path", foreign, "fail", "fail", (*(f"SET104 error official {SET}",) * 5, f"SET103 error official {SET}", *of_all("RUN103 error both", "@submission_division")), "/x_common.yaml"),
 ]  # fmt: skip
 
 
@@ -336,23 +336,23 @@ def numbered(root: Path, finding: str) -> str:
 )
 def test_traps(trap: Trap, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = submission(tmp_path / trap.submitter, trap)
-    trap.deed(root)
+    trap.change(root)
     report = check([str(root)], Options(round=trap.round, jobs=1)).report
     assert not (tmp_path / "executed").exists()
-    official, said = official_verdict(root, tmp_path, caplog, ruleset=f"{trap.round}.0")
-    assert trap.said in said
-    assert (tmp_path / "executed").exists() is (trap.deed is foreign)
+    official, text = official_verdict(root, tmp_path, caplog, ruleset=f"{trap.round}.0")
+    assert trap.log in text
+    assert (tmp_path / "executed").exists() is (trap.change is foreign)
     assert report.verdict.official.value == official == trap.official
     assert report.verdict.rules.value == trap.rules
-    assert written(root, report) == sorted(numbered(root, each) for each in trap.findings)
+    assert written(root, report) == sorted(numbered(root, finding) for finding in trap.findings)
 
 
 @pytest.mark.parametrize("name", ["a second run_start", "run_stop before run_start", "an aborted run"])  # fmt: skip
 def test_official_scores_are_too_good(name: str, tmp_path: Path) -> None:
     """The summarizer counts these runs like any other."""
-    (trap,) = (each for each in PASSED if each.name == name)
+    (trap,) = (row for row in PASSED if row.name == name)
     root = submission(tmp_path / "Graphcore", trap)
-    trap.deed(root)
+    trap.change(root)
     (row,) = check([str(root)], Options(round="2.0", jobs=1)).report.result_sets
     scored, *_ = result_summarizer._compute_strong_score_standalone(
         "resnet", SYSTEM, False, str(root / SET), "training", "2.0.0"

@@ -25,7 +25,7 @@ def read(root: Path) -> Submission:
     return submission
 
 
-def found(root: Path, usage: str = "training") -> list[tuple[str, str, str, str]]:
+def rows(root: Path, usage: str = "training") -> list[tuple[str, str, str, str]]:
     return [
         (f.code, f.severity.value, f.basis.value, f.path)
         for f in check_tree(read(root), usage, BENCHMARKS[usage])
@@ -54,18 +54,18 @@ TRAINING: list[tuple[Callable[[Path], object], list[tuple[str, str, str, str]], 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("deed", "needed", "died"), TRAINING)
+@pytest.mark.parametrize(("change", "expected", "crashes"), TRAINING)
 def test_training(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
-    deed: Callable[[Path], object],
-    needed: list[tuple[str, str, str, str]],
-    died: bool,
+    change: Callable[[Path], object],
+    expected: list[tuple[str, str, str, str]],
+    crashes: bool,
 ) -> None:
     root = write_submission(tmp_path / "Org")
-    deed(root)
-    assert found(root) == needed
-    assert package_verdict(root, caplog) == ("died" if died else "pass")
+    change(root)
+    assert rows(root) == expected
+    assert package_verdict(root, caplog) == ("crash" if crashes else "pass")
 
 
 HPC: list[tuple[str, list[tuple[str, str, str, str]], bool]] = [
@@ -76,25 +76,25 @@ HPC: list[tuple[str, list[tuple[str, str, str, str]], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "needed", "died"), HPC)
+@pytest.mark.parametrize(("folder", "expected", "crashes"), HPC)
 def test_hpc(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     folder: str,
-    needed: list[tuple[str, str, str, str]],
-    died: bool,
+    expected: list[tuple[str, str, str, str]],
+    crashes: bool,
 ) -> None:
     write_system(tmp_path / "Org/systems", "s", division="open")
     write_set(tmp_path / "Org/results/s" / folder, (b"",))
-    assert found(tmp_path / "Org", "hpc")[:1] == needed
-    assert (package_verdict(tmp_path / "Org", caplog, "hpc") == "died") is died
+    assert rows(tmp_path / "Org", "hpc")[:1] == expected
+    assert (package_verdict(tmp_path / "Org", caplog, "hpc") == "crash") is crashes
 
 
 def test_what_may_not_be_read_is_not_passed(tmp_path: Path) -> None:
     submission = read(write_submission(tmp_path / "Org"))
     entries = tuple(Entry(f"{top}/x", folder=False, readable=False) for top in ("code", "results"))
-    listed = Submission(submission.place, "Org", (), (), entries=entries)
-    (finding,) = check_tree(listed, "training", ["resnet"])
+    bare = Submission(submission.place, "Org", (), (), entries=entries)
+    (finding,) = check_tree(bare, "training", ["resnet"])
     assert (finding.code, finding.path) == ("TREE108", "results/x")
 
 

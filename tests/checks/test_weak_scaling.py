@@ -68,10 +68,12 @@ def official_scale(records: list[tuple[str, Any]]) -> int | None:
             self.key, self.value = key, {"value": value}
 
     try:
-        found: int = result_summarizer._query_instance_scale([Line(*each) for each in records])
+        scale: int = result_summarizer._query_instance_scale(
+            [Line(key, value) for key, value in records]
+        )
     except ValueError:
         return None
-    return found
+    return scale
 
 
 # ---- the published record -----------------------------------------------------------------
@@ -105,7 +107,7 @@ def test_published_weak_sets(tree: str, name: str, system: str, benchmark: str) 
     assert row.number_of_models == scores[f"{benchmark}:number_of_models"] == 10
     assert row.instance_scale == scores[f"{benchmark}:instance_scale"] == 512
     assert (row.scaling, row.scaling_factor) == ("weak", 1.0)
-    assert "SET101" not in codes  # ten models where five are needed
+    assert "SET101" not in codes  # ten models where five are required
 
 
 @needs_corpus
@@ -113,11 +115,11 @@ def test_published_weak_sets(tree: str, name: str, system: str, benchmark: str) 
 def test_every_hpc_set(tree: str) -> None:
     folder = corpus_folder()
     assert folder is not None
-    known = expected(tree)["result_sets"]
+    published_sets = expected(tree)["result_sets"]
     seen = {}
-    for name in sorted({path.split("/")[0] for path in known}):
+    for name in sorted({path.split("/")[0] for path in published_sets}):
         for row in check([str(folder / tree / name)], Options(jobs=1)).report.result_sets:
-            facts = known[f"{name}/{row.path}"]
+            facts = published_sets[f"{name}/{row.path}"]
             assert row.scaling == row.path.split("/")[-2]
             assert row.official_minutes == pytest.approx(facts["official_minutes"])
             assert row.seeds.official_pass == facts["seeds_official_pass"]
@@ -125,4 +127,4 @@ def test_every_hpc_set(tree: str) -> None:
             assert row.rcp.official_pass == facts["rcp"]["official_pass"]
             assert facts["score_died"] is None
             seen[f"{name}/{row.path}"] = json.dumps(facts)
-    assert set(seen) == set(known)
+    assert set(seen) == set(published_sets)

@@ -19,7 +19,7 @@ NO_RULES_OF_NAMES = ("0.7.0", "1.0.0", "1.1.0")
 def package_verdict(
     root: Path, caplog: pytest.LogCaptureFixture, usage: str = "training", ruleset: str = "2.0.0"
 ) -> str:
-    """``pass``, ``fail``, or ``died`` where it raises; with the flags at the top, as on upload."""
+    """``pass``, ``fail``, or ``crash`` where it raises; with the flags at the top, as on upload."""
     mlp_compliance.enqueued_configs.clear()
     caplog.clear()
     set_flags = {
@@ -35,7 +35,7 @@ def package_verdict(
                 str(root), usage, ruleset, False, False, *flags, "log"
             )
     except Exception:  # noqa: BLE001 - whatever it raises
-        return "died"
+        return "crash"
     finally:
         mlp_compliance.enqueued_configs.clear()
     return "pass" if SUCCESS in caplog.messages else "fail"

@@ -44,21 +44,21 @@ def schema() -> Any:
 def closed(part: Any) -> Any:
     """The schema with what it does not describe forbidden, to see that it describes all."""
     if isinstance(part, list):
-        return [closed(each) for each in part]
+        return [closed(item) for item in part]
     if not isinstance(part, dict):
         return part
     more = {"additionalProperties": False} if part.get("type") == "object" else {}
-    return {**{name: closed(each) for name, each in part.items()}, **more}
+    return {**{name: closed(item) for name, item in part.items()}, **more}
 
 
-def complaints(given: Report) -> list[str]:
-    read = json.loads(FORMATS["json"](given, View()))
-    found = Draft202012Validator(closed(schema())).iter_errors(read)
-    return [f"{error.json_path}: {error.message}" for error in found]
+def errors_of(report: Report) -> list[str]:
+    read = json.loads(FORMATS["json"](report, View()))
+    errors = Draft202012Validator(closed(schema())).iter_errors(read)
+    return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 def complaints_on(path: Path) -> list[str]:
-    return complaints(check([str(path)], Options(jobs=1)).report)
+    return errors_of(check([str(path)], Options(jobs=1)).report)
 
 
 def test_it_is_a_schema() -> None:
@@ -78,12 +78,12 @@ def test_it_describes_the_whole() -> None:
 
 
 def undescribed(part: Any, place: str = "") -> Iterator[str]:
-    for name, each in part.get("properties", {}).items():
-        if "description" not in each:
+    for name, schema_ in part.get("properties", {}).items():
+        if "description" not in schema_:
             yield f"{place}/{name}"
-        yield from undescribed(each, f"{place}/{name}")
-    for name, each in part.get("$defs", {}).items():
-        yield from undescribed(each, name)
+        yield from undescribed(schema_, f"{place}/{name}")
+    for name, schema_ in part.get("$defs", {}).items():
+        yield from undescribed(schema_, name)
 
 
 def test_every_field_is_explained() -> None:
@@ -91,7 +91,7 @@ def test_every_field_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "report",
     [
         report(),
         report(
@@ -109,8 +109,8 @@ def test_every_field_is_explained() -> None:
     ],
     ids=["empty", "full", "rounds", "hostile"],
 )
-def test_made_reports(given: Report) -> None:
-    assert complaints(given) == []
+def test_made_reports(report: Report) -> None:
+    assert errors_of(report) == []
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_published_submissions(round_: str) -> None:
     assert folder
     smallest = sorted(
         (path for path in (folder / round_).iterdir() if path.is_dir()),
-        key=lambda path: sum(each.stat().st_size for each in path.rglob("*") if each.is_file()),
+        key=lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
     )
     for path in smallest[:3]:
         assert complaints_on(path) == []

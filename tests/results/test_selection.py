@@ -106,7 +106,7 @@ def by_definition(minutes: list[float | None], required: int, drop: int) -> tupl
     if not results or median == INF:
         return ()
     closest = min(abs(result - median) for result in results)
-    return tuple(at for at, each in enumerate(results) if abs(each - median) == closest)
+    return tuple(at for at, result in enumerate(results) if abs(result - median) == closest)
 
 
 @given(
@@ -132,15 +132,15 @@ def test_the_choice_is_one_that_the_definition_allows(
 
 def test_runs_are_ordered_by_start_then_path() -> None:
     run = replace(run_of(good_log()), minutes=1.0, converged=True)
-    listed = [
+    unordered = [
         replace(run, path="d", start_ms=None, converged=False),
         replace(run, path="c", start_ms=5.0, minutes=3.0),
         replace(run, path="b", start_ms=5.0, minutes=2.0),
         replace(run, path="a", start_ms=9.0, minutes=4.0),
         replace(run, path="z", start_ms=0.0),
     ]
-    selection = select(listed, Runs(required=3, drop=1))
-    assert [each.path for each in selection.runs] == ["z", "b", "c", "a", "d"]
+    selection = select(unordered, Runs(required=3, drop=1))
+    assert [run.path for run in selection.runs] == ["z", "b", "c", "a", "d"]
     assert [window.minutes for window in selection.choice.windows] == [2.0, 3.0, 4.0]
-    assert [each.path for each in selection.chosen] == ["b", "c", "a"]
-    assert select(listed[::-1], Runs(required=3, drop=1)) == selection
+    assert [run.path for run in selection.chosen] == ["b", "c", "a"]
+    assert select(unordered[::-1], Runs(required=3, drop=1)) == selection
