@@ -1,4 +1,4 @@
-"""What would have been forecast of a run at half of its time."""
+"""The forecast of a run at half of its time."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def lines_until(log: bytes, time_ms: float) -> int:
 
 
 def forecast_of(course: Course, run: Run) -> Forecast | None:
-    """The forecast by what is known so far."""
+    """The forecast by the training so far."""
     rules = load_benchmark(run.usage, run.round, run.benchmark)
     return forecast(course, goal_of(run, rules, course.batch_size)) if rules else None

@@ -24,7 +24,7 @@ FORMAT = "mlperf-pkg/compare/1"
 
 _LEGEND = (
     "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
-    " accelerator, node and dollar, and training per joule, are relative to the baseline too."
+    " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _JOULES_IN_MJ = 1e6
 
@@ -151,7 +151,7 @@ def _remarks(rows: Sequence[Row], name: Callable[[Result], str]) -> Iterator[str
         if row.result.note:
             yield f"{name(row.result)}: {row.result.note}"
         if row.result.rules is Verdict.FAIL:
-            yield f"{name(row.result)}: breaks the written rules, see mlperf-pkg check"
+            yield f"{name(row.result)}: violates the written rules, see mlperf-pkg check"
     yield from _prices(rows)
 
 

@@ -1,4 +1,4 @@
-"""Where events go as they happen: a terminal with lines that refresh below them, or a pipe."""
+"""Write events as they happen, to a pipe or to a terminal with a status line per log."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Refresh = Callable[[Sequence[str]], None]
 
 @contextmanager
 def display(*, refreshing: bool) -> Iterator[tuple[Write, Refresh]]:
-    """Two functions: to write text that stays, and to show the lines below it anew.
+    """Yield two functions: to write text that stays, and to update the status lines below it.
 
-    The second raises BrokenPipeError where nobody reads any longer: a quiet log would not tell.
+    The second raises BrokenPipeError if nobody reads standard output any longer, which a log
+    without news would not reveal.
     """
     if not refreshing:
         yield _write, lambda _: _refuse_closed()
@@ -46,7 +47,7 @@ def _refuse_closed() -> None:
     waiting = select.poll()
     try:
         waiting.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # no file of the system
+    except (OSError, ValueError):  # not a file of the operating system
         return
     if waiting.poll(0):
         raise BrokenPipeError

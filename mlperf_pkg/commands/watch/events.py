@@ -1,4 +1,4 @@
-"""What is told of a run while it is followed."""
+"""The events of a run while it is followed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mlperf_pkg.findings import Finding
 
 
 class Event(Struct, frozen=True):
-    """Something that happened to the log ``path``. ``event`` is what JSON calls it."""
+    """Something that happened to the log ``path``; ``event`` is its name in JSON."""
 
     event: ClassVar[str] = ""
     path: str
 
 
 class State(Event, frozen=True):
-    """What became of the file: ``change`` in one word, ``message`` in a sentence."""
+    """A change of the file: ``change`` in one word, ``message`` in a sentence."""
 
     event: ClassVar[str] = "state"
     change: str
@@ -27,7 +27,7 @@ class State(Event, frozen=True):
 
 
 class Identified(Event, frozen=True):
-    """The log has told what it is, so that its rules are known."""
+    """The log has named its benchmark, so that its rules are known."""
 
     event: ClassVar[str] = "run"
     benchmark: str
@@ -38,21 +38,24 @@ class Identified(Event, frozen=True):
 
 
 class Found(Event, frozen=True):
-    """A finding that stands whatever comes."""
+    """A finding that no later record can change."""
 
     event: ClassVar[str] = "finding"
     finding: Finding
 
 
 class Open(Event, frozen=True):
-    """At ``run_start``: keys that the rules ask for and that are not logged yet."""
+    """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
     event: ClassVar[str] = "open"
     missing: tuple[str, ...]
 
 
 class Evaluated(Event, frozen=True):
-    """One evaluation; ``minutes`` since ``run_start``, ``position`` in ``unit``."""
+    """One evaluation, ``minutes`` after ``run_start``.
+
+    ``position`` is how far the run had trained, in ``unit``; ``met`` says that the target is met.
+    """
 
     event: ClassVar[str] = "evaluation"
     minutes: float
@@ -63,7 +66,7 @@ class Evaluated(Event, frozen=True):
 
 
 class Progress(Event, frozen=True):
-    """How far the run is; ``forecast`` None where its end cannot be told."""
+    """How far the run is; ``forecast`` is None if its end cannot be predicted."""
 
     event: ClassVar[str] = "progress"
     minutes: float
@@ -71,19 +74,19 @@ class Progress(Event, frozen=True):
 
     @property
     def remaining(self) -> float | None:
-        """Minutes until the expected end, if that can be told; none when it is overdue."""
+        """Minutes until the expected end, 0 when it is overdue; None without a forecast."""
         return max(0.0, self.forecast.minutes - self.minutes) if self.forecast else None
 
 
 class Lost(Event, frozen=True):
-    """The run is lost; ``reason`` says by what."""
+    """The run is lost: it cannot count any more."""
 
     event: ClassVar[str] = "lost"
     reason: str
 
 
 class Ended(Event, frozen=True):
-    """``run_stop`` was logged, and the file grows no more."""
+    """``run_stop`` was logged, and the file no longer grows."""
 
     event: ClassVar[str] = "end"
     status: str | None

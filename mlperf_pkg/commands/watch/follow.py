@@ -1,8 +1,8 @@
-"""The bytes of a file that another process writes, as they come.
+"""Read a file while another process writes it.
 
-Polled, not notified: network storage, where logs of clusters lie, tells nobody of what another
-machine writes. The file is opened anew each time, as NFS promises fresh contents only then, and
-the one read last is kept open, so that nothing is lost where it is moved away.
+The file is polled: network storage, on which clusters keep logs, does not notify a machine of what
+another one writes. It is opened again each time, as NFS guarantees current contents only then. The
+previous stream stays open until then, so that nothing is lost if the file is moved away.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GONE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR})
 
 
 class Change(StrEnum):
-    """What became of a file since it was looked at last."""
+    """What happened to a file since the last poll."""
 
     NONE = "none"
     GROWN = "grown"
@@ -37,14 +37,14 @@ class Change(StrEnum):
 
 
 class News(Struct, frozen=True):
-    """A change, and the bytes that came; of TRUNCATED and REPLACED they are the new file's."""
+    """A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
 
     change: Change
     data: bytes = b""
 
 
 class Follower:
-    """Follows one file, which need not be there yet."""
+    """Follows one file, which need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         """Start before the first byte."""
@@ -57,21 +57,21 @@ class Follower:
     def poll(self) -> News:
         """Read what is new, at most ``BLOCK_BYTES`` of it.
 
-        A file of another inode takes the place of the old one when that is read to its end. One
-        that is shorter than it was, or whose last bytes read are others, was truncated.
+        A file with another inode replaces the old one once that is read to its end. A file that is
+        shorter than before, or whose last bytes read differ now, was truncated.
 
         Raises:
-            UserError: it is no regular file.
-            OSError: it cannot be read now.
+            UserError: the path is not a regular file.
+            OSError: the file cannot be read now.
         """
         opened = self._open()
         if opened is None:
             return self._rest(Change.MISSING)
-        found = os.fstat(opened.fileno())
-        identity = (found.st_dev, found.st_ino)
+        status = os.fstat(opened.fileno())
+        identity = (status.st_dev, status.st_ino)
         if self._identity in (None, identity):
             self._hold(opened, identity)
-            changed = found.st_size < self._offset or not self._unchanged(opened)
+            changed = status.st_size < self._offset or not self._unchanged(opened)
             return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
         rest = self._rest(Change.NONE)
         if rest.data:
@@ -81,14 +81,14 @@ class Follower:
         return self._restart(Change.REPLACED)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._stream:
             self._stream.close()
             self._stream = None
 
     def _open(self) -> BinaryIO | None:
         try:
-            if not S_ISREG(self._path.stat().st_mode):  # to open a pipe would wait for its writer
+            if not S_ISREG(self._path.stat().st_mode):  # opening a pipe would wait for its writer
                 raise UserError(f"{self._path}: not a file")
             return self._path.open("rb")
         except OSError as error:
@@ -128,21 +128,22 @@ class Follower:
 
 
 class Lines:
-    """The complete lines of a growing log; of those without a record only that they were there.
+    """The complete lines of a growing log, without the text of those that hold no record.
 
-    ``text`` is what a reader of logs is given: each record stands on its true line. ``partial`` is
-    the line that is being written. A line end is CR, LF or CRLF, as in the reader of logs.
+    ``text`` is what ``LogReader`` reads: each record is on its true line. ``partial`` is the line
+    that is being written, ``too_long`` the number of lines over ``MAX_LINE_BYTES``, which are
+    skipped. A line ends with CR, LF or CRLF, as in ``LogReader``.
     """
 
     def __init__(self) -> None:
-        """Start at the head of a log."""
+        """Start at the beginning of a log."""
         self.text = bytearray()
         self.partial = b""
         self.too_long = 0
         self._skipping = False
 
     def add(self, data: bytes) -> bytes:
-        """Take more bytes, and give the lines that they complete."""
+        """Take more bytes, and return the lines that they complete, as in ``text``."""
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not cut:
             self._hold(data)
@@ -173,7 +174,7 @@ def _first_line(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _kept(line: bytes) -> bytes:
-    """A line, or where it holds no record its line end, by which lines are counted."""
+    """Return a line if it may hold a record, else its LF, by which lines are counted."""
     if _LIKE_TOKEN in line:
         return line
     return b"\n" if line.endswith(b"\n") else b""

@@ -1,4 +1,4 @@
-"""What is told of a run, as lines of text or of JSON."""
+"""Events as lines of text or of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlperf_pkg.commands.watch.events import Event
 from mlperf_pkg.commands.watch.forecast import Forecast, Method
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import Folded
-from mlperf_pkg.results import wording as words
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 _HOUR = 60
@@ -22,12 +22,12 @@ _METHODS = {
 
 
 def text(event: Event, now: datetime) -> str:
-    """An event as a line, or a few of them, each ended; ``now`` is the local time."""
+    """Return an event as one or more complete lines; ``now`` is the local time."""
     return "".join(f"{visible(line)}\n" for line in _TEXTS[type(event)](event, now))
 
 
 def json(event: Event, _: datetime) -> str:
-    """An event as one line of JSON."""
+    """Return an event as one line of JSON."""
     return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
 
 
@@ -35,13 +35,13 @@ EVENT_FORMATS: Mapping[str, Callable[[Event, datetime], str]] = {"text": text, "
 
 
 def status(path: str, progress: events.Progress | None, now: datetime) -> str:
-    """Where a run stands now, in a line."""
-    said = "not started" if progress is None else _progress(progress, now)
-    return visible(f"{path}: {said}")
+    """Return how far a run is now, in one line."""
+    state = "not started" if progress is None else _progress(progress, now)
+    return visible(f"{path}: {state}")
 
 
 def duration(minutes: float) -> str:
-    """``45 s``, ``12.5 min``, ``3 h 05 min``."""
+    """Return minutes as text: ``45 s``, ``12.5 min``, ``3 h 05 min``."""
     if minutes < 1:
         return f"{minutes * 60:.0f} s"
     if minutes < _HOUR:
@@ -61,18 +61,18 @@ def _identified(event: events.Identified, _: datetime) -> Iterator[str]:
 
 def _found(event: events.Found, _: datetime) -> Iterator[str]:
     folded = Folded(event.finding)
-    place, severity = words.location(event.finding), words.severity(event.finding)
-    yield f"{place}: {severity} {event.finding.code}: {folded.message}"
+    location, severity = wording.location(event.finding), wording.severity(event.finding)
+    yield f"{location}: {severity} {event.finding.code}: {folded.message}"
     yield from (f"  {remark}" for remark in folded.remarks)
 
 
 def _open(event: events.Open, _: datetime) -> Iterator[str]:
-    yield f"{event.path}: not logged at run_start, needed by the end: {', '.join(event.missing)}"
+    yield f"{event.path}: not logged at run_start, expected by the end: {', '.join(event.missing)}"
 
 
 def _evaluated(event: events.Evaluated, _: datetime) -> Iterator[str]:
     values = ", ".join(f"{name} {value:g}".strip() for name, value in event.values.items())
-    reached = ", the target" if event.met else ""
+    reached = ", target reached" if event.met else ""
     at = f"{round(event.position, 4):,} {event.unit}"
     yield f"{event.path}: {duration(event.minutes)}, {at}: {values}{reached}"
 
@@ -89,7 +89,7 @@ def _progress(event: events.Progress, now: datetime) -> str:
 
 
 def _expected(expected: Forecast, minutes: float, remaining: float, now: datetime) -> str:
-    """The share of the run, and its end as a time of day."""
+    """Return the share of the run that is done, and its end as a time of day."""
     if not remaining:
         return f"expected to end after {duration(expected.minutes)}: overdue"
     end = now + timedelta(minutes=min(remaining, 1e6))
@@ -108,10 +108,11 @@ def _lost(event: events.Lost, _: datetime) -> Iterator[str]:
 
 
 def _ended(event: events.Ended, _: datetime) -> Iterator[str]:
-    minutes = "no time" if event.minutes is None else f"{words.minutes(event.minutes)} minutes"
-    counts = f"{words.counted(event.errors, 'error')}, {words.counted(event.warnings, 'warning')}"
-    status_ = event.status or "no status"
-    yield f"{event.path}: ended with {status_}: {minutes}, {counts}{', LOST' if event.lost else ''}"
+    minutes = "no time" if event.minutes is None else f"{wording.minutes(event.minutes)} minutes"
+    errors = wording.counted(event.errors, "error")
+    warnings = wording.counted(event.warnings, "warning")
+    facts = ", ".join([minutes, errors, warnings, *(["LOST"] if event.lost else [])])
+    yield f"{event.path}: ended with {event.status or 'no status'}: {facts}"
 
 
 _TEXTS: Mapping[type[Event], Callable[..., Iterator[str]]] = {

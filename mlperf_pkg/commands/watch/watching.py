@@ -84,7 +84,7 @@ def _sessions(logs: Sequence[str], how: Options) -> Iterator[Session]:
     waivers.refuse_unknown_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
-            raise UserError(f"{log}: is a folder; name the logs in it")
+            raise UserError(f"{log}: is a folder; expected logs")
         usage, round_, _ = round_for(Path(log), how)
         yield Session(Judge(log, usage, round_, waivers))
 

@@ -77,9 +77,9 @@ EVALUATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "round_", "evaluation", "found"), EVALUATIONS)
-def test_evaluations(name: str, round_: str, evaluation: bytes, found: list[Any]) -> None:
-    assert points(curve_of(START, evaluation, round_=round_, name=name)) == found
+@pytest.mark.parametrize(("name", "round_", "evaluation", "expected"), EVALUATIONS)
+def test_evaluations(name: str, round_: str, evaluation: bytes, expected: list[Any]) -> None:
+    assert points(curve_of(START, evaluation, round_=round_, name=name)) == expected
 
 
 def spans(*lines: bytes) -> list[tuple[Any, ...]]:
@@ -133,9 +133,9 @@ GOALS = [
 ]
 
 
-@pytest.mark.parametrize(("usage", "round_", "name", "found"), GOALS)
-def test_goals(usage: str, round_: str, name: str, found: dict[str, float]) -> None:
-    assert goals(load_benchmark(usage, round_, name)) == found
+@pytest.mark.parametrize(("usage", "round_", "name", "bounds"), GOALS)
+def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> None:
+    assert goals(load_benchmark(usage, round_, name)) == bounds
 
 
 @given(st.binary(max_size=200))

@@ -1,4 +1,4 @@
-"""Results beside each other: ratios to a baseline, and to earlier rounds."""
+"""Ratios of results to a baseline, and to earlier rounds."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_only_what_is_alike_compares(changes: dict[str, Any]) -> None:
     ("earlier", "improvement"),
     [
         ([replace(A, round="0.7", minutes=30.0)], ("0.7", "a", 1.5)),
-        # Of several rounds the latest, of several results that of the same name or software.
+        # The latest round, and of its results that of the same name or software.
         ([replace(A, round="0.7", minutes=30.0), replace(A, round="0.6", minutes=9.0)], ("0.7", "a", 1.5)),
         ([replace(A, round="0.7", system="x", minutes=9.0), replace(A, round="0.7", minutes=30.0)], ("0.7", "a", 1.5)),
         ([replace(A, round="0.7", system="x", minutes=30.0), replace(A, round="0.7", system="y", framework="tf", minutes=9.0)], ("0.7", "x", 1.5)),

@@ -103,12 +103,12 @@ def test_precision_is_what_the_log_says(value: Any, expected: tuple[str, ...]) -
 
 def test_a_simulated_run_has_a_rate_and_says_no_precision() -> None:
     log = good_log()
-    times = {each["key"]: each["time_ms"] for each in records(log)}
+    times = {record["key"]: record["time_ms"] for record in records(log)}
     epochs = max(e["metadata"]["epoch_num"] for e in records(log) if e["key"] == "eval_accuracy")
     seconds = (times["eval_accuracy"] - times["run_start"]) / 1000
-    found = training(log)
-    assert found.samples_per_second == pytest.approx(epochs * 1281167 / seconds)
-    assert found.precision == ()
+    speed = training(log)
+    assert speed.samples_per_second == pytest.approx(epochs * 1281167 / seconds)
+    assert speed.precision == ()
 
 
 def test_the_mean_is_of_what_is_known() -> None:

@@ -65,7 +65,7 @@ BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "divis
         # Two of the benchmark on one side: only what keeps its path is paired.
         ([{}, {"path": "b", "system": "b"}], [{"path": "c", "system": "c"}], []),
         ([{}, {"path": "b", "system": "b"}], [{"path": "b", "system": "b"}], [(1, 0)]),
-        # Of several loose sets in one folder each finds its division.
+        # Loose sets in one folder are paired by division.
         (
             [{"path": "."}, {"path": ".", "division": "open"}],
             [{"path": ".", "division": "open"}, {"path": "."}],

@@ -40,9 +40,9 @@ from tests.helpers.logs import joined
     ],
 )
 def test_settings_named(usage: str, round_: str, named: set[str], not_named: set[str]) -> None:
-    found = settings_named(usage, round_)
-    assert named <= found
-    assert not not_named & found
+    settings = settings_named(usage, round_)
+    assert named <= settings
+    assert not not_named & settings
 
 
 def record(value: Any, key: str = "a") -> dict[str, Any]:

@@ -34,33 +34,33 @@ def simulated(
 @pytest.mark.parametrize("seed", [1, 2])
 def test_half_way_by_the_reference(usage: str, round_: str, benchmark: str, seed: int) -> None:
     course, run = halfway(simulated(usage, round_, benchmark, seed), usage, round_)
-    found = forecast_of(course, run)
-    assert found is not None
+    expected = forecast_of(course, run)
+    assert expected is not None
     assert run.minutes is not None
-    assert found.method is Method.REFERENCE
-    assert abs(found.minutes / run.minutes - 1) < BOUND
-    assert found.low <= found.minutes <= (found.high or 0)
+    assert expected.method is Method.REFERENCE
+    assert abs(expected.minutes / run.minutes - 1) < BOUND
+    assert expected.low <= expected.minutes <= (expected.high or 0)
     if len(course.evaluations) > 1:
-        assert found.low <= run.minutes <= (found.high or 0)
+        assert expected.low <= run.minutes <= (expected.high or 0)
 
 
 @pytest.mark.parametrize("benchmark", ["bert", "dlrm", "minigo", "resnet"])
 def test_half_way_by_the_curve(benchmark: str) -> None:
     """Round 0.7 has no reference points. The simulated curves flatten: it ends later."""
     course, run = halfway(simulated("training", "0.7", benchmark, 1), "training", "0.7")
-    found = forecast_of(course, run)
-    assert found is not None
+    expected = forecast_of(course, run)
+    assert expected is not None
     assert run.minutes is not None
-    assert (found.method, found.high) == (Method.CURVE, None)
-    assert found.low <= found.minutes
-    assert 0.5 < found.minutes / run.minutes < 1.1
+    assert (expected.method, expected.high) == (Method.CURVE, None)
+    assert expected.low <= expected.minutes
+    assert 0.5 < expected.minutes / run.minutes < 1.1
 
 
-def test_a_run_beyond_the_reference_is_told_by_its_curve() -> None:
+def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
     log = simulated("training", "2.0", "bert", 1, failure="diverged")
     course, run = halfway(log, "training", "2.0", part=1.0)
-    found = forecast_of(course, run)
-    assert found is None or found.method is Method.CURVE
+    expected = forecast_of(course, run)
+    assert expected is None or expected.method is Method.CURVE
 
 
 def test_no_forecast_before_anything_is_known() -> None:
@@ -101,9 +101,9 @@ def course_of(*values: float) -> Course:
     ],
 )
 def test_the_curve(values: tuple[float, ...], minutes: tuple[float, float] | None) -> None:
-    found = forecast(course_of(*values), Goal("", {"": {"at_least": 0.5}}, "epochs"))
-    said = found and (round(found.minutes, 1), round(found.low, 1))
-    assert said == minutes
+    expected = forecast(course_of(*values), Goal("", {"": {"at_least": 0.5}}, "epochs"))
+    figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
+    assert figures == minutes
 
 
 def test_the_last_metric_to_reach_its_bound_decides() -> None:

@@ -1,4 +1,4 @@
-"""What is said early stands at the end: nothing is ever taken back."""
+"""What is certain early is still there at the end: no finding is ever taken back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged(log: bytes, round_: str = "2.0") -> Run:
     return Judge("log.txt", round=round_)(log)
 
 
-def told(run: Run) -> set[tuple[str, str]]:
+def codes(run: Run) -> set[tuple[str, str]]:
     return {(finding.code, finding.severity) for finding in certain(run)}
 
 
@@ -56,9 +56,9 @@ def test_nothing_is_taken_back(
     before, after = (
         judged(complete(log[: round(part * len(log))]), kind[2]) for part in sorted((early, late))
     )
-    assert told(before) <= told(after)
+    assert codes(before) <= codes(after)
     whole = judged(log, kind[2])
-    assert told(after) <= {(finding.code, finding.severity) for finding in whole.findings}
+    assert codes(after) <= {(finding.code, finding.severity) for finding in whole.findings}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One log from its first byte to its end, as told."""
+"""One log from its first byte to its end, and its events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ABORTED = edited(GOOD, "run_stop", metadata={"status": "aborted"})
 
 
 class Log:
-    """A log that grows, and what a session tells of it."""
+    """A log that grows, and a session that follows it."""
 
     def __init__(self, path: Path, waivers: Waivers | None = None) -> None:
         self.path = path
@@ -79,22 +79,22 @@ def test_a_good_run(log: Log) -> None:
     assert (log.session.done, log.session.lost) == (True, False)
 
 
-def test_each_evaluation_is_told_once_however_the_log_grows(log: Log) -> None:
+def test_each_evaluation_is_reported_once_however_the_log_grows(log: Log) -> None:
     events = [event for at in range(0, len(GOOD), 997) for event in log.tick(GOOD[at : at + 997])]
-    told = [event.position for event in events if isinstance(event, Evaluated)]
+    reported = [event.position for event in events if isinstance(event, Evaluated)]
     logged = [r["metadata"]["epoch_num"] for r in records(GOOD) if r["key"] == "eval_accuracy"]
-    assert told == logged
+    assert reported == logged
     assert len([event for event in events if isinstance(event, Identified)]) == 1
 
 
-def test_a_wrong_record_is_told_when_its_line_is_complete(log: Log) -> None:
+def test_a_wrong_record_is_reported_when_its_line_is_complete(log: Log) -> None:
     at = WRONG.index(b'"good"')
     end = WRONG.index(b"\n", at)
     assert "finding" not in kinds(log.tick(WRONG[:at]))
     assert log.tick(WRONG[at:end]) == []
     events = log.tick(WRONG[end : end + 1])
-    found = [event.finding for event in events if isinstance(event, Found)]
-    assert [finding.found for finding in found] == ["good"]
+    findings = [event.finding for event in events if isinstance(event, Found)]
+    assert [finding.found for finding in findings] == ["good"]
     assert "lost" in kinds(events)
     assert log.session.lost
     assert not log.session.done
@@ -149,13 +149,15 @@ def test_a_waived_finding_loses_nothing(tmp_path: Path) -> None:
     waiver = WaiverConfig(code, "run.log", Waiver("agreed", "Jane", "2999-12-31"), 1)
     log = Log(tmp_path / "run.log", waivers=Waivers((waiver,)))
     events = log.tick(edited(GOOD, "submission_status", value="good")) + log.tick()
-    (found,) = (event.finding for event in events if isinstance(event, Found))
-    assert (found.code, found.waiver is not None) == (code, True)
+    (finding,) = (event.finding for event in events if isinstance(event, Found))
+    assert (finding.code, finding.waiver is not None) == (code, True)
     assert not log.session.lost
     log.session.close()
 
 
-def test_trouble_with_the_storage_is_told_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_with_the_storage_is_reported_once(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log.tick(GOOD)
 
     def fail() -> None:
