@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.model import Result, ResultGroup, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
@@ -87,7 +87,7 @@ def text(rows: Sequence[Row], view: View) -> str:
         remarks = _remarks if fields_ is _SPEED else _units
         groups = [
             Group(
-                _heading(members[0].result),
+                _heading(members[0].result.group),
                 [_cells(row, used, name) for row in members],
                 list(remarks(members, name)),
             )
@@ -108,10 +108,9 @@ def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
     return [field for field in fields_ if any(field.text(row) for row in rows)]
 
 
-def _heading(result: Result) -> str:
-    benchmark, division, scaling = result.group
-    about = [division or "no division"] + ([f"{scaling} scaling"] if scaling else [])
-    return f"{benchmark} ({', '.join(about)})"
+def _heading(group: ResultGroup) -> str:
+    scaling = [f"{group.scaling} scaling"] if group.scaling else []
+    return f"{group.benchmark} ({', '.join([group.division or 'no division', *scaling])})"
 
 
 def _naming(rows: Sequence[Row]) -> Callable[[Result], str]:
@@ -207,7 +206,7 @@ def markdown(rows: Sequence[Row], _: View) -> str:
         section(
             titles,
             Group(
-                _heading(members[0].result),
+                _heading(members[0].result.group),
                 [_cells(row, used, _full) for row in members],
                 [*_remarks(members, _full), *_units(members)],
             ),

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from mlperf_pkg.findings import Verdict
+
+
+class ResultGroup(NamedTuple):
+    """What must agree to compare results; empty text if a result does not name it."""
+
+    benchmark: str
+    division: str
+    scaling: str
 
 
 class Result(Struct, frozen=True):
@@ -43,9 +52,9 @@ class Result(Struct, frozen=True):
     target: str | None = None
 
     @property
-    def group(self) -> tuple[str, str, str]:
-        """Benchmark, division and scaling: what must agree to compare results."""
-        return (self.benchmark, self.division or "", self.scaling or "")
+    def group(self) -> ResultGroup:
+        """The results that it compares with."""
+        return ResultGroup(self.benchmark, self.division or "", self.scaling or "")
 
     @property
     def name(self) -> str:

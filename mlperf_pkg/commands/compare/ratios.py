@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.commands.compare.prices import Prices, plain, price_of
 from mlperf_pkg.config import Price
@@ -30,44 +32,55 @@ def compare(
     return tuple(rows)
 
 
+class _Figures(Struct, frozen=True):
+    """What ratios are made from, of a result or of its baseline; None if it is unknown."""
+
+    minutes: float | None = None
+    accelerators: int | None = None
+    nodes: int | None = None
+    joules: float | None = None
+    price: Price | None = None
+
+    @property
+    def usd(self) -> float | None:
+        return self.price.usd if self.price else None
+
+
+def _figures(result: Result | None, prices: Prices) -> _Figures:
+    if result is None:
+        return _Figures()
+    return _Figures(
+        minutes=result.minutes,
+        accelerators=result.accelerators,
+        nodes=result.nodes,
+        joules=result.energy_joules,
+        price=price_of(prices, result.system, result.system_name),
+    )
+
+
 def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
-    price, baseline_price = _price(result, prices), _price(baseline, prices)
+    own, base = _figures(result, prices), _figures(baseline, prices)
     previous = _previous(result, members)
-    speed = _ratio(_of(baseline, "minutes"), result.minutes)
-
-    def speed_per(name: str) -> float | None:
-        return _product(speed, _ratio(_of(baseline, name), _of(result, name)))
-
+    speed = _ratio(base.minutes, own.minutes)
     return Row(
         result=result,
         baseline=result is baseline,
         speed=speed,
-        speed_per_accelerator=speed_per("accelerators"),
-        speed_per_node=speed_per("nodes"),
-        performance_per_dollar=_product(
-            speed, _ratio(_of(baseline_price, "usd"), _of(price, "usd"))
-        ),
+        speed_per_accelerator=_product(speed, _ratio(base.accelerators, own.accelerators)),
+        speed_per_node=_product(speed, _ratio(base.nodes, own.nodes)),
+        performance_per_dollar=_product(speed, _ratio(base.usd, own.usd)),
         # Energy is that of the whole training, so it includes the time.
-        performance_per_joule=_ratio(_of(baseline, "energy_joules"), result.energy_joules),
-        samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
-        samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
-        price_usd=_of(price, "usd"),
-        price_source=price.source if price else None,
-        price_date=price.date if price else None,
+        performance_per_joule=_ratio(base.joules, own.joules),
+        samples_per_second_per_accelerator=_ratio(result.samples_per_second, own.accelerators),
+        samples_per_second_per_node=_ratio(result.samples_per_second, own.nodes),
+        price_usd=own.usd,
+        price_source=own.price.source if own.price else None,
+        price_date=own.price.date if own.price else None,
         previous_round=previous.round if previous else None,
         previous_system=previous.system if previous else None,
         previous_minutes=previous.minutes if previous else None,
-        improvement=_ratio(_of(previous, "minutes"), result.minutes),
+        improvement=_ratio(previous.minutes, result.minutes) if previous else None,
     )
-
-
-def _price(result: Result | None, prices: Prices) -> Price | None:
-    return price_of(prices, result.system, result.system_name) if result else None
-
-
-def _of(side: Result | Price | None, name: str) -> float | None:
-    value: float | None = getattr(side, name, None)
-    return value
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:
