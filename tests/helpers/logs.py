@@ -48,6 +48,12 @@ def joined(fields: list[dict[str, Any]]) -> bytes:
     return b"".join(b":::MLLOG " + json.dumps(record).encode() + b"\n" for record in fields)
 
 
+def line(key: str, minutes: float, value: Any = None, **metadata: Any) -> bytes:
+    """A record on a line of its own."""
+    time_ms = minutes * 60_000
+    return joined([{"key": key, "time_ms": time_ms, "value": value, "metadata": metadata}])
+
+
 def edited(log: bytes, key: str, **changes: Any) -> bytes:
     """The log with other fields in all records of a key."""
     return joined(

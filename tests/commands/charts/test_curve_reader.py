@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -18,12 +17,7 @@ from mlperf_pkg.commands.charts.curve_reader import (
 )
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark
-from tests.helpers.logs import good_log, records, run_of
-
-
-def line(key: str, minutes: float, value: Any = None, **metadata: Any) -> bytes:
-    fields = {"key": key, "time_ms": minutes * 60_000, "value": value, "metadata": metadata}
-    return b":::MLLOG " + json.dumps(fields).encode() + b"\n"
+from tests.helpers.logs import good_log, line, records, run_of
 
 
 def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: str = "") -> Curve:

@@ -116,17 +116,6 @@ def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
     assert (row.previous_round, row.previous_system, row.improvement) == improvement
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a", True), ("A", True), ("one", True), ("One/a", True), ("1.0 a", True), ("1.0 one/a", True),
-        ("1.0*", True), ("o*", True), ("b", False), ("0.7 a", False), ("One/results/a/resnet", True),
-    ],
-)  # fmt: skip
-def test_a_result_goes_by_system_submitter_and_round(name: str, expected: bool) -> None:
-    assert A.matches(name) is expected
-
-
 @given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.floats(1, 1e9), st.floats(1, 1e9))
 def test_performance_per_dollar_is_one_over_minutes_over_price(
     mine: float, theirs: float, price: float, other: float
