@@ -1,4 +1,4 @@
-"""Formulas: their names, their doubles, and what is no formula."""
+"""Formulas: their names, their doubles, and what is not a formula."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ def test_no_answer(formula: str, values: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "formula", ["value +", "value == 1", "value + 1.0", "len(value) == 1.0", ""]
 )
-def test_what_is_no_formula(formula: str) -> None:
+def test_what_is_not_a_formula(formula: str) -> None:
     with pytest.raises(ValueError, match="formula"):
         compile_formula(formula)
