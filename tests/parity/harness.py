@@ -53,7 +53,7 @@ def compare(cases: int, seed: int) -> Tally:
             official, ours = _judge(origin, lines, file)
             tally.rounds.add((origin.usage, origin.round))
             if _agree(official, ours):
-                outcome = "died" if official.died else "pass" if official.passes else "fail"
+                outcome = "crash" if official.crash else "pass" if official.passes else "fail"
                 tally.agreed[outcome] += 1
             else:
                 tally.disagreements.append(_minimal(name, origin, lines, file))

@@ -17,10 +17,10 @@ from mlperf_logging.compliance_checker import mlp_compliance
 
 @dataclass(frozen=True)
 class Official:
-    """What it says of a log; ``died`` is what it raised, where it did."""
+    """Its verdict on a log; ``crash`` is the exception that it raised, if it did."""
 
     passes: bool
-    died: str | None = None
+    crash: str | None = None
 
 
 def check(path: Path, usage: str, ruleset: str) -> Official:
@@ -29,7 +29,7 @@ def check(path: Path, usage: str, ruleset: str) -> Official:
     checker = mlp_compliance.make_checker(usage, ruleset, quiet=True, werror=False)
     try:
         return Official(checker.check_file(str(path), f"{usage}_{ruleset}/common.yaml"))
-    except Exception as error:  # noqa: BLE001 - whatever it dies of, it dies
+    except Exception as error:  # noqa: BLE001 - any exception is a crash
         return Official(False, f"{type(error).__name__}: {error}")
 
 

@@ -46,7 +46,7 @@ def _errors(run: Run) -> set[tuple[str, Basis]]:
 def test_a_death_is_a_failure_with_its_reason(tmp_path: Path) -> None:
     log = passing_log("training", "2.0", "bert", "closed", NONE)
     log = _with(log, "eval_accuracy", value=None)
-    assert "TypeError" in str(_official(log, "training", "2.0", tmp_path).died)
+    assert "TypeError" in str(_official(log, "training", "2.0", tmp_path).crash)
     run = read(to_bytes(log), "training", "2.0")
     assert run.verdicts.official is Verdict.FAIL
     assert "TypeError" in str(run.crash)
@@ -102,17 +102,17 @@ def test_learning_rate_of_405b_to_the_last_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "benchmark", "died"), [("3.0", "gpt3", True), ("4.0", "llama2_70b_lora", False)]
+    ("name", "benchmark", "crashes"), [("3.0", "gpt3", True), ("4.0", "llama2_70b_lora", False)]
 )
 def test_open_runs_without_a_rule_file(
-    name: str, benchmark: str, died: bool, tmp_path: Path
+    name: str, benchmark: str, crashes: bool, tmp_path: Path
 ) -> None:
     log = passing_log("training", name, "bert", "open", NONE)
     log = _with(log, "submission_benchmark", value=benchmark)
     official = _official(log, "training", name, tmp_path)
     run = read(to_bytes(log), "training", name)
     assert not official.passes
-    assert ((official.died is not None), (run.crash is not None)) == (died, died)
+    assert ((official.crash is not None), (run.crash is not None)) == (crashes, crashes)
     assert ("RUN124", Basis.OFFICIAL) in _errors(run)
 
 
