@@ -11,6 +11,7 @@ from mlperf_pkg.findings import Finding, Verdicts, verdicts_of
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
+from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 
 
@@ -27,7 +28,11 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
         round=rounds[0] if len(rounds) == 1 else None,
         round_reason=_round_reason(judged, runs, rounds),
         verdict=Verdicts.worst(item.verdict for item in judged),
-        systems=tuple(system_row(system) for item in judged for system in item.systems),
+        systems=tuple(
+            system_row(system, item.plan.usage, item.plan.round or "")
+            for item in judged
+            for system in item.systems
+        ),
         result_sets=tuple(result.row for result in sets),
         runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
         findings=in_order([*(f for item in judged for f in item.findings), *skipped]),
@@ -53,8 +58,8 @@ def tool() -> dict[str, str]:
     return {"version": __version__, "rulebook": __version__, "reference": reference}
 
 
-def system_row(system: SystemFile) -> SystemRow:
-    """Return a system description as a row of a report."""
+def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
+    """Return a system description as a row of a report on a round."""
     return SystemRow(
         id=system.id,
         path=system.path,
@@ -62,7 +67,7 @@ def system_row(system: SystemFile) -> SystemRow:
         division=system.division,
         status=system.status,
         accelerators=system.accelerators,
-        verdict=verdicts_of(system.findings),
+        verdict=known_verdicts(verdicts_of(system.findings), usage, round_name),
     )
 
 

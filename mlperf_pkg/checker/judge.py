@@ -21,6 +21,7 @@ from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import Place, ResultSet, Submission
@@ -84,7 +85,8 @@ def _judge_submission(
         for context in _contexts(submission, systems, round_, contents)
     )
     around = waivers.waive(_findings_around_sets(submission, systems, round_))
-    verdict = Verdicts.worst([verdicts_of(around), *(result.row.verdict for result in sets)])
+    verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
+    verdict = Verdicts.worst([verdict, *(result.row.verdict for result in sets)])
     of_sets = [f for result in sets for f in (*result.findings, *result.run_findings)]
     return JudgedPlan(plan, verdict, systems, sets, (*around, *of_sets))
 

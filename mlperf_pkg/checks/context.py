@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
+from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import ResultSet
@@ -57,7 +58,8 @@ class SetContext(Struct, frozen=True):
     @property
     def rcp_required(self) -> bool:
         """Whether the official package checker runs the RCP test on this set."""
-        return self.closed and self.rules is not None and self.rules.rcp is not Rcp.SKIPPED
+        tested = self.rules is not None and self.rules.rcp is not Rcp.SKIPPED
+        return self.closed and tested and has_ruleset(self.round.usage, self.round.name)
 
     @property
     def in_round(self) -> bool:

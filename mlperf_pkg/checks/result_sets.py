@@ -31,6 +31,7 @@ from mlperf_pkg.findings import Finding, Verdict, Verdicts, verdicts_of, without
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
+from mlperf_pkg.rulebook.rounds import known_verdicts
 
 _SKIPPED = "the package checker skips this folder"
 
@@ -95,7 +96,7 @@ def _verdict(context: SetContext, findings: Iterable[Finding]) -> Verdicts:
         verdict = replace(verdict, official=Verdict.NOT_CHECKED)
     if context.rules is None and verdict.rules is Verdict.PASS:
         verdict = replace(verdict, rules=Verdict.NOT_CHECKED)
-    return verdict
+    return known_verdicts(verdict, context.round.usage, context.round.name)
 
 
 def _row(

@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.load import benchmarks_of, rounds, submission_date
+from mlperf_pkg.rulebook.load import benchmarks_of, load_round, rounds, submission_date
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
 REVIEW = timedelta(weeks=4)
@@ -43,6 +47,23 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
     if not fitting and not time_ms:
         return newest, "neither a time nor a known benchmark, so the newest round"
     return newest, f"run of {day}: after every submission, so the newest round"
+
+
+@per_rulebook
+def has_ruleset(usage: str, round_name: str) -> bool:
+    """Return whether the installed mlperf-logging has the ruleset of one of the ``rounds``.
+
+    Where it has not, what it will say is unknown.
+    """
+    ruleset = load_round(usage, round_name).ruleset
+    return (official_folder() / "compliance_checker" / f"{usage}_{ruleset}").is_dir()
+
+
+def known_verdicts(verdicts: Verdicts, usage: str, round_name: str) -> Verdicts:
+    """Return verdicts, the official one as not checked where mlperf-logging has no ruleset."""
+    if has_ruleset(usage, round_name):
+        return verdicts
+    return replace(verdicts, official=Verdict.NOT_CHECKED)
 
 
 @per_rulebook

@@ -9,6 +9,7 @@ from mlperf_pkg.findings import Basis, Finding, Pending, Severity
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
 from mlperf_pkg.run.clock import Clock
 from mlperf_pkg.run.convergence import ConvergenceReader
@@ -105,7 +106,7 @@ class _Reading:
             records=self._records,
             described=self._description.values,
             findings=self._findings.in_order(),
-            verdicts=self._findings.verdicts,
+            verdicts=known_verdicts(self._findings.verdicts, self._log.usage, self._identity.round),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
             start_ms=self._clock.start_ms,

@@ -102,9 +102,12 @@ def failures(findings: Iterable[Finding]) -> list[Finding]:
 
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
     """The systems and result sets of the tree to be built, for its results tables."""
-    described = {each.planned.system.id: each.planned.system for each in judged}
+    round_, described = (
+        workspace.round,
+        {each.planned.system.id: each.planned.system for each in judged},
+    )
     systems = tuple(
-        replace(system_row(system), path=f"systems/{system.id}.json")
+        replace(system_row(system, round_.usage, round_.name), path=f"systems/{system.id}.json")
         for system in described.values()
     )
     rows = tuple(each.result.row for each in judged)

@@ -39,7 +39,7 @@ def _files(path: str) -> list[str]:
 
 def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
     findings = [finding for system in systems for finding in system.findings]
-    rows = tuple(map(system_row, systems))
+    rows = tuple(system_row(system, USAGE, round_) for system in systems)
     return Report(
         tool=tool(),
         usage=USAGE,
