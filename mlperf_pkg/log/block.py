@@ -14,7 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from mlperf_pkg.log.record import (
     TOKEN,
@@ -170,7 +172,7 @@ class ScannedBlock(Block):
         return _scan.cut(self.text, self._spans, part, indexes)
 
 
-class _Scan(NamedTuple):
+class _Scan(Struct, frozen=True):
     """What ``_scan.scan`` returns for a block of plain lines.
 
     ``unproven`` are the records, one a line, of lines that differ from all lines before in more
