@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_names_that_no_file_has_are_refused(bucket: str, name: str) -> None:
     fs = fsspec.filesystem("s3")
     for key in ("odd/file", f"odd/{name}"):
         fs.call_s3("put_object", Bucket=servers.BUCKET, Key=key, Body=b"")
-    with pytest.raises(UserError, match="an object of a name that no file has"):
+    with pytest.raises(UserError, match="the key cannot be the path of a file"):
         path_of(f"{bucket}/odd")
     fs.call_s3("delete_object", Bucket=servers.BUCKET, Key=f"odd/{name}")
 
@@ -117,10 +118,10 @@ def test_a_file_of_such_a_name_comes_first(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("s3://", "names no bucket"),
+        ("s3://", "does not name a bucket"),
         ("s3://no-such-bucket/x", "no such bucket"),
         ("s3://submissions/no-such", "s3://submissions/no-such: no such object or folder"),
-        ("what://x", "what://x: no object store"),
+        ("what://x", "what://x: not the URL of an object store; expected s3://"),
     ],
 )
 def test_what_is_not_there_is_told(bucket: str, url: str, message: str) -> None:
@@ -133,8 +134,7 @@ def test_what_is_not_there_is_told(bucket: str, url: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (PermissionError("Access Denied"), "no permission: Access Denied"),
-        (ImportError("Install s3fs"), "needs pip install 'mlperf-pkg[cluster]' (Install s3fs)"),
+        (PermissionError("Access Denied"), "permission denied: Access Denied"),
         (RuntimeError("no route"), "cannot be read: no route"),
     ],
 )
@@ -148,6 +148,15 @@ def test_what_a_store_says_is_told(
     with pytest.raises(UserError) as told:
         path_of("s3://bucket/x")
     assert str(told.value) == f"s3://bucket/x: {message}"
+
+
+def test_a_store_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(UserError) as refused:
+        path_of("s3://bucket/x")
+    assert str(refused.value) == (
+        "s3://bucket/x needs the package s3fs: pip install 'mlperf-pkg[cluster]'"
+    )
 
 
 # ---- writing ------------------------------------------------------------------------------
@@ -169,10 +178,10 @@ def test_a_report_goes_to_a_store(bucket: str, tmp_path: Path) -> None:
     ("output", "message"),
     [
         ("s3://submissions/ACME/report.json", "refusing to write inside an input folder"),
-        ("s3://submissions", "names no file"),
-        ("s3://submissions/x/", "names no file"),
+        ("s3://submissions", "does not name a file"),
+        ("s3://submissions/x/", "does not name a file"),
         ("s3://no-such-bucket/report.json", "no such bucket"),
-        ("json:what://x", "no object store"),
+        ("json:what://x", "not the URL of an object store"),
     ],
 )
 def test_outputs_are_refused_before_the_work(
