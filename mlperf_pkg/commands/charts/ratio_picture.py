@@ -16,7 +16,7 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
 
     Raises:
         UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
-            function raises it where there is no ratio to draw.
+            function raises it if there is no ratio to draw.
     """
     draw = PICTURES.get(file.suffix.lower().removeprefix("."))
     if draw is None:
