@@ -89,7 +89,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     placeholders = [key for key, texts in names.items() if any(map(_is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
-        yield set_finding(context, "SET114", f"a PLACEHOLDER is the value of {keys}", **_NOTE)
+        yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER", **_NOTE)
     submitter = context.submitter
     if not submitter or "org" in placeholders:
         return

@@ -208,7 +208,9 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         if late_s > 0 or early_s > _ROUNDING_S:
             gaps = [f"starts {late_s:.3f} s after run_start"] * (late_s > 0)
             gaps += [f"ends {early_s:.3f} s before run_stop"] * (early_s > _ROUNDING_S)
-            message = f"the measurement {' and '.join(gaps)} of {run.path}"
+            message = (
+                f"the measurement {' and '.join(gaps)} of {run.path}; expected to cover the run"
+            )
             yield _rule_finding("POW203", message, log)
             return
 
