@@ -22,8 +22,8 @@ _OPENING, _CLOSING = ("{", "["), ("}", "]")
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# How each of the standard library's messages begins, and what was needed there.
-_NEEDED = {
+# The start of each message of the standard library, and what it expected.
+_EXPECTED = {
     "Expecting property name": "a field name in double quotes",
     "Expecting value": "a value",
     "Expecting ':'": "':' between a field name and its value",
@@ -36,7 +36,7 @@ _NEEDED = {
 
 
 class JsonSyntaxError(ValueError):
-    """Bytes that are not JSON: ``line`` (1-based) and ``message`` (found, needed)."""
+    """Bytes that are not JSON: ``line`` (1-based) and ``message`` (found, expected)."""
 
     def __init__(self, line: int, message: str) -> None:
         """Both are kept as ``args``, so that the error survives pickling."""
@@ -101,16 +101,16 @@ def read_json(data: bytes) -> JsonDocument:
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
     if data.startswith(_UTF16):
-        raise JsonSyntaxError(1, "found UTF-16 text, needed UTF-8")
+        raise JsonSyntaxError(1, "found UTF-16 text; expected UTF-8")
     problems = []
     if data.startswith(codecs.BOM_UTF8):
         data = data.removeprefix(codecs.BOM_UTF8)
-        problems.append(JsonProblem(1, "bom", "found a byte-order mark, needed none"))
+        problems.append(JsonProblem(1, "bom", "found a byte-order mark; expected none"))
     try:
         return data.decode("utf-8"), problems
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
-        message = f"found byte 0x{data[exc.start]:02x}, needed UTF-8"
+        message = f"found byte 0x{data[exc.start]:02x}; expected UTF-8"
         return data.decode("latin-1"), [*problems, JsonProblem(line, "encoding", message)]
 
 
@@ -128,7 +128,7 @@ def _refuse_depth(text: str) -> None:
     for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
         depth += (token in _OPENING) - (token in _CLOSING)
         if depth > MAX_DEPTH:
-            raise JsonSyntaxError(line, f"found nesting, needed at most {MAX_DEPTH} levels of it")
+            raise JsonSyntaxError(line, f"nested too deeply; expected at most {MAX_DEPTH} levels")
 
 
 def _parsed(text: str) -> tuple[Any, bool]:
@@ -157,17 +157,19 @@ def _parsed(text: str) -> tuple[Any, bool]:
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
-    """The same error in words that name what stands there, at the line to mend."""
+    """Return the same error, with the text that was found, at the line to fix."""
     before = text[: error.pos].rstrip()
     # Python 3.13 points at a trailing comma, earlier versions at the bracket that follows it.
     comma = len(before) - 1 if before.endswith(",") else error.pos
     if trailing := re.compile(r",\s*([}\]])").match(text, comma):
         line = text.count("\n", 0, comma) + 1
-        return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}, needed none")
+        return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
     token = _TOKEN.match(text, error.pos)
     found = repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
-    needed = next((n for start, n in _NEEDED.items() if error.msg.startswith(start)), "JSON")
-    return JsonSyntaxError(error.lineno, f"found {found}, needed {needed}")
+    expected = next(
+        (text for start, text in _EXPECTED.items() if error.msg.startswith(start)), "JSON"
+    )
+    return JsonSyntaxError(error.lineno, f"found {found}; expected {expected}")
 
 
 @lru_cache(maxsize=1)  # lines of one file are asked for together, of most files never
@@ -182,7 +184,7 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
         elif holder.keyed and named is None:
             key = json.loads(token)
             if first := holder.members.get(key):
-                message = f"found {key!r} again (first on line {first.line}), needed it once"
+                message = f"the key {key!r} is repeated (first on line {first.line})"
                 problems.append(JsonProblem(line, "duplicate_key", message))
             named = holder.add(key, line)
         else:
@@ -191,6 +193,6 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
                 member.keyed = token == _OPENING[0]
                 holders.append(member)
             elif token in _NOT_FINITE:
-                message = f"found {token}, needed a number as JSON has it"
+                message = f"{token} is not valid JSON; expected a number"
                 problems.append(JsonProblem(line, "not_finite", message))
     return holders[0].members[0], problems

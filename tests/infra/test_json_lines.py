@@ -70,37 +70,37 @@ def test_not_a_number_is_read_and_reported() -> None:
     document = read_json(b'{"a": NaN}')
     assert math.isnan(document.value["a"])
     assert [problem.message for problem in document.problems] == [
-        "found NaN, needed a number as JSON has it"
+        "NaN is not valid JSON; expected a number"
     ]
 
 
 def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
     document = read_json(b'{"a":\n{"b": 1},\n"a": {\n"c": 2}}')
     assert document.value == {"a": {"c": 2}}
-    assert document.problems[0].message == "found 'a' again (first on line 1), needed it once"
+    assert document.problems[0].message == "the key 'a' is repeated (first on line 1)"
     assert [document.line(path) for path in [("a",), ("a", "c"), ("a", "b")]] == [3, 4, 3]
 
 
 ERRORS = [  # bytes, line, message
-    (b"", 1, "found the end, needed a value"),
-    (b" \n\n", 3, "found the end, needed a value"),
-    (b'{"a": 1,\n\n}', 1, "found a comma before '}', needed none"),
-    (b"[1,\n2,\n]", 2, "found a comma before ']', needed none"),
-    (b"[,]", 1, "found a comma before ']', needed none"),
-    (b'{"a": 1\n"b": 2}', 2, "found '\"b\"', needed ',' or the closing bracket"),
-    (b'{"a"\n1}', 2, "found '1', needed ':' between a field name and its value"),
-    (b"{'a': 1}", 1, "found \"'a'\", needed a field name in double quotes"),
-    (b'{"a": True}', 1, "found 'True', needed a value"),
-    (b"{} // end", 1, "found '//', needed nothing after the end of the document"),
-    (b'{"a": "b}', 1, "found '\"b}', needed a closing double quote"),
-    (b'{"a": "b\n"}', 1, "found '\\n', needed an escape (\\n, \\t) within a text"),
-    (b'"\\x"', 1, "found '\\\\x', needed one of the escapes of JSON"),
-    (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff', needed JSON"),
-    ("{}".encode("utf-16"), 1, "found UTF-16 text, needed UTF-8"),
+    (b"", 1, "found the end; expected a value"),
+    (b" \n\n", 3, "found the end; expected a value"),
+    (b'{"a": 1,\n\n}', 1, "found a comma before '}'; expected none"),
+    (b"[1,\n2,\n]", 2, "found a comma before ']'; expected none"),
+    (b"[,]", 1, "found a comma before ']'; expected none"),
+    (b'{"a": 1\n"b": 2}', 2, "found '\"b\"'; expected ',' or the closing bracket"),
+    (b'{"a"\n1}', 2, "found '1'; expected ':' between a field name and its value"),
+    (b"{'a': 1}", 1, "found \"'a'\"; expected a field name in double quotes"),
+    (b'{"a": True}', 1, "found 'True'; expected a value"),
+    (b"{} // end", 1, "found '//'; expected nothing after the end of the document"),
+    (b'{"a": "b}', 1, "found '\"b}'; expected a closing double quote"),
+    (b'{"a": "b\n"}', 1, "found '\\n'; expected an escape (\\n, \\t) within a text"),
+    (b'"\\x"', 1, "found '\\\\x'; expected one of the escapes of JSON"),
+    (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff'; expected JSON"),
+    ("{}".encode("utf-16"), 1, "found UTF-16 text; expected UTF-8"),
     (b"[1,\n" + b"1" * 5000 + b"]", 2, "found an integer of thousands of digits"),
-    (b"[\n" * 300, MAX_DEPTH + 1, "found nesting, needed at most 200 levels of it"),
-    (b'{"a":' * 100_000, 1, "found nesting, needed at most 200 levels of it"),
-    (b"[" * 300 + b'"' + b'\\"' * 100_000, 1, "found nesting, needed at most 200 levels of it"),
+    (b"[\n" * 300, MAX_DEPTH + 1, "nested too deeply; expected at most 200 levels"),
+    (b'{"a":' * 100_000, 1, "nested too deeply; expected at most 200 levels"),
+    (b"[" * 300 + b'"' + b'\\"' * 100_000, 1, "nested too deeply; expected at most 200 levels"),
 ]
 
 

@@ -140,7 +140,7 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             Config(systems={"bix": SystemConfig()}),
             "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
         ),
-        ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ',', needed a field name"),
+        ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
         ([run(division="open")], (BOX,), CODE, "1 log (logs/a.log): no description of a system"),
         (
             [HERE],
