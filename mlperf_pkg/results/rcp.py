@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.rulebook.load import newest_rules
+from mlperf_pkg.rulebook.load import newest_convergence
 from mlperf_pkg.rulebook.model import Rcp
 
 ALPHA = 0.05
@@ -48,8 +48,8 @@ def is_covered(usage: str, benchmark: str) -> bool:
     reference points: there is no verdict. The checker does not look at the round. ``usage`` is
     ``training`` or ``hpc``.
     """
-    rules = newest_rules(usage, benchmark)
-    return rules is not None and rules.rcp is Rcp.TESTED
+    section = newest_convergence(usage, benchmark)
+    return bool(section) and Rcp(section.get("rcp", Rcp.TESTED)) is Rcp.TESTED
 
 
 def allowance(usage: str, benchmark: str) -> int:
@@ -57,8 +57,8 @@ def allowance(usage: str, benchmark: str) -> int:
 
     It is in the unit of the reference points, and 0 for most benchmarks.
     """
-    rules = newest_rules(usage, benchmark)
-    return rules.rcp_allowance if rules else 0
+    units: int = newest_convergence(usage, benchmark).get("rcp_allowance", 0)
+    return units
 
 
 class ReferencePoint(Struct, frozen=True):

@@ -28,7 +28,6 @@ from mlperf_pkg.rulebook.model import (
     Benchmark,
     Epochs,
     Joined,
-    Rcp,
     Round,
     Rule,
     Rules,
@@ -41,7 +40,7 @@ __all__ = [
     "counts_samples",
     "load_benchmark",
     "load_round",
-    "newest_rules",
+    "newest_convergence",
     "rounds",
     "simulation_of",
     "submission_date",
@@ -126,28 +125,30 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         joined=Joined(**document["joined"]) if document.get("joined") else None,
         epochs=Epochs(**convergence.get("epochs", {})),
         rcp=Rcp(convergence.get("rcp", Rcp.TESTED)),
-        rcp_allowance=convergence.get("rcp_allowance", 0),
     )
 
 
 @per_rulebook
-def newest_rules(usage: str, benchmark: str) -> Benchmark | None:
-    """Return the rules of a benchmark in the newest round that has it, None where none has.
+def newest_convergence(usage: str, benchmark: str) -> Document:
+    """Return the section ``convergence`` of a benchmark in the newest round that has it.
+
+    It is empty if no round has it. The rules of that round are not loaded.
 
     Raises:
         RulebookError: a file of it is not valid.
     """
     for name in reversed(rounds(usage)):
         if benchmark in benchmarks_of(usage, name):
-            return load_benchmark(usage, name, benchmark)
-    return None
+            section: Document = inherited(usage, name, benchmark).get("convergence", {})
+            return section
+    return {}
 
 
 @per_rulebook
 def counts_samples(benchmark: str) -> bool:
     """Return whether evaluations of a benchmark count ``samples_count``, in whatever usage."""
-    rules = (newest_rules(usage, benchmark) for usage in usages())
-    return any(of_usage.counted_by == "samples_count" for of_usage in rules if of_usage)
+    sections = (newest_convergence(usage, benchmark) for usage in usages())
+    return any(section.get("from") == "samples_count" for section in sections)
 
 
 def simulation_of(usage: str, round_name: str, stem: str) -> Document:

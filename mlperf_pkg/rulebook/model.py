@@ -126,8 +126,7 @@ class Benchmark(Struct, frozen=True):
     ``target`` holds the constraints on the quality that training must reach. ``unit`` is what
     convergence is counted in, and ``counted_by`` the metadata of an evaluation that counts it.
     ``variants`` maps a key (``opt_name``) to the rules that each of its values adds to the Closed
-    division. ``rcp_allowance`` is how much less than the smallest acceptable mean the official RCP
-    checker accepts.
+    division.
     """
 
     name: str
@@ -140,7 +139,6 @@ class Benchmark(Struct, frozen=True):
     joined: Joined | None = None
     epochs: Epochs = field(default_factory=Epochs)
     rcp: Rcp = Rcp.TESTED
-    rcp_allowance: int = 0
 
 
 class Round(Struct, frozen=True):
