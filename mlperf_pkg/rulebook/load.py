@@ -28,6 +28,7 @@ from mlperf_pkg.rulebook.model import (
     Benchmark,
     Epochs,
     Joined,
+    Rcp,
     Round,
     Rule,
     Rules,
