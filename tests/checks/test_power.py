@@ -130,14 +130,14 @@ Files = dict[str, list[str] | None]
 
 def lay(root: Path, files: Files) -> None:
     for result, names in files.items():
-        place = root / SET / "power" / result
+        folder = root / SET / "power" / result
         if names is None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.touch()
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.touch()
             continue
-        place.mkdir(parents=True)
+        folder.mkdir(parents=True)
         for name in names:
-            (place / name).write_bytes(b"")
+            (folder / name).write_bytes(b"")
 
 
 def everywhere(*names: str, **others: list[str]) -> Files:
@@ -258,9 +258,9 @@ def with_power(root: Path, **more: Any) -> Path:
         times = {record["key"]: record["time_ms"] for record in records(log.read_bytes())}
         seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
         fields = {"start": times["run_start"] - 1000, "seconds": seconds, **more}
-        place = root / SET / "power" / log.stem / "node_0.txt"
-        place.parent.mkdir(parents=True)
-        place.write_bytes(node(**fields))
+        path = root / SET / "power" / log.stem / "node_0.txt"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(node(**fields))
     return root
 
 
@@ -295,18 +295,18 @@ def test_samples(tmp_path: Path, changes: dict[str, Any], codes: set[str]) -> No
 
 def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
     root = with_power(tmp_path / "Org")
-    for place in (root / SET / "power").iterdir():
-        (place / "sw_0.txt").write_bytes(node())
+    for folder in (root / SET / "power").iterdir():
+        (folder / "sw_0.txt").write_bytes(node())
     assert {f.code for f in checked(root).findings if f.code.startswith("POW")} == {"POW204"}
 
 
 @pytest.mark.parametrize("content", [None, b"", line("power_measurement_stop", 5)])
 def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes | None) -> None:
     root = with_power(tmp_path / "Org")
-    place = root / SET / "power" / "result_0" / "node_0.txt"
-    place.unlink()
+    path = root / SET / "power" / "result_0" / "node_0.txt"
+    path.unlink()
     if content is not None:
-        place.write_bytes(content)
+        path.write_bytes(content)
     report = checked(root)
     row = report.result_sets[0]
     assert (row.energy_joules, row.official_minutes) == (None, None)

@@ -204,16 +204,20 @@ def copy_of(root: Path, index: int, *changes: Any) -> None:
 
 def other_line(root: Path) -> None:
     for index in (0, 1):
-        place = {"file": "a.py", "lineno": index}
-        rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5, metadata=place))
+        source_line = {"file": "a.py", "lineno": index}
+        rewrite(
+            root,
+            index,
+            edited(log(root, index).read_bytes(), "seed", value=5, metadata=source_line),
+        )
 
 
 def reworded(root: Path) -> None:
     """A later record whose key only holds the word that the RCP checker looks for."""
     extra = {"key": "eval_global_batch_size", "value": 128, "time_ms": 1, "metadata": {}}
     for index in range(5):
-        place = log(root, index)
-        place.write_bytes(place.read_bytes() + b":::MLLOG " + json.dumps(extra).encode() + b"\n")
+        path = log(root, index)
+        path.write_bytes(path.read_bytes() + b":::MLLOG " + json.dumps(extra).encode() + b"\n")
 
 
 def named(root: Path, key: str, value: Any) -> None:

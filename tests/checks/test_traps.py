@@ -143,8 +143,8 @@ def at_once(root: Path) -> None:
 
 def other_line(root: Path) -> None:
     for index in (0, 1):
-        place = {"file": "a.py", "lineno": index}
-        rewrite(root, lambda text, p=place: edited(text, "seed", value=5, metadata=p), index)  # type: ignore[misc]
+        source_line = {"file": "a.py", "lineno": index}
+        rewrite(root, lambda text, p=source_line: edited(text, "seed", value=5, metadata=p), index)  # type: ignore[misc]
 
 
 def other_key(text: bytes) -> bytes:
@@ -217,10 +217,10 @@ def measured(**changes: Any) -> Change:
         for index in range(5):
             times = {r["key"]: r["time_ms"] for r in records(log(root, index).read_bytes())}  # fmt: skip
             seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
-            place = root / SET / "power" / f"result_{index}" / "node_0.txt"
-            place.parent.mkdir(parents=True)
+            path = root / SET / "power" / f"result_{index}" / "node_0.txt"
+            path.parent.mkdir(parents=True)
             fields = {"start": times["run_start"] - 1000, "seconds": seconds, **changes}
-            place.write_bytes(node(**fields))
+            path.write_bytes(node(**fields))
 
     return change
 

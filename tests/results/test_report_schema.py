@@ -77,11 +77,11 @@ def test_it_describes_the_whole() -> None:
     assert list(schema()["properties"]) == schema()["required"] == names
 
 
-def undescribed(part: Any, place: str = "") -> Iterator[str]:
+def undescribed(part: Any, path: str = "") -> Iterator[str]:
     for name, schema_ in part.get("properties", {}).items():
         if "description" not in schema_:
-            yield f"{place}/{name}"
-        yield from undescribed(schema_, f"{place}/{name}")
+            yield f"{path}/{name}"
+        yield from undescribed(schema_, f"{path}/{name}")
     for name, schema_ in part.get("$defs", {}).items():
         yield from undescribed(schema_, name)
 
