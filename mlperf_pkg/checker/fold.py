@@ -10,6 +10,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding, Verdicts, verdicts_of
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.infra.resources import installed_version
+from mlperf_pkg.infra.rules_folders import rules_context
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
@@ -55,7 +56,8 @@ def _round_reason(judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Seq
 def tool() -> dict[str, str]:
     """Return our version, the rulebook's, and that of the installed official checker."""
     reference = f"mlperf-logging {installed_version('mlperf-logging')}"
-    return {"version": __version__, "rulebook": __version__, "reference": reference}
+    rulebook = " and ".join([__version__, *map(str, rules_context())])
+    return {"version": __version__, "rulebook": rulebook, "reference": reference}
 
 
 def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:

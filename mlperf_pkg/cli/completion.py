@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
 from mlperf_pkg.rulebook.load import load_round, usages
 from mlperf_pkg.rulebook.load import rounds as rounds_of
+
+_Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _CODE = re.compile(r"\b[A-Z]{2,6}\d{3}\b")
 
 
+def _with_the_users_rules(complete: _Complete) -> _Complete:
+    """Let a completion know the rounds, benchmarks and codes of ``mlperf-pkg --rules DIR``."""
+
+    @wraps(complete)
+    def with_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        folder: Path | None = ctx.find_root().params.get("rules")
+        with rules_read_from(*([folder.absolute()] if folder else [])):
+            return complete(ctx, param, incomplete)
+
+    return with_rules
+
+
+@_with_the_users_rules
 def rounds(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete rounds of the usage, the newest first."""
     return _beginning(incomplete, (name for usage in _usages(ctx) for name in _rounds(usage)))
 
 
+@_with_the_users_rules
 def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete benchmarks of the round, or of all rounds."""
     chosen = ctx.params.get("round_")
@@ -33,11 +53,13 @@ def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, sorted(names))
 
 
+@_with_the_users_rules
 def codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete codes of findings."""
     return _beginning(incomplete.upper(), _codes())
 
 
+@_with_the_users_rules
 def prefixes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete, after the last comma, families of codes and then the codes themselves."""
     before, comma, last = incomplete.upper().rpartition(",")
@@ -73,5 +95,6 @@ def _rounds(usage: str) -> Iterable[str]:
 
 def _codes() -> list[str]:
     """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
-    texts = (path.read_text("utf-8") for path in data_folder("rules").rglob("*.yaml"))
+    folders = rules_folders()
+    texts = (path.read_text("utf-8") for folder in folders for path in folder.rglob("*.yaml"))
     return sorted({code for text in texts for code in _CODE.findall(text)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import click
 
@@ -39,7 +40,15 @@ _OBJECTS_BETWEEN_COLLECTIONS = 5_000
 )
 @click.version_option(__version__, message="mlperf-pkg %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
-def cli(debug: bool) -> None:
+@click.option(
+    "--rules",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="MLPERF_PKG_RULES",
+    metavar="DIR",
+    help="Rounds and benchmarks to add to those of the package, or to replace them with.",
+)
+@click.pass_context
+def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:  # noqa: ARG001 - ``Program`` reads debug
     """Check and build MLPerf Training submissions.
 
     Exit status: 0 for success, 1 if a command found errors, 2 if it could not do its
@@ -50,7 +59,19 @@ def cli(debug: bool) -> None:
       mlperf-pkg check logs/
       mlperf-pkg score logs/
       mlperf-pkg build --division closed
+      mlperf-pkg --rules our-rules check logs/
     """
+    if rules is not None:
+        _use_rules(ctx, rules.absolute())
+
+
+def _use_rules(ctx: click.Context, folder: Path) -> None:
+    """Check a folder of rules and read it before that of the package, while the command runs."""
+    from mlperf_pkg.infra.rules_folders import rules_read_from  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
+
+    ctx.with_resource(rules_read_from(folder))
+    check_rulebook(folder)
 
 
 def main() -> None:

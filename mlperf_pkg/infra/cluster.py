@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, require
+from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
 
 _Result = TypeVar("_Result")
 
@@ -71,7 +72,8 @@ class _Batches(Executor):
         self._made = identity()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._inner.submit(_call, self._made, partial(fn, *args, **kwargs))
+        call = partial(fn, *args, **kwargs)
+        return self._inner.submit(_call, self._made, rules_context(), call)
 
     def map(
         self,
@@ -93,9 +95,10 @@ def _each(fn: Callable[..., _Result], calls: Sequence[tuple[Any, ...]]) -> list[
     return [fn(*arguments) for arguments in calls]
 
 
-def _call(made: str, call: Callable[[], _Result]) -> _Result:
+def _call(made: str, rules: RulesContext, call: Callable[[], _Result]) -> _Result:
     if identity() != made:  # a worker that has come later
         raise UserError(_other("a worker", identity(), made))
+    set_rules_context(rules)
     return call()
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
+from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
@@ -181,7 +183,9 @@ def _spawned(workers: int) -> Iterator[Mapper]:
     from multiprocessing import active_children, get_context  # noqa: PLC0415
 
     others = set(active_children())
-    executor = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin)
+    executor = ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_begin, initargs=(rules_context(),)
+    )
     try:
         with _blocked({signal.SIGINT}):  # a process that is just beginning would report one
             executor.submit(_nothing)  # the first task starts the processes
@@ -212,11 +216,12 @@ class _Pool:
             yield from future.result()
 
 
-def _begin() -> None:
+def _begin(rules: RulesContext) -> None:
     """Prepare a process that was started from scratch."""
     import threading  # noqa: PLC0415 - no fork needs it
 
     _leave_signals_to_the_parent()
+    set_rules_context(rules)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
 
 

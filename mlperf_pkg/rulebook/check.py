@@ -21,7 +21,6 @@ from mlperf_pkg.rulebook.unique_codes import problems_of_codes
 from mlperf_pkg.rulebook.validate import validated
 
 _SHARED = ("findings.yaml", "tensors.yaml")
-_SUFFIXES = (".yaml", ".yml")
 
 
 def check_rulebook(folder: Path) -> None:
@@ -31,13 +30,14 @@ def check_rulebook(folder: Path) -> None:
         RulebookError: the folder is not a rulebook, or its rules are not valid. The message has
             a line for each problem.
     """
-    if not any(folder.glob("*/*/*.yaml")):
+    if not any(is_round_name(path.parent.name) for path in folder.glob("*/*/*.yaml")):
         raise RulebookError(
             f"{folder}: not a rulebook, which has files such as training/7.0/{ROUND}.yaml"
         )
-    names = [path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _SUFFIXES]
-    files = [file_in(folder, name.as_posix()) for name in sorted(names)]
-    with rules_read_from(*dict.fromkeys((folder, data_folder("rules")))):
+    paths = [path for path in sorted(folder.rglob("*.y*ml")) if path.is_file()]
+    files = [file_in(folder, path.relative_to(folder).as_posix()) for path in paths]
+    own_folders = [] if folder == data_folder("rules") else [folder]
+    with rules_read_from(*own_folders):
         # What a later check reads has passed the earlier ones.
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
@@ -72,7 +72,7 @@ def _of_name(folder: Path, file: RuleFile) -> Iterator[Problem]:
 
 
 def _of_folders(usage: str, round_name: str) -> str:
-    with rules_read_from(data_folder("rules")):
+    with rules_read_from():
         names = usages()
     if usage not in names:
         return f"misplaced: unknown usage {usage!r}{suggestion(usage, names)}"

@@ -34,8 +34,14 @@ def rule_files(name: str) -> Iterator[RuleFile]:
 
 def file_in(folder: Path, name: str) -> RuleFile:
     """Return a file of a folder of rules, under the name that messages use."""
-    shown = Path("rules") if folder == data_folder("rules") else folder
-    return RuleFile(folder / name, (shown / name).as_posix())
+    return RuleFile(folder / name, (_shown(folder) / name).as_posix())
+
+
+def _shown(folder: Path) -> Path:
+    if folder == data_folder("rules"):
+        return Path("rules")
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def read(file: RuleFile) -> Document:

@@ -72,6 +72,11 @@ class Rule(Struct, frozen=True):
     reached: bool = False
     fatal: bool = False
 
+    @property
+    def formula_text(self) -> str:
+        """The formula as a person reads it."""
+        return self.written or self.formula or ""
+
 
 Rules = Mapping[str, tuple[Rule, ...]]
 

@@ -50,7 +50,7 @@ class Conclusions:
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        expected = str(rule.formula)
+        expected = rule.formula_text
         self._findings.add(
             rule, refusal.number, found=refusal.value, expected=expected, settled=settled
         )
@@ -160,7 +160,7 @@ class Conclusions:
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
         if not _is_true(formula, formula.operands(last, self._seen)):
-            expected = str(rule.formula)
+            expected = rule.formula_text
             self._findings.add(rule, logged.last_number, found=logged.last, expected=expected)
 
 

@@ -13,46 +13,7 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds
-
-ROUND_FILE, BENCHMARK_FILE = "training/7.0/round.yaml", "training/7.0/newb.yaml"
-ROUND = """\
-round: "7.0"
-extends: "6.1"
-ruleset: 7.0.0
-submission_date: 2027-05-14
-benchmarks: [flux1, newb]
-common:
-  seeds: {code: RUN901, occurs: at_least_once}
-"""
-BENCHMARK = """\
-# A benchmark that round 7.0 adds.
-runs: {required: 10, drop: 1}
-target: {at_least: 0.75}
-convergence: {unit: samples, from: samples_count}
-source: "training_rules, Hyperparameters: newb"
-define:
-  step: "math.ceil(1000.0 / global_batch_size)"
-
-closed:
-  global_batch_size: {code: NEWB101, occurs: once, above: 0}
-  opt_name: {code: NEWB102, occurs: once, equals: adamw}
-  opt_learning_rate_warmup_steps: {code: NEWB103, occurs: once, formula: "value >= step"}
-  eval_accuracy:
-    - {code: NEWB104, occurs: at_least_once, metadata: [samples_count], reaches: target}
-    - code: NEWB105
-      formula: "metadata.samples_count >= 2.0 * step"
-open:
-  eval_accuracy: {code: NEWB201, occurs: at_least_once, metadata: [samples_count]}
-"""
-FILES = {ROUND_FILE: ROUND, BENCHMARK_FILE: BENCHMARK}
-
-
-def written(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return folder
+from tests.helpers.own_rules import BENCHMARK, BENCHMARK_FILE, FILES, ROUND, ROUND_FILE, written
 
 
 def refusal(folder: Path) -> list[str]:
@@ -64,7 +25,7 @@ def refusal(folder: Path) -> list[str]:
 
 def test_a_round_and_a_benchmark_that_are_right(tmp_path: Path) -> None:
     check_rulebook(written(tmp_path, FILES))
-    with rules_read_from(tmp_path, data_folder("rules")):
+    with rules_read_from(tmp_path):
         assert rounds("training")[-2:] == ("6.1", "7.0")
         assert load_round("training", "7.0").benchmarks == ("flux1", "newb")
         newb = load_benchmark("training", "7.0", "newb")

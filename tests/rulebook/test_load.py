@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
 from mlperf_pkg.errors import RulebookError, UserError
-from mlperf_pkg.infra.rules_folders import read_rules_from, rules_read_from
+from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, tensors
 from mlperf_pkg.rulebook.table import rule_table
 
@@ -37,32 +37,30 @@ closed:
 open:
   batch: {code: TOY201}
 """
-Write = Callable[[Mapping[str, str]], Path]
+Write = Callable[[Mapping[str, str]], None]
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Iterator[Write]:
-    """A rulebook of one's own: two rounds and a benchmark, and then what a test writes."""
+    """Rules of one's own: two rounds and a benchmark, and then what a test writes."""
     files = {
-        "training/1.0/round": ROUND,
-        "training/1.1/round": NEXT,
-        "training/1.0/toy": TOY,
+        "toys/1.0/round": ROUND,
+        "toys/1.1/round": NEXT,
+        "toys/1.0/toy": TOY,
         "tensors": "toy: [a, 'b{1,2}']",
     }
 
-    def write_files(changes: Mapping[str, str]) -> Path:
-        """Write all files into a new folder, and read the rules from it."""
-        files.update(changes)
-        folder = Path(mkdtemp(dir=tmp_path))
-        for name, text in files.items():
-            path = folder / f"{name}.yaml"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-        read_rules_from((folder,))
-        return folder
+    with ExitStack() as contexts:
 
-    with rules_read_from(tmp_path):
-        write_files({})
+        def write_files(changes: Mapping[str, str]) -> None:
+            """Write files, and read the rules from all of them."""
+            for name, text in changes.items():
+                path = tmp_path / f"{name}.yaml"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, "utf-8")
+            contexts.enter_context(rules_read_from(tmp_path))
+
+        write_files(files)
         yield write_files
 
 
@@ -83,9 +81,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("file", "text", "words"), REFUSED)
 def test_what_is_refused(write: Write, file: str, text: str, words: str) -> None:
-    write({f"training/1.0/{file}": text})
+    write({f"toys/1.0/{file}": text})
     with pytest.raises(RulebookError) as caught:
-        load_benchmark("training", "1.0", "toy")
+        load_benchmark("toys", "1.0", "toy")
     assert words in str(caught.value)
 
 
@@ -96,7 +94,7 @@ def test_unknown_round_or_usage(usage: str, name: str) -> None:
 
 
 def test_what_a_rule_says(write: Write) -> None:
-    toy = load_benchmark("training", "1.0", "toy")
+    toy = load_benchmark("toys", "1.0", "toy")
     assert toy is not None
     batch, (first, second) = toy.sections["closed"]["batch"][0], toy.sections["closed"]["rate"]
     assert (batch.code, batch.occurs, batch.source) == ("TOY101", "once", "the benchmark")
@@ -104,27 +102,27 @@ def test_what_a_rule_says(write: Write) -> None:
     assert (first.basis, second.basis) == ("both", "rules")
     assert toy.sections["open"]["batch"][0].basis == "official"
     assert toy.sections["closed"]["eval_accuracy"][0].reaches == {"at_least": 0.5}
-    assert load_round("training", "1.0").sections["closed"]["submission_benchmark"][
-        0
-    ].constraints == {"one_of": ("toy", "plain")}
+    assert load_round("toys", "1.0").sections["closed"]["submission_benchmark"][0].constraints == {
+        "one_of": ("toy", "plain")
+    }
 
 
 def test_a_round_says_only_what_changed(write: Write) -> None:
-    write({"training/1.1/toy": "target: {at_least: 0.6}\nclosed: {batch: null, rate: []}"})
-    toy = load_benchmark("training", "1.1", "toy")
+    write({"toys/1.1/toy": "target: {at_least: 0.6}\nclosed: {batch: null, rate: []}"})
+    toy = load_benchmark("toys", "1.1", "toy")
     assert toy is not None
     assert toy.runs.required == 5
     assert toy.target == {"at_least": 0.6}
     assert toy.sections["closed"].keys() == {"rate", "eval_accuracy"}
     assert toy.sections["closed"]["rate"] == ()
     assert toy.sections["closed"]["eval_accuracy"][0].reaches == {"at_least": 0.6}
-    assert load_round("training", "1.1").benchmarks == ("toy", "plain")
-    assert rounds("training") == ("1.0", "1.1")
+    assert load_round("toys", "1.1").benchmarks == ("toy", "plain")
+    assert rounds("toys") == ("1.0", "1.1")
 
 
 def test_a_benchmark_with_a_new_name(write: Write) -> None:
-    write({"training/1.1/plain": "like: toy\nclosed: {rate: null}"})
-    plain, toy = (load_benchmark("training", "1.1", name) for name in ("plain", "toy"))
+    write({"toys/1.1/plain": "like: toy\nclosed: {rate: null}"})
+    plain, toy = (load_benchmark("toys", "1.1", name) for name in ("plain", "toy"))
     assert plain is not None
     assert toy is not None
     assert plain.target == toy.target
@@ -132,25 +130,22 @@ def test_a_benchmark_with_a_new_name(write: Write) -> None:
 
 
 def test_a_benchmark_without_rules(write: Write) -> None:
-    assert load_benchmark("training", "1.0", "plain") is None
-    assert load_benchmark("training", "1.0", "unheard of") is None
-    table = rule_table("training", "1.0", "closed", "plain", frozenset())
+    assert load_benchmark("toys", "1.0", "plain") is None
+    assert load_benchmark("toys", "1.0", "unheard of") is None
+    table = rule_table("toys", "1.0", "closed", "plain", frozenset())
     assert all(key.startswith("submission_") for key in table.keys)
 
 
 def test_a_formula_that_is_none(write: Write) -> None:
-    write({"training/1.0/toy": TOY.replace("occurs: once", "formula: value >= 2 * other")})
+    write({"toys/1.0/toy": TOY.replace("occurs: once", "formula: value >= 2 * other")})
     with pytest.raises(RulebookError, match=r"toy.yaml:8: .*found no matching overload"):
-        rule_table("training", "1.0", "closed", "toy", frozenset())
+        rule_table("toys", "1.0", "closed", "toy", frozenset())
 
 
 def test_layers_lie_over_one_another(write: Write) -> None:
-    write({"training/1.0/toy": TOY + "  run_stop: {code: TOY202}"})
+    write({"toys/1.0/toy": TOY + "  run_stop: {code: TOY202}"})
     codes = [
-        rule_table("training", "1.0", division, "toy", frozenset())
-        .keys["run_stop"]
-        .rules[0]
-        .rule.code
+        rule_table("toys", "1.0", division, "toy", frozenset()).keys["run_stop"].rules[0].rule.code
         for division in ("closed", "open")
     ]
     assert codes == ["RUN109", "TOY202"]

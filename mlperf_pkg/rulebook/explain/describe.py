@@ -65,7 +65,7 @@ def _conditions(rule: Rule) -> Iterator[str]:
     else:
         about_value = {n: a for n, a in rule.constraints.items() if n in OF_VALUE or n == "same_as"}
         about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
-        asks = [needed_in_words(about_value), rule.formula or ""]
+        asks = [needed_in_words(about_value), rule.formula_text]
         yield first + " and ".join(part for part in asks if part)
         yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
     if rule.tensors is not None:

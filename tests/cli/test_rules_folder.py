@@ -1,0 +1,161 @@
+"""``mlperf-pkg --rules DIR``: rules of one's own beside those of the package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.rulebook.load import load_round, rounds
+from tests.helpers import servers
+from tests.helpers.own_rules import BENCHMARK_FILE, FILES, written
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set
+
+SIMULATE = ("simulate", "logs", "--round", "7.0", "--benchmark", "newb", "--system", "x")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with ``our-rules`` and with logs of the benchmark that only they have."""
+    written(tmp_path / "our-rules", FILES)
+    monkeypatch.chdir(tmp_path)
+    made = call("--rules", "our-rules", *SIMULATE, "--submitter", "ACME", "--runs", "2")
+    assert made.exit_code == 0, made.stderr
+    return tmp_path
+
+
+def report(*arguments: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(call(*arguments, "--format", "json").stdout)
+    return document
+
+
+def codes(document: dict[str, Any]) -> set[str]:
+    return {finding["code"] for finding in document["findings"]}
+
+
+def test_logs_are_checked_by_these_rules(workspace: Path) -> None:
+    document = report("--rules", "our-rules", "check", "logs")
+    assert (document["round"], document["verdict"]["rules"]) == ("7.0", "pass")
+    assert document["tool"]["rulebook"].startswith("0.1.0 and our-rules (")
+    for log in (workspace / "logs").iterdir():
+        log.write_text(log.read_text().replace("adamw", "sgd"))
+    assert "NEWB102" in codes(report("--rules", "our-rules", "check", "logs"))
+
+
+def test_the_next_check_in_the_process_does_not_know_them(workspace: Path) -> None:
+    with_ours, without = report("--rules", "our-rules", "check", "logs"), report("check", "logs")
+    assert with_ours["result_sets"][0]["verdict"]["rules"] == "pass"
+    assert "7.0" not in rounds("training")
+    assert without["round"] != "7.0"
+    assert without["tool"]["rulebook"] == "0.1.0"
+
+
+def test_an_edit_is_seen_at_once(workspace: Path) -> None:
+    path = workspace / "our-rules" / BENCHMARK_FILE
+    assert "NEWB102" not in codes(report("--rules", "our-rules", "check", "logs"))
+    path.write_text(path.read_text().replace("equals: adamw", "equals: adam"))
+    assert "NEWB102" in codes(report("--rules", "our-rules", "check", "logs"))
+
+
+def test_the_environment_names_the_folder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLPERF_PKG_RULES", "our-rules")
+    assert report("check", "logs")["round"] == "7.0"
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_processes_know_them(
+    workspace: Path, forked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = report("--rules", "our-rules", "check", "logs")
+    monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
+    monkeypatch.setattr(
+        "mlperf_pkg.infra.processes.pool", lambda jobs, **_: pool(jobs, forked=forked)
+    )
+    assert report("--rules", "our-rules", "check", "logs", "--jobs", "2") == expected
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("distributed", reason="needs pip install 'mlperf-pkg[test-cluster]'")
+    with servers.dask(tmp_path_factory.mktemp("workers"), 1) as cluster:
+        yield cluster.scheduler
+
+
+def test_workers_of_a_cluster_know_them(workspace: Path, scheduler: str) -> None:
+    expected = report("--rules", "our-rules", "check", "logs")
+    arguments = ("--rules", "our-rules", "check", "logs", "--scheduler", scheduler)
+    assert report(*arguments) == expected
+
+
+def test_a_worker_that_has_other_rules_is_refused(
+    workspace: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlperf_pkg.infra.rules_folders._digest", lambda folder: "another")
+    result = call("--rules", "our-rules", "check", "logs", "--scheduler", scheduler)
+    assert result.exit_code == 2
+    assert "our-rules: a worker has other rules there than this machine" in result.stderr
+
+
+def test_a_file_replaces_that_of_the_package(tmp_path: Path) -> None:
+    lists = {"training/6.1/round.yaml": _round_without_qwen()}
+    with rules_read_from(written(tmp_path, lists)):
+        assert "qwen35_397b_grpo" not in load_round("training", "6.1").benchmarks
+    assert "qwen35_397b_grpo" in load_round("training", "6.1").benchmarks
+
+
+def _round_without_qwen() -> str:
+    path = Path(__file__).parents[2] / "rules" / "training" / "6.1" / "round.yaml"
+    return path.read_text("utf-8").replace(", qwen35_397b_grpo", "")
+
+
+def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    extra = "closed:\n  our_key: {code: OUR101, occurs: once, source: our own}\n"
+    rules = written(tmp_path / "rules", {"training/2.0/resnet.yaml": extra})
+    result = call("--rules", rules, "check", logs)
+    assert result.exit_code == 1
+    assert "error OUR101: our_key" in result.stdout
+    assert call("check", logs).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("list", "--round", "7.0"), "newb"),
+        (("show", "NEWB103"), "value >= step, where step = math.ceil(1000.0 /"),
+        (("diff", "6.1", "7.0"), "+ newb: target at least 0.75"),
+    ],
+)
+def test_commands_about_rules(workspace: Path, arguments: tuple[str, ...], words: str) -> None:
+    result = call("--rules", "our-rules", "rules", *arguments)
+    assert result.exit_code == 0
+    assert words in result.stdout
+
+
+def test_a_mistake_is_reported_before_anything_else(workspace: Path) -> None:
+    path = workspace / "our-rules" / BENCHMARK_FILE
+    path.write_text(path.read_text().replace("equals", "equal"))
+    result = call("--rules", "our-rules", "check", "logs")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "mlperf-pkg: error: our-rules/training/7.0/newb.yaml:11:"
+        " unknown constraint 'equal' of NEWB102; did you mean 'equals'?\n"
+    )
+
+
+def test_a_folder_that_is_not_a_rulebook(tmp_path: Path) -> None:
+    result = call("--rules", tmp_path, "rules", "list")
+    assert result.exit_code == 2
+    assert f"{tmp_path}: not a rulebook" in result.stderr
+
+
+def test_a_folder_that_does_not_exist() -> None:
+    result = call("--rules", "nowhere", "rules", "list")
+    assert result.exit_code == 2
+    assert "Directory 'nowhere' does not exist" in result.stderr
