@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within, write_several, write_whole
+from mlperf_pkg.infra.files import refuse_within, write_all, write_whole
 from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.render import Checkout, View
 
@@ -108,7 +108,7 @@ class Outputs(Struct, frozen=True):
             for name, output in self.by_format
         ]
         files = {output.file: content for output, content in contents if output.file}
-        write_several(files, replace=self.force)
+        write_all(files, replace=self.force)
         for output, content in contents:
             if output.file is None:
                 output.write(content)

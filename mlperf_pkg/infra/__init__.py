@@ -1,1 +1,1 @@
-"""What knows nothing of MLPerf: files, object stores, processes, text."""
+"""Files, object stores, processes and text, without any knowledge of MLPerf."""

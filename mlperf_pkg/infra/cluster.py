@@ -1,7 +1,7 @@
-"""Where the files of a check are read beyond this machine: the workers of a Dask cluster.
+"""Share work among the workers of a Dask cluster.
 
-What a worker does depends on the file alone, so that a worker that dies costs time and nothing
-else: the scheduler has its work done again.
+A result depends only on the arguments of its call, so a worker that is lost costs nothing but
+time: the scheduler gives its work to another.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rule
 _Result = TypeVar("_Result")
 
 _ADDRESS = re.compile(r"(tcp|tls)://.+:[0-9]{1,5}")
-_SECONDS = 15  # to answer, of a scheduler and of the first worker
+_SECONDS = 15  # that the scheduler and the first worker have to answer
 _RETRIES = 3
-_TASKS = 10_000  # each costs about two milliseconds, whatever it does
+_TASKS = 10_000  # the most there are: the scheduler takes about 2 ms for each
 
 
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Executor]:
-    """The workers of the Dask cluster with this scheduler, such as ``tcp://10.0.0.1:8786``.
+    """Provide the workers of the Dask cluster with this scheduler (``tcp://10.0.0.1:8786``).
 
     Raises:
-        UserError: Dask is not installed; no scheduler or worker answers; a worker has another
-            mlperf-pkg than this; the cluster is lost.
+        UserError: Dask is not installed; no scheduler or worker answers; a worker has a different
+            mlperf-pkg; the connection is lost.
     """
     if not _ADDRESS.fullmatch(scheduler):
         raise UserError(
-            f"{scheduler}: no address of a Dask scheduler, which is such as tcp://10.0.0.1:8786"
+            f"{scheduler}: not the address of a Dask scheduler; expected one such as"
+            " tcp://10.0.0.1:8786"
         )
     dask = require("distributed", "cluster", "--scheduler")
-    # What it logs of a connection that breaks is a traceback; we tell of it in words.
+    # It logs a traceback for a broken connection, which we report in words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with _connected(dask.Client, scheduler) as client:
         _check_workers(client, scheduler)
         try:
             yield _Batches(client.get_executor(pure=False, retries=_RETRIES))
         except dask.KilledWorker as error:
-            raise UserError(f"{scheduler}: workers die of the same logs: {error}") from error
+            raise UserError(f"{scheduler}: the same work ended several workers: {error}") from error
         except CancelledError as error:
             raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error
 
@@ -65,15 +66,15 @@ def _connected(connect: Callable[..., Any], scheduler: str) -> Iterator[Any]:
 
 
 class _Batches(Executor):
-    """Another executor, which is given several calls at once by ``map``."""
+    """An executor whose ``map`` submits several calls in one task."""
 
     def __init__(self, inner: Executor) -> None:
         self._inner = inner
-        self._made = identity()
+        self._identity = identity()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         call = partial(fn, *args, **kwargs)
-        return self._inner.submit(_call, self._made, rules_context(), call)
+        return self._inner.submit(_call, self._identity, rules_context(), call)
 
     def map(
         self,
@@ -85,19 +86,19 @@ class _Batches(Executor):
         calls = list(zip(*iterables, strict=False))
         size = max(chunksize, len(calls) // _TASKS)
         futures = [
-            self.submit(_each, fn, calls[first : first + size])
+            self.submit(_call_each, fn, calls[first : first + size])
             for first in range(0, len(calls), size)
         ]
         return (result for future in futures for result in future.result(timeout))
 
 
-def _each(fn: Callable[..., _Result], calls: Sequence[tuple[Any, ...]]) -> list[_Result]:
+def _call_each(fn: Callable[..., _Result], calls: Sequence[tuple[Any, ...]]) -> list[_Result]:
     return [fn(*arguments) for arguments in calls]
 
 
-def _call(made: str, rules: RulesContext, call: Callable[[], _Result]) -> _Result:
-    if identity() != made:  # a worker that has come later
-        raise UserError(_other("a worker", identity(), made))
+def _call(expected: str, rules: RulesContext, call: Callable[[], _Result]) -> _Result:
+    if identity() != expected:  # a worker that joined later
+        raise UserError(_difference("a worker", identity(), expected))
     set_rules_context(rules)
     return call()
 
@@ -107,7 +108,7 @@ def _call(made: str, rules: RulesContext, call: Callable[[], _Result]) -> _Resul
 
 @cache
 def identity() -> str:
-    """The version of mlperf-pkg, with a digest of its code and of its rulebook."""
+    """Return the version of mlperf-pkg with a digest of its code and of its rulebook."""
     digest = hashlib.sha256()
     package, rules = Path(__file__).parents[1], data_folder("rules")
     files = [(package, path) for path in package.rglob("*.py")]
@@ -122,11 +123,11 @@ def _check_workers(client: Any, scheduler: str) -> None:
         client.wait_for_workers(1, timeout=_SECONDS)
     except TimeoutError as error:
         raise UserError(f"{scheduler}: no worker is connected to the scheduler") from error
-    for worker, found in sorted(client.run(identity, on_error="return").items()):
-        if found != identity():
-            told = f"no such mlperf-pkg ({found})" if isinstance(found, Exception) else found
-            raise UserError(_other(f"{scheduler}: worker {worker}", told, identity()))
+    for worker, answer in sorted(client.run(identity, on_error="return").items()):
+        if answer != identity():
+            theirs = f"no usable mlperf-pkg ({answer})" if isinstance(answer, Exception) else answer
+            raise UserError(_difference(f"{scheduler}: worker {worker}", theirs, identity()))
 
 
-def _other(worker: str, found: str, expected: str) -> str:
-    return f"{worker} has {found}, but here is {expected}: install the same on all machines"
+def _difference(worker: str, theirs: str, ours: str) -> str:
+    return f"{worker} has {theirs}, this machine has {ours}: install the same on all machines"

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -18,123 +18,79 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool) -> None:
-    """Write a file so that nobody ever sees a part of it; text becomes UTF-8.
+    """Write a file so that nobody ever sees a part of it; text is encoded as UTF-8.
 
-    It is written under a temporary name in the same folder and then renamed, or put into a store
-    by one request. Without ``replace``
-    a file that exists is never touched, not even one that appears meanwhile.
-
-    Raises:
-        UserError: the file exists and is not to be replaced, or it cannot be written.
-    """
-    write_several({path: content}, replace=replace)
-
-
-def write_several(files: _Files, *, replace: bool) -> None:
-    """Write files of any folders and stores: all of them or none.
-
-    Of each of them the same holds as of ``write_whole``; none has its name before all are written.
+    A file of this machine is written under a temporary name in the same folder, then renamed; one
+    in a store is written with one request. Without ``replace`` an existing file is never touched,
+    even if it appears in the meantime.
 
     Raises:
-        UserError: one exists and is not to be replaced, or one cannot be written.
+        UserError: the file exists and ``replace`` is not set, or it cannot be written.
     """
+    write_all({path: content}, replace=replace)
+
+
+def write_all(files: _Files, *, replace: bool) -> None:
+    """Write files in any folders and stores, each as ``write_whole``: all of them or none.
+
+    No file has its name before all are written.
+
+    Raises:
+        UserError: a file exists and ``replace`` is not set, or cannot be written.
+    """
+    local = {path: _data(text) for path, text in files.items() if isinstance(path, Path)}
+    stored = {file: _data(text) for file, text in files.items() if isinstance(file, StoredFile)}
     mark = os.urandom(8).hex()
-    here: dict[Path, str | bytes] = {}
-    away: dict[StoredFile, str | bytes] = {}
-    for target, content in files.items():
-        if isinstance(target, StoredFile):
-            away[target] = content
-        else:
-            here[target] = content
     temporary = {
-        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(here)
+        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(local)
     }
     try:
-        for path, written in temporary.items():
-            with _told(path):
-                _write(written, _data(here[path]))
-        with _stored(away, replace):
-            _place(temporary, replace)
+        for path, unnamed in temporary.items():
+            with _errors_of(path):
+                _write(unnamed, local[path])
+        with _stored(stored, replace=replace):
+            _rename_all(temporary, replace=replace)
     finally:
-        for each in temporary.values():
+        for unnamed in temporary.values():
             with suppress(OSError):
-                each.unlink()
+                unnamed.unlink()
+
+
+def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
+    """Write files into a folder as ``write_all``; create the folder if it does not exist.
+
+    Raises:
+        UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+    write_all({folder / name: content for name, content in files.items()}, replace=replace)
 
 
 @contextmanager
-def together(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[Path]:
-    """A private folder to write files ``names`` in, which are moved to ``folder`` at the end.
+def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[Path]:
+    """Provide a private folder for the files ``names``, which move to ``folder`` at the end.
 
     Raises:
         UserError: as ``write_together``.
     """
-    if taken := [name for name in names if (folder / name).exists()] if not replace else []:
-        raise UserError(f"{folder / taken[0]}: exists already and is not overwritten")
-    new = folder / f".mlperf-pkg-{os.urandom(8).hex()}.tmp"
+    existing = [name for name in names if (folder / name).exists()]
+    if existing and not replace:
+        raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
+    private = folder / f".mlperf-pkg-{os.urandom(8).hex()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        new.mkdir(mode=0o700)
-        yield new
-        _place({folder / name: new / name for name in names}, replace)
+        private.mkdir(mode=0o700)
+        yield private
+        _rename_all({folder / name: private / name for name in names}, replace=replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     finally:
         import shutil  # noqa: PLC0415 - slow to import
 
-        shutil.rmtree(new, ignore_errors=True)
-
-
-def _place(temporary: Mapping[Path, Path], replace: bool) -> None:
-    """Give files their names; where one cannot have it, those made anew go again."""
-    placed: list[Path] = []
-    try:
-        for path, written in temporary.items():
-            with _told(path):
-                (os.replace if replace else _rename_anew)(written, path)
-            placed.append(path)
-    except UserError:
-        for path in () if replace else placed:
-            path.unlink()
-        raise
-
-
-@contextmanager
-def _stored(files: Mapping[StoredFile, str | bytes], replace: bool) -> Iterator[None]:
-    """The files of stores written; where something fails then, those made anew go again."""
-    placed: list[StoredFile] = []
-    try:
-        for path, content in files.items():
-            path.write(_data(content), replace=replace)
-            placed.append(path)
-        yield
-    except UserError:
-        for path in () if replace else placed:
-            path.unlink()
-        raise
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Failures of the system as messages that name the file."""
-    try:
-        yield
-    except FileExistsError as error:
-        raise UserError(f"{path}: exists already and is not overwritten") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
-    """As ``write_several``, into a folder, which is made if there is none.
-
-    Raises:
-        UserError: one exists and is not to be replaced, or the folder cannot be written into.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
-    write_several({folder / name: content for name, content in files.items()}, replace=replace)
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
@@ -144,9 +100,9 @@ def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
         UserError: ``path`` is one of ``inputs`` or inside one.
     """
     if isinstance(path, StoredFile):
-        within = any(is_within(path.url, place) for place in inputs)
+        within = any(is_within(path.url, folder) for folder in inputs)
     else:
-        within = any(path.resolve().is_relative_to(Path(place).resolve()) for place in inputs)
+        within = any(path.resolve().is_relative_to(Path(folder).resolve()) for folder in inputs)
     if within:
         raise UserError(f"{path}: refusing to write inside an input folder")
 
@@ -162,13 +118,53 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _rename_anew(temporary: Path, path: Path) -> None:
+def _rename_all(temporary: Mapping[Path, Path], *, replace: bool) -> None:
+    """Give files their names; if one cannot have its name, remove the new ones again."""
+    renamed: list[Path] = []
+    try:
+        for path, unnamed in temporary.items():
+            with _errors_of(path):
+                (os.replace if replace else _rename_to_free)(unnamed, path)
+            renamed.append(path)
+    except UserError:
+        for path in () if replace else renamed:
+            path.unlink()
+        raise
+
+
+def _rename_to_free(temporary: Path, path: Path) -> None:
     """Rename to a name that is free, which only a link does in one step."""
     try:
         path.hardlink_to(temporary)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # A file system without links: take the name first, then put the file in its place.
+        # A file system without links: take the name first, then replace that file.
         path.open("xb").close()
         temporary.replace(path)
+
+
+@contextmanager
+def _stored(files: Mapping[StoredFile, bytes], *, replace: bool) -> Iterator[None]:
+    """Write files of stores; if anything fails then, remove the new ones again."""
+    written: list[StoredFile] = []
+    try:
+        for file, data in files.items():
+            file.write(data, replace=replace)
+            written.append(file)
+        yield
+    except UserError:
+        for file in () if replace else written:
+            file.unlink()
+        raise
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Turn errors of the system into messages that name the file."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise UserError(f"{path}: exists already and is not overwritten") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Folders written whole or not at all, also where the process is killed."""
+"""Write folders completely or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 
 @contextmanager
 def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]:
-    """An empty folder of the name of ``target``, which takes its place at the end.
+    """Provide an empty folder with the name of ``target``, and move it to ``target`` at the end.
 
-    Whatever goes wrong, an interruption included, leaves neither debris nor a change to what
-    ``target`` was; what a killed process leaves, the next one removes. What is there already is
-    replaced, in one step where the system can do so, if ``replaces`` says so of it. Who removes the
-    new folder before the end takes it back.
+    An error or an interruption leaves neither debris nor a change to ``target``; what a killed
+    process leaves behind, the next call removes. An existing ``target`` is replaced if
+    ``replaces`` returns True for it, in one step where the system can do so. If the caller removes
+    the new folder before the end, ``target`` stays as it is.
 
     Raises:
-        OSError: the folder cannot be written, or what is there is not to be replaced.
+        OSError: the folder cannot be written, or ``target`` exists and must not be replaced.
     """
-    made = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
+    missing = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
     _sweep(target.parent)
     try:
         with _scratch(target.parent) as scratch:
@@ -41,19 +41,19 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
             yield folder
             if folder.exists():
                 _sync_all(folder)
-                _put_in_place(folder, target, replaces)
+                _install(folder, target, replaces)
     finally:
-        for path in made:
+        for path in missing:
             with suppress(OSError):  # not empty: the tree is there
                 path.rmdir()
 
 
-# ---- the place where it grows -------------------------------------------------------------
+# ---- the scratch folder -------------------------------------------------------------------
 
 
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
-    """A folder that is locked as long as this process lives, and removed at the end."""
+    """Provide a folder that is locked while this process runs, and removed at the end."""
     with ExitStack() as undo:
         scratch = None
         while scratch is None or not scratch.exists():  # another swept it before it was locked
@@ -69,57 +69,57 @@ def _scratch(parent: Path) -> Iterator[Path]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what killed processes have left, after putting back what they had put aside."""
-    for left in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
+    """Remove what killed processes left behind, after moving back what they had moved aside."""
+    for scratch in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
         try:
-            lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
             continue
         with suppress(OSError):  # in use
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _put_back(left, parent)
-            shutil.rmtree(left, ignore_errors=True)
+            _move_back(scratch, parent)
+            shutil.rmtree(scratch, ignore_errors=True)
         os.close(lock)
 
 
-def _put_back(left: Path, parent: Path) -> None:
-    for old in left.glob(f"*{_OLD}"):
+def _move_back(scratch: Path, parent: Path) -> None:
+    for old in scratch.glob(f"*{_OLD}"):
         target = parent / old.name.removesuffix(_OLD)
         if not target.exists():
             old.rename(target)
 
 
-# ---- the step that counts -----------------------------------------------------------------
+# ---- the move to its name -----------------------------------------------------------------
 
 
-def _put_in_place(folder: Path, target: Path, replaces: Callable[[Path], bool]) -> None:
+def _install(folder: Path, target: Path, replaces: Callable[[Path], bool]) -> None:
     if not _moved(folder, target):
         if not replaces(target):
-            raise FileExistsError(errno.EEXIST, "exists and is not to be replaced", str(target))
+            raise FileExistsError(errno.EEXIST, "exists and must not be replaced", str(target))
         if not _exchange(folder, target):
             _replace_in_two_steps(folder, target)
-        elif not replaces(folder):  # it was changed in that moment
+        elif not replaces(folder):  # it has changed in the meantime
             _exchange(folder, target)
-            raise FileExistsError(errno.EEXIST, "has changed meanwhile", str(target))
+            raise FileExistsError(errno.EEXIST, "has changed in the meantime", str(target))
     with suppress(OSError):
         _sync(target.parent)
 
 
 def _moved(folder: Path, target: Path) -> bool:
-    """Whether nothing was there, and ``folder`` is there now."""
+    """Move ``folder`` if ``target`` does not exist; return whether it was moved."""
     if target.exists() or target.is_symlink():
         return False
     try:
         folder.rename(target)
     except OSError:
-        if target.exists():  # another has put it there in that moment
+        if target.exists():  # another process has created it in the meantime
             return False
         raise
     return True
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step; False where the system or the file system cannot."""
+    """Swap two folders in one step; return False if the system or the file system cannot."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False
@@ -128,7 +128,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _replace_in_two_steps(folder: Path, target: Path) -> None:
-    """What was there is put aside first, where ``_sweep`` finds it, and removed last."""
+    """Move ``target`` aside first, where ``_sweep`` finds it if this process is killed."""
     old = folder.with_name(f"{folder.name}{_OLD}")
     target.rename(old)
     try:

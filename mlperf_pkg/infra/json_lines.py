@@ -1,4 +1,4 @@
-"""JSON as people write it by hand: its value, true line numbers, and what is odd about it."""
+"""Read JSON that people wrote by hand: its value, its line numbers, and its oddities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-MAX_DEPTH = 200  # containers within containers; a deeper file is refused, not recursed into
+MAX_DEPTH = 200  # nested containers; deeper files are refused rather than recursed into
 
 ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
 
@@ -39,14 +39,14 @@ class JsonSyntaxError(ValueError):
     """Bytes that are not JSON: ``line`` (1-based) and ``message`` (found, expected)."""
 
     def __init__(self, line: int, message: str) -> None:
-        """Both are kept as ``args``, so that the error survives pickling."""
+        """Keep both as ``args``, so that the error survives pickling."""
         super().__init__(line, message)
         self.line = line
         self.message = message
 
 
 class JsonProblem(Struct, frozen=True):
-    """Something odd in a file that can be read all the same, at its 1-based line."""
+    """An oddity at a 1-based line of a file that can be read nevertheless."""
 
     line: int
     kind: ProblemKind
@@ -54,7 +54,7 @@ class JsonProblem(Struct, frozen=True):
 
 
 class _Member(Struct, eq=False):
-    """A value's line and, by key or index, the members it holds."""
+    """The line of a value and its members, by key or index."""
 
     line: int
     keyed: bool = False
@@ -66,14 +66,14 @@ class _Member(Struct, eq=False):
 
 
 class JsonDocument(Struct, frozen=True):
-    """A file's value (of duplicate keys the last, as ``json`` has it) and its problems by line."""
+    """The value of a file and its problems by line; the last of repeated keys counts."""
 
     value: Any
     problems: tuple[JsonProblem, ...]
     _text: str
 
     def line(self, path: Sequence[str | int]) -> int:
-        """The 1-based line where the member at ``path`` begins, else its nearest ancestor."""
+        """Return the 1-based line of the member at ``path``, or of its nearest ancestor."""
         member, _ = _scanned(self._text)
         for step in path:
             if step not in member.members:
@@ -83,18 +83,18 @@ class JsonDocument(Struct, frozen=True):
 
 
 def read_json(data: bytes) -> JsonDocument:
-    """Read a JSON file of any origin; line breaks are ``\\n`` or ``\\r\\n``.
+    """Read a JSON file from any source; line breaks are ``\\n`` or ``\\r\\n``.
 
-    A byte-order mark, bytes that are not UTF-8 (read as Latin-1), duplicate keys, NaN and
-    Infinity are problems of the document.
+    A byte-order mark, bytes that are not UTF-8 (read as Latin-1), repeated keys, NaN and Infinity
+    are problems of the document.
 
     Raises:
-        JsonSyntaxError: it is not JSON, or nested more than ``MAX_DEPTH`` deep.
+        JsonSyntaxError: it is not JSON, or is nested more than ``MAX_DEPTH`` deep.
     """
     text, problems = _decoded(data)
     _refuse_depth(text)
-    value, odd = _parsed(text)
-    if odd:
+    value, has_problems = _parsed(text)
+    if has_problems:
         problems = sorted([*problems, *_scanned(text)[1]], key=lambda problem: problem.line)
     return JsonDocument(value, tuple(problems), text)
 
@@ -115,7 +115,7 @@ def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    """Line and text of each token except commas and colons, of which nothing depends here."""
+    """Yield the line and the text of all tokens except commas and colons."""
     line, seen = 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", seen, match.start())
@@ -132,28 +132,29 @@ def _refuse_depth(text: str) -> None:
 
 
 def _parsed(text: str) -> tuple[Any, bool]:
-    """The value, and whether anything among its members is odd: ``_scanned`` tells what."""
-    odd = False
+    """Return the value, and whether there are problems, which ``_scanned`` finds."""
+    has_problems = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal odd
-        found = dict(pairs)
-        odd = odd or len(found) < len(pairs)
-        return found
+        nonlocal has_problems
+        values = dict(pairs)
+        has_problems = has_problems or len(values) < len(pairs)
+        return values
 
     def not_finite(name: str) -> float:
-        nonlocal odd
-        odd = True
+        nonlocal has_problems
+        has_problems = True
         return float(name)
 
     try:
-        return json.loads(text, object_pairs_hook=members, parse_constant=not_finite), odd
+        value = json.loads(text, object_pairs_hook=members, parse_constant=not_finite)
     except json.JSONDecodeError as exc:
         raise _syntax_error(text, exc) from exc
-    except ValueError as exc:  # int() refuses thousands of digits, and does not say where
+    except ValueError as exc:  # int() refuses thousands of digits without saying where
         digits = re.search(rf"\d{{{sys.get_int_max_str_digits() + 1}}}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
         raise JsonSyntaxError(line, "found an integer of thousands of digits") from exc
+    return value, has_problems
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
@@ -172,9 +173,9 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
     return JsonSyntaxError(error.lineno, f"found {found}; expected {expected}")
 
 
-@lru_cache(maxsize=1)  # lines of one file are asked for together, of most files never
+@lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never
 def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
-    """The members of a text known to be valid JSON, and the problems among them."""
+    """Return the members of a text that is valid JSON, and the problems among them."""
     holders, named = [_Member(1)], None
     problems: list[JsonProblem] = []
     for line, token in _tokens(text):

@@ -1,7 +1,7 @@
-"""Text of any origin made safe to show: on a terminal, in Markdown, in a spreadsheet.
+"""Make text safe to show on a terminal, in Markdown, in HTML and in a spreadsheet.
 
-Logs, file names and system descriptions come from strangers. Whatever of them is shown goes
-through ``visible`` once.
+Logs, file names and system descriptions come from strangers. All text of theirs that is shown
+goes through ``visible`` once.
 """
 
 from __future__ import annotations
@@ -14,56 +14,56 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def visible(text: str) -> str:
-    """``text`` with every character that does not print as itself spelt as in Python source.
+    """Return ``text`` with characters that do not print as themselves escaped as in Python source.
 
-    That is line breaks, terminal escapes, invisible and direction-changing characters, halves of
-    surrogate pairs, and spaces other than the plain one. What comes out stays as it is when
-    passed again, holds one line and can be encoded as UTF-8.
+    These are line breaks, terminal escapes, invisible and direction-changing characters, halves
+    of surrogate pairs, and spaces other than the plain one. The result is one line, can be encoded
+    as UTF-8, and does not change when passed again.
     """
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else _spelt(each) for each in text)
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
-def _spelt(character: str) -> str:
+def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
 def escape_markdown(text: str) -> str:
-    """``text`` to be read literally within a line or a table cell of Markdown."""
+    """Return ``text`` so that a line or a table cell of Markdown shows it literally."""
     return _MARKUP.sub(r"\\\g<0>", visible(text))
 
 
 def escape_html(text: str) -> str:
-    """``text`` to be read literally within an element or an attribute of HTML."""
+    """Return ``text`` so that an element or an attribute of HTML holds it literally."""
     from html import escape  # noqa: PLC0415 - slow to import
 
     return escape(visible(text), quote=True)
 
 
 def escape_cell(text: str) -> str:
-    """``text`` as a cell that no spreadsheet takes for a formula."""
+    """Return ``text`` as a cell that no spreadsheet takes for a formula."""
     return escape_formula(visible(text))
 
 
 def escape_formula(text: str) -> str:
-    """``text`` as it is, but behind an apostrophe where a spreadsheet took it for a formula."""
+    """Return ``text``, after an apostrophe if a spreadsheet would take it for a formula."""
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 
 
-def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that is most like ``name``, whatever its case; None where none is.
+def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the candidate most like ``name``, ignoring case; None if none is like it.
 
-    ``likeness`` is how much it must be, from 0 to 1 for the same.
+    ``likeness`` is the least similarity, from 0 to 1 for the same text.
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    listed = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower(), listed, 1, likeness)
-    return listed[close[0]] if close else None
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(name.lower(), by_lower, 1, likeness)
+    return by_lower[matches[0]] if matches else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean bert?``, or nothing."""
-    found = nearest(name, known)
-    return f"; did you mean {found}?" if found else ""
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return ``; did you mean bert?``, or nothing if no candidate is like ``name``."""
+    match = nearest(name, candidates)
+    return f"; did you mean {match}?" if match else ""

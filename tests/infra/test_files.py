@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_several, write_together, write_whole
+from mlperf_pkg.infra.files import write_all, write_together, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -127,7 +127,7 @@ def test_files_written_together_all_or_none(tmp_path: Path) -> None:
 def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     files = {tmp_path / "one" / "a": "first", tmp_path / "b": "second"}
-    write_several(files, replace=False)
+    write_all(files, replace=False)
     assert [path.read_text() for path in files] == ["first", "second"]
     assert (names(tmp_path), names(tmp_path / "one")) == (["b", "one"], ["a"])
 
@@ -139,6 +139,6 @@ def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
 def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, message: str) -> None:
     (tmp_path / "taken").write_text("old")
     with pytest.raises(UserError, match=message):
-        write_several({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
+        write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
     assert names(tmp_path) == ["taken"]
     assert (tmp_path / "taken").read_text() == "old"

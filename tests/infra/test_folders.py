@@ -88,7 +88,7 @@ def test_what_changes_in_the_moment_of_replacing_is_put_back(tmp_path: Path) -> 
     write(tmp_path / "target", OLD)
     answers = iter([True, False])
     with (
-        pytest.raises(FileExistsError, match="changed meanwhile"),
+        pytest.raises(FileExistsError, match="changed in the meantime"),
         new_folder(tmp_path / "target", lambda _: next(answers)) as folder,
     ):
         fill(folder, NEW)
@@ -248,7 +248,7 @@ def test_another_writes_the_same_in_the_moment_before(
     if replaces:
         write(target, NEW)
     else:
-        with pytest.raises(FileExistsError, match="not to be replaced"):
+        with pytest.raises(FileExistsError, match="exists and must not be replaced"):
             write(target, NEW, replaces=False)
     assert contents(target) == (NEW if replaces else OLD)
     assert names(tmp_path) == ["target"]

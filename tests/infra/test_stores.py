@@ -15,7 +15,7 @@ for _library in ("moto", "s3fs"):
 
 from mlperf_pkg.errors import UserError  # noqa: E402
 from mlperf_pkg.infra import stores  # noqa: E402
-from mlperf_pkg.infra.files import write_several  # noqa: E402
+from mlperf_pkg.infra.files import write_all  # noqa: E402
 from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
 from mlperf_pkg.infra.tree import Entry, list_tree  # noqa: E402
 from tests.helpers import servers  # noqa: E402
@@ -205,9 +205,9 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
     one, two = StoredFile(f"{bucket}/together/1"), tmp_path / "2"
     both: dict[Path | StoredFile, str | bytes] = {one: "1", two: "2"}
     with pytest.raises(UserError, match="exists already"):
-        write_several({**both, tmp_path / "taken": "3"}, replace=False)
+        write_all({**both, tmp_path / "taken": "3"}, replace=False)
     assert (one.exists(), two.exists()) == (False, False)
-    write_several(both, replace=False)
+    write_all(both, replace=False)
     assert (stored(one.url).read_bytes(), two.read_text()) == (b"1", "2")
 
 

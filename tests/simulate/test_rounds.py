@@ -185,7 +185,7 @@ def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:
 def test_nothing_stays_of_a_round_that_was_not_finished(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_put_in_place", mock.Mock(side_effect=error))
+    monkeypatch.setattr(folders, "_install", mock.Mock(side_effect=error))
     with pytest.raises((KeyboardInterrupt, UserError)):
         write_round(SMALL, tmp_path / "deep" / "round")
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ from mlperf_pkg.commands.archive.names import unfit
 from mlperf_pkg.commands.archive.tar import Sink, write_tar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import together
+from mlperf_pkg.infra.files import private_folder
 
 ENDING = ".tar.gz"
 _SHA1 = ".sha1"
@@ -77,7 +77,7 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
         raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
     files = _with_manifest(tree)
     names = written_names(target, how.form if how else None)
-    with together(target.parent, names, replace=force) as new:
+    with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
         plain = new / f"{target.name}.plain" if how else archive
         write_archive(plain, name_of(tree.root), tree.root, files)

@@ -161,7 +161,7 @@ CALLS = [
     (os, "fsync", 0),
     (os, "fsync", 2),
     (os, "open", 0),
-    (folders, "_put_in_place", 0),
+    (folders, "_install", 0),
 ]
 
 
