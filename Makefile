@@ -1,4 +1,4 @@
-# The project's vocabulary. Every target makes its own environment first; Python 3.11 is all it needs.
+# The commands of the project. Every target creates the environment first; only Python 3.11 or newer is needed.
 PYTHON ?= python3
 VENV   ?= .venv
 EXTRAS ?= test,dev,docs
@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
-# The rulebook, parsed: without it everything works, but starts more slowly.
+# The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
 .PHONY: help demo test parity lint types format rules docs bench wheel clean
@@ -15,12 +15,12 @@ help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
-	@echo "make lint    style and types"
-	@echo "make rules   check and compile the rulebook, after an edit of rules/"
-	@echo "make docs    the documentation as a site, in build/site/"
-	@echo "make bench   ratios of speed against the official checker and the floor"
-	@echo "make wheel   the distribution, in dist/"
-	@echo "make clean   remove everything made"
+	@echo "make lint    check style and types"
+	@echo "make rules   check and compile the rulebook after editing rules/"
+	@echo "make docs    build the documentation as a site, in build/site/"
+	@echo "make bench   measure speed relative to the official checker and the floor"
+	@echo "make wheel   build the distribution, in dist/"
+	@echo "make clean   remove all generated files"
 
 $(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/log/_scan.c
 	$(PYTHON) -m venv $(VENV)

@@ -86,7 +86,7 @@ def test_what_cannot_be_checked(runner: Runner, inputs: dict[str, str], message:
     assert (done.status, done.outputs["status"]) == (2, "2")
     assert message in done.log
     assert done.annotations() == [
-        ("error", "It could not be checked: the log of this step says why")
+        ("error", "The check could not be done: see the log of this step")
     ]
     assert done.outputs["official"] == done.outputs["rules"] == "not_checked"
     assert (done.outputs["report"], done.outputs["sarif"], done.summary) == ("", "", "")
@@ -174,7 +174,7 @@ def test_the_summary_has_a_limit(runner: Runner) -> None:
     assert 990_000 < len(done.summary.encode()) < 1_048_576
     *lines, _, last = done.summary.splitlines()
     assert set(lines) == {"a line of the summary, with an umlaut: ä"}
-    assert last == "Too long to show here: the log of the step has all."
+    assert last == "Too long to show here: see the log of this step for the rest."
 
 
 # ---- build --------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_what_cannot_be_built(runner: Runner) -> None:
     assert done.outputs["submissions"] == ""
     assert done.annotations()[-1] == (
         "error",
-        "No submission was built: the log of this step says why",
+        "No submission was built: see the log of this step",
     )
 
 
