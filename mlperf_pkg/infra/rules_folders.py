@@ -80,7 +80,7 @@ def _digest(folder: Path) -> str:
     import hashlib  # noqa: PLC0415 - most commands read only the package's rules
 
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.yaml")):
+    for path in sorted(path for path in folder.rglob("*.yaml") if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode())
     return digest.hexdigest()
