@@ -1,1 +1,1 @@
-"""To be filled."""
+"""The command line: one module per command, and the options that they share."""

@@ -15,7 +15,13 @@ from mlperf_pkg.render import FORMATS
 @options.checked
 @options.filtered
 @options.written(FORMATS, repeatable=True)
-def command(*, paths: tuple[str, ...], how: Options, only: options.Filter, target: Outputs) -> int:
+def command(
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    filter_findings: options.Filter,
+    target: Outputs,
+) -> int:
     """Check logs, result sets, submissions or whole rounds.
 
     PATH is a log, a folder of logs, a submission (a folder with results/ and
@@ -38,6 +44,6 @@ def command(*, paths: tuple[str, ...], how: Options, only: options.Filter, targe
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
-    report = only(check(paths, how).report)
+    report = filter_findings(check(paths, check_options).report)
     target.write(FORMATS, report, paths)
     return int(report.has_errors)

@@ -60,7 +60,7 @@ def command(
     divisions: tuple[str, ...],
     prices: Path | None,
     chart: Path | None,
-    how: Options,
+    check_options: Options,
     format_: str,
     target: Output,
 ) -> int:
@@ -89,8 +89,8 @@ def command(
     if chart:
         Output(chart, target.force).refuse_early(paths)
     picture = _picture(chart) if chart else None
-    price_list = all_prices(prices, how.config.prices, Path())
-    results = read_results(paths, Filter(benchmarks, systems, divisions), how)
+    price_list = all_prices(prices, check_options.config.prices, Path())
+    results = read_results(paths, Filter(benchmarks, systems, divisions), check_options)
     if not results:
         raise UserError("no result matches --benchmark, --system and --division")
     rows = compare(results, price_list, baseline_test(baseline, results))

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.diff.reading import compare_paths
 @click.argument("new", type=click.Path())
 @options.judged
 @options.written(DIFF_FORMATS)
-def command(*, old: str, new: str, how: Options, format_: str, target: Output) -> int:
+def command(*, old: str, new: str, check_options: Options, format_: str, target: Output) -> int:
     """Show what changed from OLD to NEW.
 
     OLD and NEW are submissions, folders of submissions or of logs, or result sets,
@@ -34,6 +34,6 @@ def command(*, old: str, new: str, how: Options, format_: str, target: Output) -
       mlperf-pkg diff logs.old/ logs/ --format json
     """
     target.refuse_early((old, new))
-    changes = compare_paths(old, new, how)
+    changes = compare_paths(old, new, check_options)
     target.write(DIFF_FORMATS[format_](changes, target.view()))
     return int(changes.any)

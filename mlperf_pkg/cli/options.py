@@ -40,7 +40,7 @@ ROUND = (
 
 def checked(function: _Command) -> _Command:
     """Add the arguments ``paths`` and all options of ``judged``."""
-    return _together(
+    return _decorated(
         function,
         click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()),
         judged,
@@ -48,7 +48,7 @@ def checked(function: _Command) -> _Command:
 
 
 def judged(function: _Command) -> _Command:
-    """Add the options of a check: the function receives ``how`` (``checker.values.Options``)."""
+    """Add the options of a check: the function receives ``check_options`` (``Options``)."""
     return _ruled(function, jobs_option, _scheduler_option)
 
 
@@ -69,11 +69,11 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     ) -> Any:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler exclude each other")
-        how = replace(_how(round_, usage, jobs, config), scheduler=scheduler)
+        check_options = replace(_check_options(round_, usage, jobs, config), scheduler=scheduler)
         with progress() as observer:
-            return function(how=replace(how, observer=observer), **others)
+            return function(check_options=replace(check_options, observer=observer), **others)
 
-    return _together(
+    return _decorated(
         with_options,
         round_option(ROUND),
         _usage_option,
@@ -82,7 +82,9 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     )
 
 
-def _how(round_: str | None, usage: str | None, jobs: int | None, config: Path | None) -> Options:
+def _check_options(
+    round_: str | None, usage: str | None, jobs: int | None, config: Path | None
+) -> Options:
     """Return the options; a configuration inside the input is never read, only that in use here."""
     file = config or Path(CONFIG_NAME)
     if config is None and not file.exists():
@@ -164,13 +166,13 @@ def division_option(text: str) -> Callable[[_Function], _Function]:
 
 
 def filtered(function: _Command) -> _Command:
-    """Add ``--select`` and ``--ignore``: the function receives ``only`` (``Filter``)."""
+    """Add ``--select`` and ``--ignore``: the function receives ``filter_findings`` (``Filter``)."""
 
     @wraps(function)
     def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
-        return function(only=lambda report: report.only(select, ignore), **others)
+        return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
-    return _together(
+    return _decorated(
         with_filter,
         _codes_option(
             "--select", "Show only codes with these prefixes (repeatable or comma-separated)."
@@ -215,7 +217,7 @@ def written(
     """
     names = tuple(formats)
     suffix = "; repeatable" if repeatable else ""
-    return lambda function: _together(
+    return lambda function: _decorated(
         _with_target(function, names, repeatable=repeatable),
         click.option(
             "--format",
@@ -281,7 +283,7 @@ def verbose_option(function: _Function) -> _Function:
     )(function)
 
 
-def _together(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:
+def _decorated(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:
     """Apply all decorators; the first is outermost, and so the first in the help."""
     for decorate in reversed(decorators):
         function = decorate(function)

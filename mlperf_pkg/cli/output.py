@@ -102,9 +102,9 @@ class Outputs(Struct, frozen=True):
             UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
-        around = checkout(inputs)
+        repository = checkout(inputs)
         contents = [
-            (output, formats[name](result, replace(output.view(), checkout=around)))
+            (output, formats[name](result, replace(output.view(), checkout=repository)))
             for name, output in self.by_format
         ]
         files = {output.file: content for output, content in contents if output.file}

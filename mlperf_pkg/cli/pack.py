@@ -45,7 +45,7 @@ def command(
     *,
     tree: Path,
     output: Path | None,
-    how: Options,
+    check_options: Options,
     encrypt: str | None,
     recipient: tuple[str, ...],
     passphrase_file: Path | None,
@@ -79,7 +79,7 @@ def command(
         target = output or default_target(tree, form)
         _refuse_early(tree, target, form, force=force)
         encryption = _encryption(form, recipient, passphrase_file)
-        contents, report = verify_tree(tree, how, manifest_required=False)
+        contents, report = verify_tree(tree, check_options, manifest_required=False)
         if reason := refusal(report, keep_invalid=keep_invalid):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)

@@ -44,7 +44,7 @@ _FORMATS = ("svg", "png")
 def command(
     *,
     paths: tuple[str, ...],
-    how: Options,
+    check_options: Options,
     output: Path,
     format_: str,
     names: tuple[str, ...],
@@ -71,7 +71,7 @@ def command(
 
     refuse_within(output, paths)
     pictures.library()
-    charts = drawing.files(check(paths, how), names or _CHARTS, how.jobs)
+    charts = drawing.files(check(paths, check_options), names or _CHARTS, check_options.jobs)
     picture = pictures.PICTURES[format_]
     pictures_by_name = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
     if not pictures_by_name:

@@ -25,7 +25,12 @@ DEFAULT_PAGE = "report.html"
 )
 @options.force_option()
 def command(
-    *, paths: tuple[str, ...], how: Options, only: options.Filter, output: Path, force: bool
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    filter_findings: options.Filter,
+    output: Path,
+    force: bool,
 ) -> int:
     """Write one HTML page: verdicts, results, charts and findings.
 
@@ -52,11 +57,11 @@ def command(
     target.refuse_early(paths)
     html.library()
     pictures.library()
-    checked = check(paths, how)
-    report = only(checked.report)
+    checked = check(paths, check_options)
+    report = filter_findings(checked.report)
     findings = [folded.first for folded in content.shown_findings(report)[0]]
     lines = excerpts(checked, findings)
-    page = content.content(report, drawing.drawn_sets(checked, how.jobs), lines)
+    page = content.content(report, drawing.drawn_sets(checked, check_options.jobs), lines)
     target.write(html.html(page, pictures.runtime()))
     if not to_stdout:
         click.echo(output)

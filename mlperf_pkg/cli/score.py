@@ -26,7 +26,9 @@ from mlperf_pkg.infra.text import visible
     metavar="DIR",
     help="Also write the tables of the official summarizer into DIR.",
 )
-def command(*, paths: tuple[str, ...], how: Options, target: Outputs, tables: Path | None) -> int:
+def command(
+    *, paths: tuple[str, ...], check_options: Options, target: Outputs, tables: Path | None
+) -> int:
     """Show times to train and how each score is computed.
 
     PATH is as for 'mlperf-pkg check'. For each result set, score shows the minutes
@@ -50,7 +52,7 @@ def command(*, paths: tuple[str, ...], how: Options, target: Outputs, tables: Pa
     table_folder = TableFolder(tables, target.force) if tables else None
     if table_folder:
         table_folder.refuse_early(paths)
-    checked = check(paths, how)
+    checked = check(paths, check_options)
     for note in table_folder.write(checked) if table_folder else ():
         click.echo(visible(f"note: {note}"), err=True)
     result = scores(checked)

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.select.selections import Selections, State, selections
 @click.command(name="select")
 @options.checked
 @options.written(SELECT_FORMATS)
-def command(*, paths: tuple[str, ...], how: Options, format_: str, target: Output) -> int:
+def command(*, paths: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
     """Select the runs to submit where there are more than required.
 
     PATH is as for 'mlperf-pkg check'. The rules ask for the consecutive runs, by
@@ -34,7 +34,7 @@ def command(*, paths: tuple[str, ...], how: Options, format_: str, target: Outpu
       mlperf-pkg select logs/bert --format json -o selection.json
     """
     target.refuse_early(paths)
-    result = selections(check(paths, how))
+    result = selections(check(paths, check_options))
     target.write(SELECT_FORMATS[format_](result, target.view()))
     return _status(result)
 

@@ -20,9 +20,9 @@ from mlperf_pkg.simulate import DIVISIONS, FAILURES
 _Order = TypeVar("_Order", SetOrder, RoundOrder)
 
 _REQUIRED = ("benchmarks", "system", "submitter")
-_ONLY_OF_A_SET = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
-_ONLY_OF_A_ROUND = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
-_A_ROUND = ("whole_round", "submitters", "systems")
+_SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
+_ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
+_ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 
 
 @click.command(name="simulate")
@@ -163,12 +163,12 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
           --systems 200 --records 1000
     """
     values["round"] = values.pop("round_")
-    if any(values[name] for name in _A_ROUND):
-        _refuse(ctx, _ONLY_OF_A_SET, "one result set, not of a whole round")
+    if any(values[name] for name in _ROUND_SWITCHES):
+        _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
         summary = write_whole_round(folder, _order(RoundOrder, values), force=force)
         click.echo(visible(summary))
         return 0
-    _refuse(ctx, _ONLY_OF_A_ROUND, "a whole round (--whole-round)")
+    _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
     _require_one_set(values)
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
@@ -182,7 +182,7 @@ def _order(kind: type[_Order], values: Mapping[str, Any]) -> _Order:
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
-    """Refuse options that do not apply."""
+    """Reject options that do not apply."""
     for name in names:
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(f"--{name} is an option of {kind}")

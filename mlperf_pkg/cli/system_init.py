@@ -10,7 +10,7 @@ import click
 from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.system import Wanted, describe, this_machine
+from mlperf_pkg.commands.system import UserValues, describe, this_machine
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round, rounds
 
@@ -57,8 +57,8 @@ def command(
     target = Output(output, force)
     target.refuse_early(())
     chosen = load_round(_USAGE, round_ or rounds(_USAGE)[-1]).name
-    wanted = Wanted(chosen, submitter, division, status, name, nodes)
-    fields = describe(this_machine(), wanted)
+    user_values = UserValues(chosen, submitter, division, status, name, nodes)
+    fields = describe(this_machine(), user_values)
     target.write(f"{json.dumps(fields, indent=2)}\n")
     missing = [field for field, value in fields.items() if str(value).startswith(FILL_IN)]
     if missing:

@@ -38,7 +38,7 @@ from mlperf_pkg.results.report import Report
 def command(
     *,
     packed: Path,
-    how: Options,
+    check_options: Options,
     extract: Path | None,
     passphrase_file: Path | None,
     identity: Path | None,
@@ -63,14 +63,14 @@ def command(
     with stop_cleanly():
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
-        report = _verify(packed, how, secrets, extract)
+        report = _verify(packed, check_options, secrets, extract)
         target.write(FORMATS, report, [str(packed)])
         return int(report.has_errors)
 
 
-def _verify(packed: Path, how: Options, secrets: Secrets, extract: Path | None) -> Report:
+def _verify(packed: Path, check_options: Options, secrets: Secrets, extract: Path | None) -> Report:
     if not packed.is_dir():
-        return verify_archive(packed, how, secrets, extract)
+        return verify_archive(packed, check_options, secrets, extract)
     if extract:
         raise UserError("--extract applies only to an archive")
-    return verify_tree(packed, how)[1]
+    return verify_tree(packed, check_options)[1]

@@ -11,7 +11,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.watch.show import EVENT_FORMATS
-from mlperf_pkg.commands.watch.watching import Manner, Outcome, watch
+from mlperf_pkg.commands.watch.watching import Outcome, WatchOptions, watch
 
 _SECONDS_PER_MINUTE = 60.0
 _STATUS = {Outcome.SUCCESS: 0, Outcome.LOST: 1, Outcome.GIVEN_UP: FAILED}
@@ -54,7 +54,7 @@ _STATUS = {Outcome.SUCCESS: 0, Outcome.LOST: 1, Outcome.GIVEN_UP: FAILED}
 def command(
     *,
     logs: tuple[str, ...],
-    how: Options,
+    check_options: Options,
     fail_fast: bool,
     interval: float,
     idle: float,
@@ -78,7 +78,7 @@ def command(
       mlperf-pkg watch logs/*.log --fail-fast
       mlperf-pkg watch run.log --format json --timeout 60 > events.jsonl
     """
-    manner = Manner(
+    watch_options = WatchOptions(
         interval_s=interval,
         idle_s=idle * _SECONDS_PER_MINUTE,
         timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else None,
@@ -86,4 +86,4 @@ def command(
         refreshing=format_ == "text" and sys.stdout.isatty(),
         fail_fast=fail_fast,
     )
-    return _STATUS[watch(logs, how, manner)]
+    return _STATUS[watch(logs, check_options, watch_options)]

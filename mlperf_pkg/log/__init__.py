@@ -1,1 +1,1 @@
-"""From the bytes of a log to its records."""
+"""Reading logs: from bytes to records."""

@@ -1,9 +1,9 @@
 """A block of log lines, decoded lazily.
 
 A block is a sequence of whole lines. Of its lines only those with a token count; each has
-an index in the block, from 0, and holds at most one record. Nearly all lines are plain, and alike
-but for their digits: ``_scan``, in C, finds their records without decoding them. Where a line is
-not plain, or the part in C was not compiled, the block is read line by line (``reader.py``).
+an index in the block, from 0, and holds at most one record. Nearly all lines are plain and differ
+only in their digits: ``_scan``, in C, finds their records without decoding them. If a line is not
+plain, or the extension was not compiled, the block is read line by line (``reader.py``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 try:
     from mlperf_pkg.log import _scan
-except ImportError:  # there was no compiler at installation
+except ImportError:  # no compiler at installation
     HAS_SCAN = False
 else:
     HAS_SCAN = True
@@ -43,7 +43,7 @@ Words: TypeAlias = frozenset[bytes]
 
 
 class Block(ABC):
-    """A block of log lines: those that hold a token.
+    """A block of log lines; only those with a token count.
 
     ``text`` is the whole block, with LF in place of CR. ``first`` is the number of its first line
     with a token among all such lines of the log, ``size`` is how many it has, and ``unread`` is how
@@ -120,7 +120,7 @@ class ScannedBlock(Block):
     """
 
     def __init__(self, text: bytes, first: int, scan: _Scan) -> None:
-        """Take what a scan of ``text`` returned."""
+        """Take the result of a scan of ``text``."""
         super().__init__(text, first, scan.size, scan.indexes)
         self.contiguous = scan.contiguous
         self.scattered = scan.scattered
@@ -173,7 +173,7 @@ class ScannedBlock(Block):
 
 
 class _Scan(Struct, frozen=True):
-    """What ``_scan.scan`` returns for a block of plain lines.
+    """The result of ``_scan.scan`` for a block of plain lines.
 
     ``unproven`` are the records, one a line, of lines that differ from all lines before in more
     than digits, and ``unproven_count`` is their number: the scanner does not check that they are
@@ -227,7 +227,7 @@ class Scanner:
 
 @lru_cache(maxsize=8)
 def scanner(words: tuple[bytes, ...]) -> Scanner:
-    """Return the scanner that all logs of this process share which are searched for ``words``."""
+    """Return the scanner for ``words``, shared by all logs of this process."""
     return Scanner(words)
 
 

@@ -12,7 +12,7 @@ from mlperf_pkg.log.record import TOKEN
 
 
 class LineNumbers:
-    """The line numbers of the records of a log, found only when asked for."""
+    """The line numbers of the records of a log, counted only on request."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
@@ -20,30 +20,30 @@ class LineNumbers:
         self._first = 1
         self._counts = [0]  # of records before each block, and after the last
         self._blocks: list[range | array[int]] = []
-        self._coming: Iterator[int] = iter(())
+        self._later_lines: Iterator[int] = iter(())
 
     def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
-        """Go on to the next block, which has ``size`` records.
+        """Start the next block, which has ``size`` records.
 
-        Each of its lines is a record if ``contiguous``; otherwise they are searched for in
-        ``text``, which is ``chunk`` with LF in place of CR.
+        Each of its lines is a record if ``contiguous``; otherwise the records are searched for
+        in ``text``, which is ``chunk`` with LF in place of CR.
         """
         if self._blocks and isinstance(self._blocks[-1], array):
-            self._blocks[-1].extend(self._coming)
+            self._blocks[-1].extend(self._later_lines)
         self._first, self._chunk = self.after, chunk
         self._counts.append(self._counts[-1] + size)
         if contiguous:
             self._blocks.append(range(self._first, self._first + size))
         else:
             self._blocks.append(array("Q"))
-            self._coming = self._walk(text)
+            self._later_lines = self._walk(text)
 
     def of(self, number: int) -> int:
         """Return the line of a record by its number in the log."""
         block = bisect_right(self._counts, number) - 1
         lines, index = self._blocks[block], number - self._counts[block]
         if isinstance(lines, array) and index >= len(lines):
-            lines.extend(islice(self._coming, index + 1 - len(lines)))
+            lines.extend(islice(self._later_lines, index + 1 - len(lines)))
         return lines[index]
 
     def at(self, offset: int) -> int:

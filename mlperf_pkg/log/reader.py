@@ -1,8 +1,8 @@
-"""From the bytes of a log to its records, with true line numbers and nothing dropped silently.
+"""Read the records of a log, with exact line numbers and nothing dropped silently.
 
-A record is a line that holds ``:::MLLOG {json}``, after any prefix. What the official parser
-makes of a line decides its verdict, so this reader tokenises as it does: text is Latin-1, a
-line ends at CR, LF or CRLF, the *last* token of a line starts its record, and everything after
+A record is a line that holds ``:::MLLOG {json}``, after any prefix. The official verdict depends
+on how the official parser splits lines, so this reader splits them alike: text is Latin-1, a line
+ends at CR, LF or CRLF, the *last* token of a line starts its record, and everything after
 it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
 """
 
@@ -53,7 +53,7 @@ _NOT_JSON_NUMBER = re.compile(rb"\b(NaN|-?Infinity)\b")
 class LogReader:
     """Read the records of one log, once.
 
-    ``report`` receives whatever is odd. ``unofficial`` holds the records that only we can read:
+    ``report`` receives the findings. ``unofficial`` holds the records that only we can read:
     before another token on the same line, or followed by text. ``parse_errors`` counts the lines
     that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
     if it does not.
@@ -193,7 +193,7 @@ class LogReader:
             )
 
     def _report_shadowed(self, raw: bytes, number: int) -> None:
-        """Report what is between two tokens of a line."""
+        """Report the text between two tokens of a line."""
         text = raw.decode("latin-1")
         record = recover(text.rstrip())
         if record:
@@ -246,7 +246,7 @@ class LogReader:
 
 
 def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
-    """Whether a line may hold the name of a part of its record twice.
+    """Return whether a line may hold the name of a part of its record twice.
 
     Every record has each of these names. So where no name is spelt with escapes and each appears
     as often as there are records, none appears twice in one of them.
@@ -257,11 +257,11 @@ def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
 
 
 def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
-    """Yield chunks of whole lines; of a line that is too long, only its end."""
+    """Yield chunks of whole lines; a line that is too long is cut to its end."""
     rest, skipping = b"", False
     while chunk := stream.read(size):
         cut = len(chunk)
-        if not chunk.endswith(b"\n"):  # as most logs do
+        if not chunk.endswith(b"\n"):
             cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
         if cut:
             start = end_of_line(chunk, 0) if skipping else 0
@@ -288,7 +288,7 @@ def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterato
 
 
 def first_values(stream: BinaryIO, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the first value that a log gives each of ``keys``, reading no further than needed."""
+    """Return the first value of each of ``keys`` in a log, reading no further than necessary."""
     values: dict[str, Any] = {}
     words = [*(key.encode() for key in keys), b"\\"]  # a key may be spelt with escapes
     for record in records_with(stream, words):

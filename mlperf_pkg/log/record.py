@@ -1,4 +1,4 @@
-"""One record of a log, decoded as the official parser decodes it, or the reason why it cannot be.
+"""Decode a record as the official parser does, or say why that parser rejects it.
 
 Everything after the token must be one JSON object with ``time_ms``, ``key``, ``value`` and
 ``metadata``. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
@@ -165,7 +165,7 @@ def shown(value: Any, limit: int = 80) -> str:
 
 
 def printable(value: Any) -> Any:
-    """Return UTF-8 text that was read as Latin-1 as it was meant; for messages only."""
+    """Decode UTF-8 text that was read as Latin-1; for messages only."""
     if isinstance(value, str) and not value.isascii():
         try:
             return value.encode("latin-1").decode("utf-8")
@@ -179,12 +179,12 @@ def repeated_names(raw: bytes) -> list[str]:
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, value in pairs:
-            if name in seen:
+            if name in fields:
                 repeated.append(name)
-            seen[name] = value
-        return seen
+            fields[name] = value
+        return fields
 
     try:
         json.loads(raw.decode("latin-1").rstrip(), object_pairs_hook=collect)

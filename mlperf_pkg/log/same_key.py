@@ -9,15 +9,15 @@ from typing import Any
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import decode_values
 
-# The runs of a result set log the same metadata again and again, so results are remembered.
-_REMEMBERED = 256  # texts
-_LONGEST_REMEMBERED = 1 << 16  # bytes of a text
+# The runs of a result set repeat the same metadata, so results are cached.
+_CACHED_TEXTS = 256
+_LONGEST_CACHED = 1 << 16  # bytes of a text
 
 Test = Callable[[Any], Any]
 
 
 class Group:
-    """Records of one key, whose parts are decoded once, if at all.
+    """Records of one key, whose parts are decoded lazily and once.
 
     ``first`` and ``last`` are the numbers of the first and the last record in the log.
     """
@@ -35,7 +35,7 @@ class Group:
         return self._block.values(self._indexes)
 
     def metadata_passes(self, tests: tuple[Test, ...]) -> bool:
-        """Whether the metadata of every record passes all tests."""
+        """Return whether the metadata of every record passes all tests."""
         if self._text is None:
             return _all_pass(tests, self._metadata)
         return _text_passes(tests, self._text)
@@ -53,7 +53,7 @@ class Group:
     @cached_property
     def _text(self) -> bytes | None:
         text = self._block.metadata_text(self._indexes)
-        return text if text and len(text) <= _LONGEST_REMEMBERED else None
+        return text if text and len(text) <= _LONGEST_CACHED else None
 
 
 def _all_pass(tests: tuple[Test, ...], metadata: Sequence[Any]) -> bool:
@@ -64,11 +64,11 @@ def _tensors(metadata: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([fields["tensor"] for fields in metadata])
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _text_passes(tests: tuple[Test, ...], array: bytes) -> bool:
     return _all_pass(tests, decode_values(array))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _tensors_of_text(array: bytes) -> tuple[Any, ...]:
     return _tensors(decode_values(array))

@@ -1,4 +1,4 @@
-"""Time-to-train: from ``run_start`` to ``run_stop``, by the rules and as read officially.
+"""Time-to-train: from ``run_start`` to ``run_stop``, by the rules and by the official summarizer.
 
 Source: training_rules, Benchmark run: timing; mlperf_logging.result_summarizer.
 """
@@ -25,7 +25,7 @@ class Clock(msgspec.Struct, eq=False):
     stop_number: int | None = None
     official: dict[str, float] = {}
 
-    def see(self, record: Record, number: int) -> None:
+    def take(self, record: Record, number: int) -> None:
         """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""
         time_ms = float(record.time_ms)
         if len(self.official) < len(KEYS):

@@ -1,4 +1,4 @@
-"""The whole log of a run, checked at its end."""
+"""Check the whole log of a run at its end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.record_rules import Evidence, Refusal
 from mlperf_pkg.run.rule_findings import RuleFindings
 
-# What a run that was cut off lacks. By the rules it did not converge, which is forgiven once.
+# Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
 
 
 class Conclusions:
-    """Checks a whole log by the evidence of its records."""
+    """Checks the rules that depend on the whole log."""
 
     def __init__(self, evidence: Evidence, findings: RuleFindings, hidden: Set[str]) -> None:
         """Start at the end of a log.
@@ -39,9 +39,9 @@ class Conclusions:
         self._hidden = hidden
 
     def refuse(self, refusal: Refusal, *, settled: bool) -> None:
-        """Report a formula that did not hold of a record.
+        """Report a formula that does not hold for a record.
 
-        Where it holds of the final values of the run, only the order of its records is at fault.
+        If it holds for the final values of the run, only the order of the records is wrong.
         """
         formula, rule = refusal.compiled.formula, refusal.compiled.rule
         assert formula  # noqa: S101
@@ -52,7 +52,7 @@ class Conclusions:
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
         expected = rule.formula_text
         self._findings.add(
-            rule, refusal.number, found=refusal.value, expected=expected, settled=settled
+            rule, refusal.number, value=refusal.value, expected=expected, settled=settled
         )
 
     def count(self, table: RuleTable) -> None:
@@ -70,7 +70,7 @@ class Conclusions:
                 self._repeated(rule, logged)
 
     def conclude(self, table: RuleTable, *, success: bool) -> None:
-        """Check the other rules; ``success`` is what ``run_stop`` says."""
+        """Check the other rules; ``success`` is the status in ``run_stop``."""
         for compiled in table.concluded:
             if logged := self._seen.get(compiled.rule.key):
                 self._conclude(compiled, logged, success=success)
@@ -100,7 +100,7 @@ class Conclusions:
         self._findings.add(
             rule,
             logged.last_number if logged and excess else None,
-            found=count,
+            value=count,
             expected=f"logged {expected} times",
             message=f"{rule.key} is logged {_times(count)}; expected {expected}",
             settled=excess,
@@ -115,13 +115,13 @@ class Conclusions:
         self._findings.add(
             rule,
             logged.last_number,
-            found=logged.last,
+            value=logged.last,
             expected="logged once",
             message=f"{subject}, first on line {first}, {values}; expected once",
             settled=not logged.same,
         )
 
-    # ---- what else a log must show --------------------------------------------------------
+    # ---- targets, tensors and formulas ----------------------------------------------------
 
     def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
         rule, evidence = compiled.rule, self._evidence
@@ -140,28 +140,28 @@ class Conclusions:
         subject = f"{rule.key} never reaches the target, the last value is {shown(logged.last)}"
         message = f"{subject}; expected {expected}"
         self._findings.add(
-            rule, logged.last_number, found=logged.last, expected=expected, message=message
+            rule, logged.last_number, value=logged.last, expected=expected, message=message
         )
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
         tensors = self._evidence.tensors
-        if wrong := tensors.differences(expected):
+        if differences := tensors.differences(expected):
             self._findings.add(
                 rule,
                 logged.last_number,
                 expected=f"{len(expected)} tensors",
-                message=f"{rule.key} does not list each tensor of the model once: {wrong}",
+                message=f"{rule.key} does not list each tensor of the model once: {differences}",
                 settled=tensors.has_too_many(expected),
             )
 
     def _evaluate(self, rule: Rule, formula: Formula, logged: Logged) -> None:
-        """Evaluate a formula of the final values; a key that it lacks is another rule's finding."""
+        """Evaluate a formula on the final values; other rules report missing keys."""
         if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
         if not _is_true(formula, formula.operands(last, self._seen)):
             expected = rule.formula_text
-            self._findings.add(rule, logged.last_number, found=logged.last, expected=expected)
+            self._findings.add(rule, logged.last_number, value=logged.last, expected=expected)
 
 
 def _is_true(formula: Formula, operands: Operands) -> bool:

@@ -1,7 +1,7 @@
-"""How far a run trained until it converged, as the official RCP checker reads its log.
+"""The training until convergence, as the official RCP checker reads it from a log.
 
-That checker does not look at keys: it reads every line whose text holds certain words, wherever
-they are, and crashes where such a line lacks what it expects. (mlperf_logging.rcp_checker)
+That checker ignores keys: it reads every line whose text holds certain words, anywhere, and crashes
+if such a line lacks a field. (mlperf_logging.rcp_checker)
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ WORDS = (
     b"global_batch_size",
     b"submission_benchmark",
 )
-"""A line counts that holds one of these, anywhere; for ``train_samples`` also ``SAMPLES``."""
+"""A line counts if it holds one of these, anywhere; with ``train_samples``, also ``SAMPLES``."""
 SAMPLES = b"train_samples"
 _FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
 MAX_METRICS = 10_000  # of one log; the most in any published one is 18
 
 
 class Convergence(msgspec.Struct, frozen=True):
-    """What the RCP test takes from one run.
+    """The input of the RCP test from one run.
 
     ``to_converge`` is in epochs or samples, as the benchmark logs it, and ``NOT_CONVERGED`` for a
     run without ``run_stop`` of status success. ``batch_size`` is -1 where none was logged.
@@ -62,16 +62,16 @@ class ConvergenceReader:
         self._reached: Any = None
         self._converged = False
         self._scores: dict[Any, dict[Any, Any]] = {}
-        self._metrics = 0  # how many the scores were made from
+        self._metrics = 0  # in all scores
         self._crash: str | None = None
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        """The words of which a line must hold one, anywhere, to count."""
+        """A line counts if it holds one of these words, anywhere."""
         return (*WORDS, SAMPLES) if self._train_samples else WORDS
 
-    def see(self, words: Words, line: Record | bytes) -> None:
-        """Take the next line: the words that it holds, and its record, or its text without one."""
+    def take(self, words: Words, line: Record | bytes) -> None:
+        """Take the next line: its words, and its record or, without one, its text."""
         if self._crash:
             return
         try:
@@ -79,12 +79,12 @@ class ConvergenceReader:
                 fields = json.loads(line.decode("latin-1").rstrip())  # any JSON value
             else:
                 fields = {"key": line.key, "value": line.value, "metadata": line.metadata}
-            self._take(words, fields)
-        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
+            self._read(words, fields)
+        except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash = f"{type(error).__name__}: {error}"
 
     def result(self) -> Convergence:
-        """Return what the whole log says."""
+        """Return the convergence that the whole log shows."""
         return Convergence(
             converged=self._converged,
             to_converge=self._reached if self._converged else NOT_CONVERGED,
@@ -93,8 +93,8 @@ class ConvergenceReader:
             crash=self._crash,
         )
 
-    def _take(self, words: Words, fields: Any) -> None:
-        """Take a line; whatever it lacks raises where it is looked up."""
+    def _read(self, words: Words, fields: Any) -> None:
+        """Read a line; a missing field raises an exception."""
         if b"global_batch_size" in words:
             self._batch_size = fields["value"]
         if b"submission_benchmark" in words:

@@ -1,4 +1,4 @@
-"""What a run says of itself: its identity, its batch size and its configuration."""
+"""The description of a run in its log: identity, batch size and configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Description:
         self.values: dict[str, Any] = dict.fromkeys(_NAMES)
         self._missing = dict(SUBMISSION_KEYS)
 
-    def see(self, record: Record, _: int) -> None:
+    def take(self, record: Record, _: int) -> None:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
             self.values[name] = record.value
@@ -35,7 +35,7 @@ class DistinctValues:
         self._lines: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
         self._line_of = line_of
 
-    def see(self, record: Record, number: int) -> None:
+    def take(self, record: Record, number: int) -> None:
         """Take the next record, by its ``number`` in the log."""
         lines, value = self._lines[record.key], shown(record.value)
         if value not in lines and len(lines) < MAX_DISTINCT:

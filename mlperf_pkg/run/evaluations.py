@@ -49,9 +49,9 @@ class Position(Struct, frozen=True):
 
 
 def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluation | None:
-    """Return what an evaluation record says, by the rules of its benchmark if there are any.
+    """Return an evaluation, read by the rules of its benchmark if there are any.
 
-    None if it does not say how far the run had trained.
+    None if the record does not say how far the run had trained.
     """
     position = position_of(record, rules)
     if position is None:

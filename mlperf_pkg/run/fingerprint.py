@@ -1,4 +1,4 @@
-"""What no two runs share: when each evaluation came after the start, and what it measured."""
+"""The fingerprint of a run: when each evaluation came after the start, and what it measured."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Fingerprint:
     def __init__(self) -> None:
         """Start at the head of a log."""
         self._hash: blake2b | None = None
-        self._events: list[tuple[float, Any]] = []  # that are not hashed yet
+        self._events: list[tuple[float, Any]] = []  # not hashed yet
         self._start: float | None = None
         self._stopped = False
         self._evaluations = 0
 
-    def see(self, record: Record, _: int) -> None:
+    def take(self, record: Record, _: int) -> None:
         """Take the next ``run_start``, ``run_stop`` or evaluation."""
         if record.key == "run_start":
             self._start = self._start or record.time_ms
@@ -64,5 +64,5 @@ class Fingerprint:
     def _encoded(self) -> bytes:
         try:
             return msgspec.msgpack.encode(self._events)
-        except (OverflowError, UnicodeEncodeError):  # what msgpack cannot hold
+        except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
             return repr(self._events).encode("utf-8", "backslashreplace")

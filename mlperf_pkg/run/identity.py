@@ -15,31 +15,31 @@ from mlperf_pkg.rulebook.rounds import round_of_run
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile
 
-_NAMING = ("submission_division", "submission_benchmark")
+_IDENTITY_KEYS = ("submission_division", "submission_benchmark")
 
 
 def infer_round(log: LogFile) -> tuple[str, str]:
-    """Return the round that a log belongs to by its own time and benchmark, and why.
+    """Return the round of a log, inferred from its time and benchmark, and the reason.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the log cannot be read.
     """
     identity = identify(log)
     return identity.round, identity.reason
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What decides which rules apply; ``choosing`` are the keys that choose variants of them."""
+    """The values that decide which rules apply; ``variant_keys`` choose variants of them."""
 
     values: dict[str, Any]
     round: str
     reason: str
-    choosing: tuple[str, ...]
+    variant_keys: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
         """Whether the log names everything that decides which rules apply."""
-        return all(key in self.values for key in (*_NAMING, *self.choosing))
+        return all(key in self.values for key in (*_IDENTITY_KEYS, *self.variant_keys))
 
     def text(self, key: str) -> str:
         """Return the value of a key, empty where it is not text."""
@@ -48,17 +48,17 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def identify(log: LogFile, head: Block | None = None) -> Identity:
-    """Return the identity of a run, from the ``head`` of its log or from as much as it takes."""
-    values = _first_values(log, head, _NAMING)
+    """Return the identity of a run; read beyond the ``head`` of its log only if necessary."""
+    values = _first_values(log, head, _IDENTITY_KEYS)
     name = values.get("submission_benchmark")
     benchmark = name if isinstance(name, str) else ""
     round_, reason = (log.round, "as given") if log.round else _round(log, head, benchmark)
     rules = load_benchmark(log.usage, round_, benchmark)
     closed = values.get("submission_division") == "closed"
-    choosing = tuple(rules.variants) if rules and closed else ()
-    if choosing:
-        values |= _first_values(log, head, choosing)
-    return Identity(values, round_, reason, choosing)
+    variant_keys = tuple(rules.variants) if rules and closed else ()
+    if variant_keys:
+        values |= _first_values(log, head, variant_keys)
+    return Identity(values, round_, reason, variant_keys)
 
 
 def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict
 
 
 def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
-    """Return the round of a run by its first time other than 0, and why."""
+    """Return the round of a run by its first time other than 0, and the reason."""
     time_ms = head.times([0])[0] if head and _has_first(head) else 0
     if not time_ms:
         with log.source.open() as stream:
@@ -91,5 +91,5 @@ def table_of(log: LogFile, identity: Identity) -> RuleTable:
         identity.round,
         division if division in DIVISIONS else "",
         identity.text("submission_benchmark"),
-        frozenset([(key, identity.text(key)) for key in identity.choosing]),
+        frozenset([(key, identity.text(key)) for key in identity.variant_keys]),
     )

@@ -26,11 +26,11 @@ class Joiner:
         self._times: dict[Any, tuple[float, int]] = {}
         self._metrics = 0
 
-    def see(self, record: Record, number: int) -> None:
+    def take(self, record: Record, number: int) -> None:
         """Take the next record, by its ``number`` in the log.
 
         Raises:
-            Exception: its metadata is not as expected; the official checker crashes on it too.
+            Exception: the metadata lacks a field; the official checker crashes on it too.
             OverflowError: there are too many records.
         """
         if self._joined.name not in record.metadata:

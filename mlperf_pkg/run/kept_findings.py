@@ -1,4 +1,4 @@
-"""The findings of one log, as many as are worth keeping."""
+"""The findings of one log, limited to the first few of a kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_ALIKE = 10
 
 
 class KeptFindings:
-    """Keeps the first few findings of a kind; the verdict needs no more of a million."""
+    """Keeps the first ``MAX_ALIKE`` findings of a kind: more do not change the verdict."""
 
     def __init__(self) -> None:
         """Start without a finding."""
@@ -32,12 +32,12 @@ class KeptFindings:
         return verdicts_of(self._kept)
 
     def in_order(self) -> tuple[Finding, ...]:
-        """Return the findings by line; the last one kept of a kind says how many more there are."""
+        """Return the findings by line; the last one of a kind gives the number of those omitted."""
         last = {(f.code, f.severity, f.basis): index for index, f in enumerate(self._kept)}
         for kind, index in last.items():
-            more = self._alike[kind] - MAX_ALIKE
-            if more > 0:
+            omitted = self._alike[kind] - MAX_ALIKE
+            if omitted > 0:
                 finding = self._kept[index]
-                message = f"{finding.message} (and {more} more like this)"
+                message = f"{finding.message} (and {omitted} more like this)"
                 self._kept[index] = replace(finding, message=message)
         return tuple(sorted(self._kept, key=lambda finding: finding.sort_key))

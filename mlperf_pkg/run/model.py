@@ -1,4 +1,4 @@
-"""One run, with everything that its log says, and the log it is read from."""
+"""A run, with everything that its log says, and the log file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlperf_pkg.run.seeds import Seed
 
 
 class LogFile(msgspec.Struct, frozen=True):
-    """A log to be read, and how.
+    """A log, and how to read it.
 
     Without a ``round``, it is inferred from the log. ``train_samples`` as in ``ConvergenceReader``.
     """
@@ -28,8 +28,8 @@ class LogFile(msgspec.Struct, frozen=True):
 class Run(msgspec.Struct, frozen=True):
     """One run, with everything that one pass over its log finds.
 
-    ``path`` is that of the log in reports, ``records`` their number. The ``round`` is as given, or
-    inferred; ``round_reason`` says from what. ``identified`` says that the log names everything
+    ``path`` is the path of the log in reports, ``records`` the number of its records. The ``round``
+    is as given or inferred, for the ``round_reason``. ``identified`` says that the log names all
     that decides which rules apply. ``described`` holds the first ``submission_*`` values, without
     that prefix.
 

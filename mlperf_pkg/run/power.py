@@ -30,7 +30,7 @@ class PowerLog(Struct, frozen=True):
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
     the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
-    says that the log of a switch holds the estimate without which it counts as nothing.
+    says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
     """
 
     path: str
@@ -66,7 +66,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = [], f"it cannot be read: {error.strerror}"
     watts = None
     if crash is None:
-        watts, crash = _watts(samples, file.switch)
+        watts, crash = _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
     stops = _times(samples, _STOP) or times[-1:]
     return PowerLog(
@@ -118,7 +118,7 @@ def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
     return sum(log.watts for log in logs if log.watts is not None) * milliseconds / 1000
 
 
-def _watts(samples: Sequence[_Sample], switch: bool) -> tuple[float | None, str | None]:
+def _watts(samples: Sequence[_Sample], *, switch: bool) -> tuple[float | None, str | None]:
     """Return the mean power, or why the official summarizer crashes."""
     try:
         return float(_of_switch(samples) if switch else _of_node(samples)), None
@@ -127,7 +127,7 @@ def _watts(samples: Sequence[_Sample], switch: bool) -> tuple[float | None, str 
 
 
 def _of_node(samples: Sequence[_Sample]) -> float:
-    """Return the sum of samples, each times the time since the one before, over the whole time.
+    """Return the mean power: each sample times the interval before it, over the whole time.
 
     As in the official summarizer, the last start and the last stop count, but no sample after the
     first stop; without a stop, the last sample is the stop.

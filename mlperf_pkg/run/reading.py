@@ -1,4 +1,4 @@
-"""One pass over one log: what it says of itself, its times, and every rule it breaks."""
+"""Read one log in one pass: its description, its times, and every rule that it breaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_run(log: LogFile) -> Run:
     """Read and judge one log.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the log cannot be read.
         UserError: the rulebook has no such round.
     """
     findings = KeptFindings()
@@ -52,7 +52,7 @@ def read_run(log: LogFile) -> Run:
 class _Reading:
     """The readers of one log: each follows the records, or the lines, that it needs.
 
-    None of them refers to this, so that memory is free again as soon as the log is read.
+    No reader refers to this object, so that memory is freed as soon as the log is read.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class _Reading:
         self._records += block.size - block.unread
         self._rules.take(block, self._takers)
         for words, line in block.mentions(self._convergence.words):
-            self._convergence.see(words, line)
+            self._convergence.take(words, line)
             if self._epochs:
-                self._epochs.see(words, line)
+                self._epochs.take(words, line)
 
     def conclude(self) -> None:
-        """Check what only the whole log can answer."""
+        """Check what depends on the whole log."""
         unofficial = (record.key for record in self._reader.unofficial)
         keys = [key for key in unofficial if isinstance(key, str)]
         self._rules.finish(success=self._is_success, unofficial=keys)
@@ -97,7 +97,7 @@ class _Reading:
         self._check_end()
 
     def run(self) -> Run:
-        """Return everything that the pass has found."""
+        """Return the run that was read."""
         return Run(
             path=self._log.source.label,
             usage=self._log.usage,
@@ -126,14 +126,14 @@ class _Reading:
         )
 
     def _takers_by_key(self) -> dict[str, Taker]:
-        """Return what takes the records of each key that not only rules need."""
+        """Return the readers of the keys that are read for more than the rules."""
         return {
-            seeds.KEY: self._seeds.see,
-            **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.see),
-            **dict.fromkeys(clock.KEYS, _both(self._clock.see, self._fingerprint.see)),
-            **dict.fromkeys(DISTINCT_KEYS, self._distinct.see),
-            **dict.fromkeys(SUBMISSION_KEYS, self._description.see),
-            **dict.fromkeys(scale.KEYS, self._scale.see),
+            seeds.KEY: self._seeds.take,
+            **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.take),
+            **dict.fromkeys(clock.KEYS, _both(self._clock.take, self._fingerprint.take)),
+            **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
+            **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
+            **dict.fromkeys(scale.KEYS, self._scale.take),
         }
 
     @property

@@ -1,4 +1,4 @@
-"""The records of a run, checked one by one."""
+"""Check the records of a run one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlperf_pkg.run.joined_metrics import Joiner
 from mlperf_pkg.run.rule_findings import RuleFindings
 from mlperf_pkg.run.tensors import TensorList
 
-_MOST_REFUSALS = 1000  # the verdict needs no more of a million
+_MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -30,12 +30,12 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, eq=False):
-    """What the records of a log have shown so far.
+    """The facts that the records of a log have shown so far.
 
     ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
     reached, ``incomparable`` of those whose target a record could not be compared with.
     ``refusals`` wait for the end of the log, which shows whether only the order of its records is
-    at fault. ``crash`` says why the official checker crashes on this log, if a rule is the reason.
+    wrong. ``crash`` says why the official checker crashes on this log, if a rule is the reason.
     """
 
     seen: dict[str, Logged] = {}
@@ -83,7 +83,7 @@ class RecordRules:
     def check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
         """Check one rule of a record; ``seen`` is what was logged before it."""
         if not _passes(compiled, record, seen):
-            self._break(compiled, record, number, seen)
+            self._report_broken(compiled, record, number, seen)
         elif compiled.has_more:
             self._check_more(compiled, record, number)
         if compiled.reaches:
@@ -104,12 +104,14 @@ class RecordRules:
             for compiled in checklist.rules:
                 self.check(compiled, record, number, self._seen)
 
-    def _break(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
+    def _report_broken(
+        self, compiled: CompiledRule, record: Record, number: int, seen: Seen
+    ) -> None:
         rule, check = compiled.rule, _first_failed(compiled.checks, record, seen)
         self._findings.add(
             rule,
             number,
-            found=check.constraint.found(record),
+            value=check.constraint.found(record),
             expected=check.constraint.needed(check.argument),
             message=rule.message or f"{rule.key} {_problem(rule, check, record, seen)}",
         )
@@ -131,7 +133,7 @@ class RecordRules:
         try:
             self.evidence.tensors.add((record.metadata["tensor"],))
         except (TypeError, IndexError):
-            self._without(rule, record, number, "tensor")
+            self._report_missing(rule, record, number, "tensor")
 
     def _evaluate(
         self, compiled: CompiledRule, formula: Formula, record: Record, number: int
@@ -140,10 +142,10 @@ class RecordRules:
         if len(refusals) < _MOST_REFUSALS:
             nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
             try:
-                held = formula.holds(record, self._seen, nth)
+                holds = formula.holds(record, self._seen, nth)
             except NoAnswerError:
-                held = compiled.without_answer
-            if not held:
+                holds = compiled.without_answer
+            if not holds:
                 operands = formula.operands(record, self._seen, nth)
                 refusals.append(Refusal(compiled, operands, record.value, number))
 
@@ -169,28 +171,28 @@ class RecordRules:
             self._last_evaluation = bool(compiled.reaches(record, self._seen))
             if self._last_evaluation:
                 evidence.met.add(rule.code)
-        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
+        except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash(number, f"{type(error).__name__}: {error}")
             if rule.code not in evidence.incomparable:
                 evidence.incomparable.add(rule.code)  # once is enough
                 expected = needed_in_words(rule.reaches or {})
-                self._findings.add(rule, number, found=record.value, expected=expected)
+                self._findings.add(rule, number, value=record.value, expected=expected)
 
     def _join(self, joiner: Joiner, record: Record, number: int) -> None:
         try:
-            joiner.see(record, number)
-        except Exception as error:  # noqa: BLE001 - the official checker crashes, whatever it is
+            joiner.take(record, number)
+        except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash(number, f"{type(error).__name__}: {error}")
             rule = self._keys[joiner.key].rules[0].rule
-            self._without(rule, record, number, joiner.by)
+            self._report_missing(rule, record, number, joiner.by)
 
-    def _without(self, rule: Rule, record: Record, number: int, name: str) -> None:
-        """Report metadata that lacks a name."""
+    def _report_missing(self, rule: Rule, record: Record, number: int, name: str) -> None:
+        """Report metadata that lacks a field."""
         expected = f"metadata with {name}"
         self._findings.add(
             rule,
             number,
-            found=record.metadata,
+            value=record.metadata,
             expected=expected,
             message=f"{record.key} has metadata {shown(record.metadata)}; expected {expected}",
         )
@@ -219,11 +221,11 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
 
 
 def _problem(rule: Rule, check: Check, record: Record, seen: Seen) -> str:
-    """Say what was found in a record, and what is expected."""
+    """Return what a record has and what is expected, in words."""
     constraint, expected = check.constraint, rule.needed
     if constraint.misplaced:
-        place = constraint.misplaced(check.argument, seen)
-        return f"is logged {place.found}; expected {expected or place.expected}"
+        problem = constraint.misplaced(check.argument, seen)
+        return f"is logged {problem.found}; expected {expected or problem.expected}"
     subject = "has metadata" if constraint.part is Part.METADATA else "is"
     expected = expected or constraint.needed(check.argument)
     return f"{subject} {shown(constraint.found(record))}; expected {expected}"

@@ -1,4 +1,4 @@
-"""Findings on broken rules."""
+"""Report broken rules as findings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mlperf_pkg.rulebook.model import Rule
 class RuleFindings:
     """Reports the broken rules of one log.
 
-    Records have numbers in the log, of which ``line_of`` returns the line. Once the log has
-    ``ended``, a finding is ``Pending`` where a later record could have prevented it.
+    ``line_of`` returns the line of a record by its number in the log. Once the log has ``ended``, a
+    finding is ``Pending`` if a later record could have prevented it.
     """
 
     def __init__(
@@ -31,18 +31,18 @@ class RuleFindings:
         rule: Rule,
         number: int | None,
         *,
-        found: Any = None,
+        value: Any = None,
         expected: str,
         message: str | None = None,
         settled: bool = False,
     ) -> None:
         """Report a broken rule, at the record with this ``number`` or about the whole log.
 
-        What is ``settled`` no later record could have prevented.
+        ``settled`` says that no later record could have prevented it.
         """
         expected = rule.needed or expected
         kind = Pending if self.ended and not settled else Finding
-        default = rule.message or f"{rule.key} is {shown(found)}; expected {expected}"
+        default = rule.message or f"{rule.key} is {shown(value)}; expected {expected}"
         finding = kind(
             code=rule.code,
             message=message or default,
@@ -50,7 +50,7 @@ class RuleFindings:
             line=None if number is None else self.line_of(number),
             severity=rule.severity,
             basis=rule.basis,
-            found=found,
+            found=value,
             expected=expected,
             hint=rule.hint,
             source=rule.source,

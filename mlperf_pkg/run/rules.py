@@ -19,13 +19,13 @@ from mlperf_pkg.run.record_rules import RecordRules
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 Taker = Callable[[Record, int], None]
-_GROUP = 4  # records; fewer are checked as fast one by one
+_SMALLEST_GROUP = 4  # records; fewer are not slower one by one
 
 
 class RuleChecker:
     """Follows the records of one log; ``report`` receives each broken rule.
 
-    Records have numbers in the log, of which ``line_of`` returns the line.
+    ``line_of`` returns the line of a record by its number in the log.
     """
 
     def __init__(
@@ -45,20 +45,21 @@ class RuleChecker:
 
     @property
     def crash(self) -> str | None:
-        """Why the official checker crashes on this log; None where no rule makes it crash."""
+        """Why the official checker crashes on this log; None if no rule is the reason."""
         return self._evidence.crash
 
     @property
     def reached(self) -> bool | None:
-        """Whether every target was met by some record; None where there is none to meet."""
+        """Whether some record met each target; None without targets."""
         codes = [rule.rule.code for rule in self._table.concluded if rule.reaches]
         return self.crash is None and self._evidence.met.issuperset(codes) if codes else None
 
     def take(self, block: Block, others: Mapping[str, Taker]) -> None:
         """Take the next records, in order; ``others`` take some of them as well.
 
-        The records of a key that nothing needs in order are checked together, which is faster and
-        finds the same. The findings of a key come in order; those of a code are all of one key.
+        The records of a key whose order does not matter are checked together, which is faster and
+        gives the same findings. The findings of a key come in order; all findings of a code are
+        of one key.
         """
         in_order: list[int] = []
         groups: dict[str, list[int]] = {}
@@ -76,11 +77,11 @@ class RuleChecker:
             self._take_group(key, indexes, block)
 
     def finish(self, *, success: bool, unofficial: Iterable[str]) -> None:
-        """Check what only the whole log can answer.
+        """Check what depends on the whole log.
 
-        ``success`` is what ``run_stop`` says; ``unofficial`` are keys of records that the log
-        holds but that the official parser does not read. What is found now is ``Pending``, unless
-        no later record could have prevented it.
+        ``success`` is the status in ``run_stop``; ``unofficial`` are keys of records that the log
+        holds but that the official parser does not read. Findings are now ``Pending``, unless no
+        later record could have prevented them.
         """
         self._findings.ended = True
         self._records.take_joined()
@@ -108,7 +109,7 @@ class RuleChecker:
 
     def _before_group(self, key: str, indexes: Sequence[int], block: Block) -> int:
         """Return how many records of a key to take in order before the others."""
-        if len(indexes) < _GROUP:
+        if len(indexes) < _SMALLEST_GROUP:
             return len(indexes)
         logged = self._seen.get(key)
         if key in self._order.timed:
@@ -135,7 +136,7 @@ class RuleChecker:
                 self._records.check(compiled, record, number, before)
 
     def _all_hold(self, compiled: CompiledRule, group: Group) -> bool:
-        """Return whether no record of a group breaks a rule; False if it takes more to know."""
+        """Return whether no record of a group breaks a rule; False if the group cannot show it."""
         try:
             for check in compiled.checks:
                 if not self._holds(check, group):
@@ -150,7 +151,7 @@ class RuleChecker:
 
     def _holds(self, check: Check, group: Group) -> bool:
         """Return whether a check holds for every record of a group; metadata is left out."""
-        if check.name == "after":  # what was logged before the first, was before all
+        if check.name == "after":  # a key before the first record is before all
             return all(self._was_before(key, group.first) for key in check.argument)
         if check.name == "before":
             return not any(self._was_before(key, group.last) for key in check.argument)

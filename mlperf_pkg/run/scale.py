@@ -16,7 +16,7 @@ class InstanceScale:
         """Start at the head of a log."""
         self._values: dict[str, Any] = {}
 
-    def see(self, record: Record, _: int) -> None:
+    def take(self, record: Record, _: int) -> None:
         """Take the next record; once there is a value of both keys, later ones do not count."""
         if any(self._values.get(key) is None for key in KEYS):
             self._values[record.key] = record.value

@@ -14,7 +14,7 @@ MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
 
 
 class Seed(msgspec.Struct, frozen=True):
-    """A logged seed and the source line that logged it; ``line`` is that of the log."""
+    """A logged seed and the source line that logged it; ``line`` is its line in the log."""
 
     value: int
     file: Any
@@ -34,7 +34,7 @@ class SeedReader:
         self.unreadable: str | None = None
         self._line_of = line_of
 
-    def see(self, record: Record, number: int) -> None:
+    def take(self, record: Record, number: int) -> None:
         """Take the next seed, by its ``number`` in the log."""
         line = self._line_of(number)
         try:

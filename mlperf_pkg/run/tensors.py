@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 _SHOWN_NAMES = 3
-_MOST_NAMES = 1 << 16  # that are kept apart, more than any model has
+_MOST_NAMES = 1 << 16  # counted separately, more than any model has
 
 
 class TensorList:
@@ -15,20 +15,20 @@ class TensorList:
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self._waiting: list[Any] = []  # to be counted, if ever
+        self._uncounted: list[Any] = []  # counted only if necessary
         self._counts: Counter[str] = Counter()
         self._nameless = 0
 
     def add(self, tensors: Sequence[Any]) -> None:
-        """Take the next names; what is not text does not name a tensor."""
-        self._waiting += tensors
-        if len(self._waiting) > _MOST_NAMES:
+        """Take the next names; a value that is not text does not name a tensor."""
+        self._uncounted += tensors
+        if len(self._uncounted) > _MOST_NAMES:
             self._count()
 
     def differences(self, expected: Set[str]) -> str:
-        """Return what is wrong, in words; empty if exactly the ``expected`` names came, once."""
-        uncounted = not self._counts and not self._nameless
-        if uncounted and len(self._waiting) == len(expected) and _are(self._waiting, expected):
+        """Return the differences in words; empty if each ``expected`` name occurs once."""
+        names, is_all = self._uncounted, not self._counts and not self._nameless
+        if is_all and len(names) == len(expected) and _equal(names, expected):
             return ""
         self._count()
         once = Counter(expected)
@@ -41,21 +41,21 @@ class TensorList:
         return ", ".join(parts)
 
     def has_too_many(self, expected: Set[str]) -> bool:
-        """Return whether something is wrong that no later record can put right."""
+        """Return whether a name is surplus, which no later record can change."""
         self._count()
         counts = self._counts
         return self._nameless > 0 or not counts.keys() <= expected or counts.total() > len(counts)
 
     def _count(self) -> None:
-        names = [name for name in self._waiting if isinstance(name, str)]
-        self._nameless += len(self._waiting) - len(names)
-        self._waiting.clear()
+        names = [name for name in self._uncounted if isinstance(name, str)]
+        self._nameless += len(self._uncounted) - len(names)
+        self._uncounted.clear()
         if len(self._counts) > _MOST_NAMES:
             names = [name if name in self._counts else "..." for name in names]
         self._counts.update(names)
 
 
-def _are(names: Sequence[Any], expected: Set[str]) -> bool:
+def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
     try:
         return expected == set(names)
     except TypeError:  # a list or an object does not name a tensor

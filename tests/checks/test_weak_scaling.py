@@ -57,7 +57,7 @@ def test_models_that_are_not_trained_are_dropped() -> None:
 def test_instance_scale(records: list[tuple[str, Any]], scale: int | None) -> None:
     reader = InstanceScale()
     for key, value in records:
-        reader.see(Record(key, 0, value, {}), 0)
+        reader.take(Record(key, 0, value, {}), 0)
     assert reader.result() == scale
     assert official_scale(records) == scale
 

@@ -32,7 +32,7 @@ def nothing_built(root: Path) -> bool:
     return not (root / "submissions").exists()
 
 
-def test_ambiguous_platform_until_the_configuration_tells(tmp_path: Path) -> None:
+def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) -> None:
     tf = {"systems/pod16-tf.json": described("bow-pod16")}
     logs = logs_of("Bow Pod16")
     root = lay(tmp_path, POD16, tf, numbered(logs, "logs/{}.log"))
@@ -93,10 +93,10 @@ def test_leave_out(tmp_path: Path, how: str) -> None:
     assert result.exit_code == 1
     assert "bow-pod16/bert is not valid" in result.stderr
     assert "or leave a result set out with --leave-out SYSTEM/BENCHMARK" in result.stderr
-    asked = ("--leave-out", "bow-pod16/bert") if how == "option" else ()
-    if not asked:
+    arguments = ("--leave-out", "bow-pod16/bert") if how == "option" else ()
+    if not arguments:
         lay(root, {CONFIG_NAME: b"leave_out: [bow-pod16/bert]"})
-    result = call("build", root, *asked)
+    result = call("build", root, *arguments)
     assert result.exit_code == 0
     assert "note: left out as you asked: bow-pod16/bert, 9 runs\n" in result.stderr
     assert built_results(root) == RESULTS

@@ -107,12 +107,12 @@ def test_shells(shell: str) -> None:
 
 def test_as_the_shell_asks(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
-    asked = {
+    environment = {
         "_MLPERF_PKG_COMPLETE": "bash_complete",
         "COMP_WORDS": "mlperf-pkg check --format j",
         "COMP_CWORD": "3",
     }
-    output = subprocess.check_output(program, cwd=tmp_path, env=asked, text=True)
+    output = subprocess.check_output(program, cwd=tmp_path, env=environment, text=True)
     assert output.split() == ["plain,json", "plain,junit"]
 
 

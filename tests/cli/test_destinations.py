@@ -30,8 +30,8 @@ TABLE = [
 
 @pytest.mark.parametrize(("outputs", "format_", "expected"), TABLE)
 def test_destinations(outputs: list[str], format_: str | None, expected: list[str]) -> None:
-    listed = destinations(outputs, format_, tuple(FORMATS))
-    assert [f"{name} {file or '-'}" for name, file in listed] == expected
+    outcome = destinations(outputs, format_, tuple(FORMATS))
+    assert [f"{name} {file or '-'}" for name, file in outcome] == expected
 
 
 def test_an_ending_of_a_format_that_a_command_lacks() -> None:

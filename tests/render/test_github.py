@@ -89,14 +89,14 @@ def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
 
 
 def test_the_most_important_come_first() -> None:
-    listed = [
+    report_findings = [
         finding("a", severity=Severity.WARNING),
         finding("b", basis=Basis.RULES),
         finding("c", basis=Basis.OFFICIAL),
         finding("d"),
         finding("0", waiver=Waiver("agreed", "Jane", "2026-12-31")),
     ]
-    others = annotated(report(findings=listed))[1:]
+    others = annotated(report(findings=report_findings))[1:]
     assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
 
 
@@ -108,11 +108,11 @@ def test_the_same_of_many_logs_is_one_annotation() -> None:
 
 
 def test_omitted_annotations_are_counted() -> None:
-    listed = [finding(f"{number}/a", message=str(number)) for number in range(11)]
-    first, *others = annotated(report(findings=listed))
+    report_findings = [finding(f"{number}/a", message=str(number)) for number in range(11)]
+    first, *others = annotated(report(findings=report_findings))
     assert len(others) == 11
     assert "\nGitHub shows 10 of 11 errors; the log of the step lists all" in first.message
-    assert "GitHub shows" not in annotated(report(findings=listed[:10]))[0].message
+    assert "GitHub shows" not in annotated(report(findings=report_findings[:10]))[0].message
 
 
 @settings(deadline=None)

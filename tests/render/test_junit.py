@@ -82,8 +82,8 @@ def test_whose_rule_fails_it(basis: Basis, type_: str) -> None:
 
 
 def test_the_worst_of_several_errors_is_the_message() -> None:
-    listed = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
-    case = next(iter(suites(report(runs=(run(),), findings=listed))[0]))
+    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
+    case = next(iter(suites(report(runs=(run(),), findings=errors))[0]))
     (failure,) = failures(case)
     assert failure.message == "B1: wrong (and 1 error more)"
     assert failure.text.count("\n") == 1

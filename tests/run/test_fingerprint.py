@@ -13,7 +13,7 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
     stop = [Record("run_stop", start + 1e6, None, {})] if stopped else []
     evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]
     for record in (Record("run_start", start, None, {}), *evaluations, *stop):
-        fingerprint.see(record, 0)
+        fingerprint.take(record, 0)
     assert fingerprint.digest == fingerprint.digest
     return fingerprint.digest
 

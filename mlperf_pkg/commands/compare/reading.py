@@ -39,15 +39,15 @@ class Filter(Struct, frozen=True):
     systems: tuple[str, ...] = ()
     divisions: tuple[str, ...] = ()
 
-    def takes_benchmark(self, name: str) -> bool:
+    def accepts_benchmark(self, name: str) -> bool:
         """Return whether results of this benchmark are compared."""
         return _any_matches(name, self.benchmarks)
 
-    def takes(self, result: Result) -> bool:
+    def accepts(self, result: Result) -> bool:
         """Return whether this result is compared."""
         return (
             (not self.systems or any(result.matches(pattern) for pattern in self.systems))
-            and self.takes_benchmark(result.benchmark)
+            and self.accepts_benchmark(result.benchmark)
             and _any_matches(result.division, self.divisions)
         )
 
@@ -63,8 +63,8 @@ class _Key(Struct, frozen=True):
     name: str
 
 
-def read_results(arguments: Sequence[str], choice: Filter, how: Options) -> list[Result]:
-    """Return the results in all arguments that ``choice`` takes, none of them twice.
+def read_results(arguments: Sequence[str], result_filter: Filter, options: Options) -> list[Result]:
+    """Return the results in all arguments that ``result_filter`` takes, none of them twice.
 
     Raises:
         UserError: as ``check`` and ``read_published``.
@@ -76,18 +76,18 @@ def read_results(arguments: Sequence[str], choice: Filter, how: Options) -> list
             published = read_published(path, index)
             new = {_Key(path.resolve(), score.path): score for score in published}
         else:
-            checked = check_inputs((_find(argument, prefix, choice),), how)
-            new = dict(_Reader(checked, index).results(choice))
+            checked = check_inputs((_find(argument, prefix, result_filter),), options)
+            new = dict(_Reader(checked, index).results(result_filter))
         results = {**new, **results}
     ordered = sorted(results.values(), key=lambda result: result.argument)
-    return [result for result in ordered if choice.takes(result)]
+    return [result for result in ordered if result_filter.accepts(result)]
 
 
 # ---- finding ------------------------------------------------------------------------------
 
 
-def _find(argument: str, prefix: str, choice: Filter) -> Input:
-    """As ``find_input``, without the benchmarks that ``choice`` leaves out.
+def _find(argument: str, prefix: str, result_filter: Filter) -> Input:
+    """As ``find_input``, without the benchmarks that ``result_filter`` leaves out.
 
     A folder below ``results/`` of a submission is a part of it, whose systems are described.
     """
@@ -98,17 +98,17 @@ def _find(argument: str, prefix: str, choice: Filter) -> Input:
             whole = os.path.relpath(results.parent)
             contents = find_input(whole, prefix and whole)
             break
-    parts = (_part(submission, path, choice) for submission in contents.submissions)
+    parts = (_part(submission, path, result_filter) for submission in contents.submissions)
     return replace(contents, submissions=tuple(parts))
 
 
-def _part(submission: Submission, path: Path, choice: Filter) -> Submission:
+def _part(submission: Submission, path: Path, result_filter: Filter) -> Submission:
     """Return a submission with the result sets in ``path`` or around it, and its systems."""
     sets = (
         result_set
         for result_set in submission.result_sets
         if result_set.place.local.resolve().is_relative_to(path)
-        and choice.takes_benchmark(result_set.benchmark)
+        and result_filter.accepts_benchmark(result_set.benchmark)
     )
     return replace(submission, result_sets=tuple(sets), entries=())
 
@@ -128,9 +128,9 @@ class _Reader:
             label: place for contents in checked.inputs for label, place in contents.places.items()
         }
 
-    def results(self, choice: Filter) -> Iterator[tuple[_Key, Result]]:
+    def results(self, result_filter: Filter) -> Iterator[tuple[_Key, Result]]:
         for scored in scores(self._checked).sets:
-            if choice.takes_benchmark(scored.row.benchmark) and scored.runs:
+            if result_filter.accepts_benchmark(scored.row.benchmark) and scored.runs:
                 folder = self._places[scored.runs[0].path].path.resolve().parent
                 result = self._result(scored)
                 yield _Key(folder, "/".join((*result.group, result.system))), result

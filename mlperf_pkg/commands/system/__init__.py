@@ -6,7 +6,7 @@ instead of through psutil, which has no processor models, caches, memory modules
 cannot read the ``/sys`` of another machine, as the tests do.
 """
 
-from mlperf_pkg.commands.system.describe import Wanted, describe
+from mlperf_pkg.commands.system.describe import UserValues, describe
 from mlperf_pkg.commands.system.sources import Sources, this_machine
 
-__all__ = ["Sources", "Wanted", "describe", "this_machine"]
+__all__ = ["Sources", "UserValues", "describe", "this_machine"]

@@ -33,7 +33,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 _USAGE = "training"
 
 
-class Wanted(Struct, frozen=True):
+class UserValues(Struct, frozen=True):
     """Values that only the user knows; ``round`` decides how they are written.
 
     ``status`` is an availability in the words of any round. ``name`` is the system's name in the
@@ -48,7 +48,7 @@ class Wanted(Struct, frozen=True):
     nodes: int | None = None
 
 
-def describe(sources: Sources, wanted: Wanted) -> dict[str, Any]:
+def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
     """Return every required field, in order.
 
     The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
@@ -57,33 +57,33 @@ def describe(sources: Sources, wanted: Wanted) -> dict[str, Any]:
     Raises:
         UserError: the round has no such availability.
     """
-    values = {**_from_user(wanted), **_from_machine(sources)}
+    values = {**_from_user(user_values), **_from_machine(sources)}
     fields = {name: values.get(name) or "" for name in required_fields()}
     for group in needing_answer():
         if not any(fields[name] for name in group):
-            fields[group[0]] = f"{FILL_IN}: {_question(group[0], wanted, sources)}"
+            fields[group[0]] = f"{FILL_IN}: {_question(group[0], user_values, sources)}"
     return fields
 
 
-def _from_user(wanted: Wanted) -> dict[str, str | None]:
+def _from_user(user_values: UserValues) -> dict[str, str | None]:
     return {
-        "submitter": wanted.submitter,
-        "division": wanted.division,
-        "status": _status(wanted),
-        "system_name": wanted.name,
-        "number_of_nodes": str(wanted.nodes) if wanted.nodes else None,
-        "host_networking_topology": "N/A, one node" if wanted.nodes == 1 else None,
+        "submitter": user_values.submitter,
+        "division": user_values.division,
+        "status": _status(user_values),
+        "system_name": user_values.name,
+        "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
+        "host_networking_topology": "N/A, one node" if user_values.nodes == 1 else None,
     }
 
 
-def _status(wanted: Wanted) -> str | None:
-    if wanted.status is None:
+def _status(user_values: UserValues) -> str | None:
+    if user_values.status is None:
         return None
-    status = status_of_round(wanted.status, _USAGE, wanted.round)
+    status = status_of_round(user_values.status, _USAGE, user_values.round)
     if status is None:
         raise UserError(
-            f"unknown status of round {wanted.round}: {wanted.status!r}"
-            f" (known: {'; '.join(statuses(_USAGE, wanted.round))})"
+            f"unknown status of round {user_values.round}: {user_values.status!r}"
+            f" (known: {'; '.join(statuses(_USAGE, user_values.round))})"
         )
     return status
 
@@ -103,10 +103,10 @@ def _from_machine(sources: Sources) -> Mapping[str, Any]:
     }
 
 
-def _question(field: str, wanted: Wanted, sources: Sources) -> str:
+def _question(field: str, user_values: UserValues, sources: Sources) -> str:
     """Return what the user must fill in, or the possible answers."""
     choices = {
-        "status": statuses(_USAGE, wanted.round),
+        "status": statuses(_USAGE, user_values.round),
         "division": DIVISIONS,
         "framework": frameworks(sources),
     }.get(field)

@@ -215,7 +215,7 @@ class _Log:
                 self._reported.add(kind)
                 yield events.Found(self._judge.path, finding)
                 if finding.is_error:
-                    yield from self._lose(f"{finding.code} cannot be mended by any later record")
+                    yield from self._lose(f"no later record can resolve {finding.code}")
 
     def _evaluated(self) -> Iterator[Event]:
         start_ms, goal = self._reader.start_ms, self._goal

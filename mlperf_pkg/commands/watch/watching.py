@@ -1,4 +1,4 @@
-"""Several logs followed until each has ended, is lost or is given up."""
+"""Follow several logs until each run has ended, is lost or is given up."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Outcome(Enum):
     GIVEN_UP = auto()
 
 
-class Manner(Struct, frozen=True, kw_only=True):
-    """How logs are followed.
+class WatchOptions(Struct, frozen=True, kw_only=True):
+    """The options of ``watch``.
 
-    ``interval_s`` is the pause between two looks. After ``idle_s`` without news a log is reported
+    ``interval_s`` is the pause between two polls. After ``idle_s`` without news a log is reported
     as silent, after ``timeout_s`` (None: never) it is given up. ``format`` is a key of
     ``EVENT_FORMATS``; ``refreshing`` shows a line for each log that is updated in place.
     ``fail_fast`` ends as soon as one run is lost.
@@ -49,7 +49,7 @@ class Manner(Struct, frozen=True, kw_only=True):
     fail_fast: bool
 
 
-def watch(logs: Sequence[str], how: Options, manner: Manner) -> Outcome:
+def watch(logs: Sequence[str], options: Options, watch_options: WatchOptions) -> Outcome:
     """Follow logs and write events to standard output as they happen.
 
     Raises:
@@ -57,20 +57,20 @@ def watch(logs: Sequence[str], how: Options, manner: Manner) -> Outcome:
             code.
         BrokenPipeError: standard output was closed by its reader.
     """
-    followed = [_Followed(session, manner) for session in _sessions(logs, how)]
+    followed = [_Followed(session, watch_options) for session in _sessions(logs, options)]
     with ExitStack() as stack:
         for log in followed:
             stack.callback(log.session.close)
-        write, refresh = stack.enter_context(display(refreshing=manner.refreshing))
+        write, refresh = stack.enter_context(display(refreshing=watch_options.refreshing))
         while True:
             for event in (event for log in followed for event in log.events()):
-                write(EVENT_FORMATS[manner.format](event, datetime.now()))
-                if manner.fail_fast and isinstance(event, Lost):
+                write(EVENT_FORMATS[watch_options.format](event, datetime.now()))
+                if watch_options.fail_fast and isinstance(event, Lost):
                     return Outcome.LOST
             if all(log.over for log in followed):
                 return _outcome([log.session for log in followed])
             refresh([log.status() for log in followed if not log.over])
-            time.sleep(manner.interval_s)
+            time.sleep(watch_options.interval_s)
 
 
 def _outcome(sessions: Sequence[Session]) -> Outcome:
@@ -79,13 +79,13 @@ def _outcome(sessions: Sequence[Session]) -> Outcome:
     return Outcome.SUCCESS if all(session.done for session in sessions) else Outcome.GIVEN_UP
 
 
-def _sessions(logs: Sequence[str], how: Options) -> Iterator[Session]:
-    waivers = Waivers(how.config.waivers, how.origin)
+def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
+    waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected logs")
-        usage, round_, _ = round_for(Path(log), how)
+        usage, round_, _ = round_for(Path(log), options)
         yield Session(Judge(log, usage, round_, waivers))
 
 
@@ -93,7 +93,7 @@ class _Followed(Struct):
     """A log, and whether it is silent or given up."""
 
     session: Session
-    manner: Manner
+    watch_options: WatchOptions
     silent: bool = False
     given_up: bool = False
 
@@ -111,12 +111,12 @@ class _Followed(Struct):
     def _silence(self) -> Iterator[Event]:
         seconds, path = self.session.silent, self.session.path
         message = f"nothing new for {duration(seconds / _SECONDS_PER_MINUTE)}"
-        if self.manner.timeout_s is not None and seconds >= self.manner.timeout_s:
+        if self.watch_options.timeout_s is not None and seconds >= self.watch_options.timeout_s:
             self.given_up = True
             yield State(path, "given_up", f"{message}: given up")
-        elif seconds >= self.manner.idle_s and not self.silent:
+        elif seconds >= self.watch_options.idle_s and not self.silent:
             yield State(path, "silent", message)
-        self.silent = seconds >= self.manner.idle_s
+        self.silent = seconds >= self.watch_options.idle_s
 
     def status(self) -> str:
         return status(self.session.path, self.session.progress, datetime.now())

@@ -11,19 +11,19 @@ from mlperf_logging.system_desc_checker import system_desc_checker
 
 from mlperf_pkg.checks.system_schema import FILL_IN, needing_answer, required_fields
 from mlperf_pkg.checks.systems import check_system
-from mlperf_pkg.commands.system import Sources, Wanted, describe
+from mlperf_pkg.commands.system import Sources, UserValues, describe
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.rulebook.load import rounds
 from tests.helpers.machines import ARM, BROKEN, CONTAINER, EPYC, HOST, Machine
 
-WANTED = Wanted("5.1", "ACME", "closed", "onprem", "ACME X8", 4)
+USER_VALUES = UserValues("5.1", "ACME", "closed", "onprem", "ACME X8", 4)
 NOWHERE = Sources(None, lambda *_: "", lambda _: "")
 
 
-def detected(machine: Machine, root: Path, wanted: Wanted = WANTED) -> dict[str, Any]:
+def detected(machine: Machine, root: Path, user_values: UserValues = USER_VALUES) -> dict[str, Any]:
     """Return the fields that are neither empty nor left to the user."""
-    fields = describe(machine.sources(root), wanted)
+    fields = describe(machine.sources(root), user_values)
     assert list(fields) == list(required_fields())
     assert HOST not in json.dumps(fields)
     return {k: v for k, v in fields.items() if v and not str(v).startswith(FILL_IN)}
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_left_to_a_human(machine: Machine, tmp_path: Path
 
 @pytest.mark.parametrize("round_", rounds("training"))
 def test_the_check_names_every_line_that_is_left(round_: str, tmp_path: Path) -> None:
-    text = json.dumps(describe(NOWHERE, Wanted(round_)), indent=2)
+    text = json.dumps(describe(NOWHERE, UserValues(round_)), indent=2)
     findings = check_system("x.json", text.encode(), "training", round_).findings
     left = [number for number, line in enumerate(text.splitlines(), 1) if FILL_IN in line]
     assert [finding.line for finding in findings if finding.code == "SYS203"] == left
@@ -114,7 +114,7 @@ def test_the_check_names_every_line_that_is_left(round_: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("round_", rounds("training"))
 def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> None:
-    fields = describe(EPYC.sources(tmp_path), Wanted(round_, "A", "open", "Cloud", "B", 1))
+    fields = describe(EPYC.sources(tmp_path), UserValues(round_, "A", "open", "Cloud", "B", 1))
     filled = {k: "known" if str(v).startswith(FILL_IN) else v for k, v in fields.items()}
     data = json.dumps(filled).encode()
     findings = check_system("x.json", data, "training", round_).findings
@@ -125,7 +125,7 @@ def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("round_", "said", "status"),
+    ("round_", "words", "status"),
     [
         ("3.1", "OnPrem", "onprem"),
         ("4.0", "onprem", "Available on-premise"),
@@ -133,18 +133,18 @@ def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> 
         ("6.1", "available cloud", "Available cloud"),
     ],
 )
-def test_status_in_the_words_of_the_round(round_: str, said: str, status: str) -> None:
-    assert describe(NOWHERE, Wanted(round_, status=said))["status"] == status
+def test_status_in_the_words_of_the_round(round_: str, words: str, status: str) -> None:
+    assert describe(NOWHERE, UserValues(round_, status=words))["status"] == status
 
 
-@pytest.mark.parametrize(("round_", "said"), [("4.0", "available"), ("3.1", "soon"), ("4.0", "")])
-def test_unknown_status(round_: str, said: str) -> None:
-    with pytest.raises(UserError, match=f"unknown status of round {round_}: '{said}'"):
-        describe(NOWHERE, Wanted(round_, status=said))
+@pytest.mark.parametrize(("round_", "words"), [("4.0", "available"), ("3.1", "soon"), ("4.0", "")])
+def test_unknown_status(round_: str, words: str) -> None:
+    with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
+        describe(NOWHERE, UserValues(round_, status=words))
 
 
 def test_answers_to_choose_from(tmp_path: Path) -> None:
-    fields = describe(ARM.sources(tmp_path), Wanted("5.1"))
+    fields = describe(ARM.sources(tmp_path), UserValues("5.1"))
     assert fields["framework"] == "FILL IN: PyTorch 2.4.0 or JAX 0.4.30"
     assert fields["division"] == "FILL IN: closed or open"
     assert fields["status"].startswith("FILL IN: Available on-premise or Available cloud or ")
