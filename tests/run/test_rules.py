@@ -57,7 +57,7 @@ def log(round_: str, benchmark: str, lines: list[Line]) -> LogFile:
 
 
 def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: int) -> Run:
-    monkeypatch.setattr(rulecheck, "_GROUP", group)
+    monkeypatch.setattr(rulecheck, "_SMALLEST_GROUP", group)
     monkeypatch.setattr(mllog, "CHUNK_BYTES", block)
     return read_run(file)
 
