@@ -22,7 +22,6 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
-from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 from tests.helpers.logs import records, without
 from tests.helpers.package_checker import package_verdict
 from tests.helpers.trees import SYSTEM, write_submission
@@ -316,24 +315,3 @@ def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes |
         result_summarizer._compute_strong_score_standalone(
             "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
         )
-
-
-# ---- the published record -----------------------------------------------------------------
-
-
-@needs_corpus
-@pytest.mark.parametrize(("tree", "name", "sets"), [("v4.1", "Dell", 1), ("v5.0", "Lenovo", 4)])
-def test_published_energy(tree: str, name: str, sets: int) -> None:
-    folder = corpus_folder()
-    assert folder is not None
-    report = check([str(folder / tree / name)], Options()).report
-    published = {
-        path.removeprefix(f"{name}/"): facts["energy_joules"]
-        for path, facts in expected(tree)["result_sets"].items()
-        if path.startswith(f"{name}/")
-    }
-    energies = {row.path: row.energy_joules for row in report.result_sets}
-    assert sum(energy is not None for energy in published.values()) == sets
-    assert energies == pytest.approx(published)
-    errors = {f.code for f in report.findings if f.severity.value == "error"}
-    assert not any(code.startswith("POW") for code in errors)

@@ -45,9 +45,11 @@ def test_versions_are_ours() -> None:
     assert {version.removeprefix("v") for version in ours} == {__version__}
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(\.\./([^)]*)\)", DOCS))))
-def test_links(link: str) -> None:
-    assert (ROOT / link).is_file()
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"`((?:ci-templates|action)[\w./-]+)`", DOCS)))
+)
+def test_the_docs_name_files_that_are_here(name: str) -> None:
+    assert (ROOT / name).exists()
 
 
 # ---- GitHub -------------------------------------------------------------------------------

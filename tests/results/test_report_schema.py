@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Finding, Verdicts, Waiver
-from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.render import FORMATS, View
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, SeedsRow, SystemRow
 from mlperf_pkg.simulate import FAILURES, RunPlan, simulate_set
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.report_schema import closed, complaints_on, errors_of, schema
 from tests.helpers.reports import NOT_CHECKED, finding, rcp, report, result_set, run, system
 from tests.helpers.trees import simulated, write_set, write_submission, write_system
 
@@ -34,31 +30,6 @@ ROWS = {
     "finding": Finding,
     "waiver": Waiver,
 }
-
-
-@cache
-def schema() -> Any:
-    return json.loads((data_folder("rules") / "report.schema.json").read_text("utf-8"))
-
-
-def closed(part: Any) -> Any:
-    """The schema with what it does not describe forbidden, to see that it describes all."""
-    if isinstance(part, list):
-        return [closed(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    more = {"additionalProperties": False} if part.get("type") == "object" else {}
-    return {**{name: closed(item) for name, item in part.items()}, **more}
-
-
-def errors_of(report: Report) -> list[str]:
-    read = json.loads(FORMATS["json"](report, View()))
-    errors = Draft202012Validator(closed(schema())).iter_errors(read)
-    return [f"{error.json_path}: {error.message}" for error in errors]
-
-
-def complaints_on(path: Path) -> list[str]:
-    return errors_of(check([str(path)], Options(jobs=1)).report)
 
 
 def test_it_is_a_schema() -> None:
@@ -141,16 +112,3 @@ def test_runs_that_fail(tmp_path: Path, failure: str) -> None:
     failed = replace(plan, failure=failure)
     write_set(tmp_path, (*simulate_set(plan, 1, 2), *simulate_set(failed, 1, 1)))
     assert complaints_on(tmp_path) == []
-
-
-@needs_corpus
-@pytest.mark.parametrize("round_", ["v0.7", "v2.0", "v4.1", "hpc_v2.0"])
-def test_published_submissions(round_: str) -> None:
-    folder = corpus_folder()
-    assert folder
-    smallest = sorted(
-        (path for path in (folder / round_).iterdir() if path.is_dir()),
-        key=lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
-    )
-    for path in smallest[:3]:
-        assert complaints_on(path) == []
