@@ -1,9 +1,9 @@
-"""The floor under any checker: find and decode every record of every log, and nothing else.
+"""The lower limit for any checker: find and decode every record of every log, and nothing else.
 
 Usage: python bench/floor.py FOLDER PROCESSES
 
-Reads each file ``result_*`` below FOLDER whole, finds its ``:::MLLOG`` records with one regular
-expression and decodes each into a typed struct. Prints their number.
+Read each file ``result_*`` below FOLDER as a whole, find its ``:::MLLOG`` records with one regular
+expression, and decode each record into a typed struct. Print the number of records.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read(path: str) -> int:
 
 
 def logs(folder: str) -> Iterator[str]:
-    """Return the paths of all logs below a folder."""
+    """Yield the paths of all logs below a folder."""
     for parent, _, names in os.walk(folder):
         yield from (f"{parent}/{name}" for name in names if name.startswith("result_"))
 

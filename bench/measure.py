@@ -1,4 +1,4 @@
-"""Run programs as a user does: wall time, processor time, memory of all processes."""
+"""Run programs as a user would, and measure wall time, processor time and memory."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SAMPLE_SECONDS = 0.01
-# Modules are compiled once, as in an installed package, whatever the shell says.
+# Cache compiled modules, as in an installed package, whatever the environment says.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cost:
-    """The cost of one run in seconds: wall time, and processor time of all processors."""
+    """The cost of a program in seconds: wall time, and processor time over all processors."""
 
     wall: float
     processor: float
 
 
 def run(command: Sequence[str], within: Path | None = None) -> Cost:
-    """Run a program to its end, which may find errors (status 1) but must not fail.
+    """Run a program until it exits; it may find errors (status 1) but must not fail.
 
-    ``within`` is the folder that it runs in: the official programs write their logs there.
+    ``within`` is its working directory: the official programs write their logs there.
 
     Raises:
-        RuntimeError: its exit status is another one.
+        RuntimeError: the exit status is neither 0 nor 1.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -38,7 +38,7 @@ def run(command: Sequence[str], within: Path | None = None) -> Cost:
     )
     assert process.stderr
     errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)  # with its children, which it waited for
+    _, status, usage = os.wait4(process.pid, 0)  # includes the children that it waited for
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
@@ -47,7 +47,7 @@ def run(command: Sequence[str], within: Path | None = None) -> Cost:
 
 
 def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Cost]:
-    """Return the best of several runs of each program, taken in turns on the same machine."""
+    """Run the programs in turns, several times, and return the best cost of each program."""
     costs = [{name: run(command) for name, command in commands.items()} for _ in range(times)]
     return {
         name: Cost(min(c[name].wall for c in costs), min(c[name].processor for c in costs))
@@ -81,19 +81,19 @@ def _resident(pid: int) -> int:
 
 
 def processes() -> int:
-    """Return the number of processes of a check: one for each processor."""
+    """Return the number of processes of a check, one per processor."""
     return os.cpu_count() or 1
 
 
 def check(folder: Path, report: Path, *options: str) -> list[str]:
-    """Return the command of a check, with the whole report in a file."""
+    """Return the command of a check that writes the whole report to a file."""
     program = str(Path(sys.executable).with_name("mlperf-pkg"))
     end = ["--format", "json", "--output", str(report), "--force"]
     return [program, "check", str(folder), *options, *end]
 
 
 def floor(folder: Path) -> list[str]:
-    """Return the command of the floor, with as many processes as a check of the tree."""
+    """Return the command of the floor, with the same number of processes as a check."""
     return [
         sys.executable,
         str(Path(__file__).with_name("floor.py")),

@@ -1,9 +1,9 @@
-"""Measure the ratios of docs/performance.md: to the floor, to the official checkers, growth.
+"""Measure the figures of docs/performance.md: speed relative to other programs, growth.
 
 Usage: python bench/run.py [TIMES]
 
-Everything is measured in one run, with the programs in turns; each figure is the best of TIMES (3).
-Seconds are from start to end; processor seconds, which depend less on other work, are in brackets.
+Programs are run in turns, and each figure is the best of TIMES runs (default: 3). Seconds are wall
+time from start to end; processor seconds, which depend less on other work, are in brackets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def shown(cost: Cost) -> str:
 
 
 def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> tuple[Cost, Cost]:
-    """Print our time, the floor, their ratios and memory; return our cost and that of the floor."""
+    """Print our time, the floor, the ratio and memory; return our cost and that of the floor."""
     ours_command = check(tree, scratch / "report.json")
     costs = alternate({"ours": ours_command, "floor": floor(tree)}, times)
     ours, least = costs["ours"], costs["floor"]
@@ -53,13 +53,13 @@ def official(folder: Path, ruleset: str) -> float:
 
 
 def against_the_official(name: str, tree: Path, whole: Cost, scratch: Path) -> None:
-    """Print both times on the same sample of logs, and the ratio per log on the whole tree."""
+    """Print both times for the same sample of logs, and the ratio per log for the whole tree."""
     copy, count = sample(tree, scratch / f"sample-{name}", SAMPLE)
     round_ = name[1:4] if name.startswith("v") else "2.0"
     mine = run(check(copy, scratch / "report.json", "--round", round_)).wall
     theirs = official(copy, f"{round_}.0")
     ratio = (theirs / count) / (whole.wall / len(logs(tree)))
-    say(f"{name:14}{count:6}  {theirs:8.2f}  {mine:8.2f}  {theirs / mine:7.0f}  {ratio:12.0f}")
+    say(f"{name:14}{count:6}  {theirs:8.2f}  {mine:8.2f}  {theirs / mine:7.0f}  {ratio:13.0f}")
 
 
 def whole_against_the_official(
@@ -73,7 +73,7 @@ def whole_against_the_official(
 
 
 def start_up(tree: Path, scratch: Path, times: int) -> Cost:
-    """Measure the check of one log, which is nearly all start-up."""
+    """Return the cost of checking one log, which is nearly all start-up."""
     (smallest, *_) = sorted(logs(tree), key=lambda log: (log.stat().st_size, log))
     return alternate({"one": check(smallest, scratch / "report.json", "--round", "2.0")}, times)[
         "one"
@@ -86,11 +86,11 @@ def a_log(cost: Cost, count: int) -> str:
 
 
 def growth(trees: Mapping[int, Path], scratch: Path, times: int) -> None:
-    """Print for each size the cost per log, and per log added since the previous size.
+    """Print the cost per log for each size, and per log added since the previous size.
 
-    All sizes are measured in turns, so that they see the same machine.
+    All sizes are measured in turns, under the same conditions.
     """
-    say("milliseconds (processor milliseconds) per log, and per log added since the line before")
+    say("milliseconds (processor milliseconds) per log, and per log added since the previous line")
     commands = {str(count): check(tree, scratch / "report.json") for count, tree in trees.items()}
     costs = alternate(commands, times)
     before, fewer = Cost(0.0, 0.0), 0
@@ -113,12 +113,12 @@ def main(times: int) -> None:
         for name, tree in trees.items():
             costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
         say("\nseconds of the official checkers and ours on a sample; ratio per log, whole tree")
-        titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio a log':>12}"
+        titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio per log':>13}"
         say(f"{'':14}{'logs':>6}  {titles}")
         largest = f"simulated {SIZES[-1] * LOGS}"
         for name in (largest, *(name for name in trees if not name.startswith("simulated"))):
             against_the_official(name, trees[name], costs[name], scratch)
-        say("\nthe same for whole rounds, one submission after another; ratio of the floor")
+        say("\nthe same for whole rounds, one submission after another; ratio to the floor")
         say(f"{'':14}{'logs':>6}  {'official':>8}  {'check':>8}  {'ratio':>7}  {'floor':>7}")
         for name in (name for name in trees if name in ROUNDS):
             whole_against_the_official(name, trees[name], costs[name], floors[name], scratch)

@@ -1,4 +1,4 @@
-"""Trees to measure: simulated rounds of any size, and published submissions if there are any."""
+"""Trees to measure: simulated rounds of any size, and published submissions if available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYSTEM = "bow-pod16"
 BENCHMARKS = ("resnet", "bert", "rnnt")  # 5 + 10 + 10 logs
 LOGS = 25
 ROUND = "training_results_v2.0"
-ROUNDS = ("v5.0", "v5.1")  # published, and whole
+ROUNDS = ("v5.0", "v5.1")  # published rounds, measured as a whole
 
 _SHARED = Path(__file__).parents[2] / "shared"
 CORPUS = Path(os.environ.get("MLPERF_PKG_CORPUS", _SHARED / "corpus"))
@@ -60,8 +60,8 @@ def logs(folder: Path) -> list[Path]:
 def sample(tree: Path, folder: Path, most: int) -> tuple[Path, int]:
     """Copy result sets of one submission, up to ``most`` logs but at least one set.
 
-    Sets whose logs have the usual size of the tree come first. Return the folder of the copy and
-    its number of logs.
+    Prefer sets whose logs have the mean size of the tree. Return the folder of the copy and its
+    number of logs.
     """
     usual = _mean_size(tree)
     sets = [path for path in sorted(tree.glob("*/results/*/*")) if logs(path)]

@@ -1,4 +1,4 @@
-"""Reference pages generated from the program itself: never committed, never out of date."""
+"""Reference pages, generated from the program: never committed, never out of date."""
 
 from __future__ import annotations
 

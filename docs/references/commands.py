@@ -1,4 +1,4 @@
-"""Reference pages for the command line, from the commands themselves."""
+"""Reference pages for the command line, generated from the commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXAMPLES = "Examples:"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield a page for each command, and one listing them all."""
+    """Yield a page for each command, and a page that lists all commands."""
     top = click.Context(cli, info_name=_PROGRAM, **cli.context_settings)
     contexts = {name: _below(top, name) for name in cli.list_commands(top)}
     rows = [

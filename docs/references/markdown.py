@@ -14,7 +14,7 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Format text as inline code, also in a table cell."""
+    """Format text as inline code that also works in a table cell."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     edge = " " if "`" in text else ""
     return f"{ticks}{edge}{text}{edge}{ticks}".replace("|", "\\|")
@@ -37,5 +37,5 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def contents(names: Iterable[str]) -> str:
-    """List the pages below this one for the navigation only."""
+    """List the pages below this one, visible only in the navigation."""
     return block(":hidden:\n\n" + "\n".join(names), "{toctree}")

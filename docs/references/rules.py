@@ -28,13 +28,13 @@ _FAMILIES = {
     "WAIVE": "Waivers",
 }
 _INTRODUCTION = (
-    "Every finding has a code; `mlperf-pkg rules show CODE` shows the same as these pages. Codes"
-    " start with their family, so `--select` and `--ignore` accept families too."
+    "Every finding has a code; `mlperf-pkg rules show CODE` shows the same texts as these pages."
+    " Codes start with their family, so `--select` and `--ignore` accept families too."
 )
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield a page for each family of codes, one listing the families, and one for the rounds."""
+    """Yield a page for each family of codes, a list of the families, and a page of the rounds."""
     names = sorted(codes().keys() | describe.rulebook_codes())
     families = {name: list(members) for name, members in groupby(names, _family)}
     about = {name: _FAMILIES.get(name) or _about(members) for name, members in families.items()}
@@ -43,7 +43,7 @@ def pages() -> Iterator[tuple[str, str]]:
         for name, codes in families.items()
     ]
     below = contents(f"rules/{name}" for name in families)
-    parts = [_INTRODUCTION, table(("Family", "Codes", "Of"), rows), below]
+    parts = [_INTRODUCTION, table(("Family", "Codes", "Subject"), rows), below]
     yield "rules.md", page("Codes of findings", parts)
     yield "rounds.md", page("Rounds and benchmarks", _rounds())
     for name, members in families.items():

@@ -1,4 +1,4 @@
-"""Reference pages for the JSON report and the configuration, from their schemas."""
+"""Reference pages for the JSON report and the configuration, generated from their schemas."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_show_explains_a_rule() -> None:
         ("RUN101", "from 5.1 on: once, a value"),
         ("RUN122", "basis     rules: the written rules ask it"),
         ("RUN124", "fatal     the official checker dies"),
-        ("RUN124", "message   the checker has no rule file for Open runs of gpt3"),
+        ("RUN124", "message   the official checker has no rule file for Open runs of gpt3"),
         ("DSV107", "No line meets it by itself"),
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
