@@ -35,7 +35,7 @@ ROUND = (
 )
 
 
-# ---- what is checked, and by which rules ---------------------------------------------------
+# ---- inputs and rules ---------------------------------------------------------------------
 
 
 def checked(function: _Command) -> _Command:
@@ -162,7 +162,7 @@ def division_option(text: str) -> Callable[[_Function], _Function]:
     return click.option("--division", type=Choice(DIVISIONS), help=text)
 
 
-# ---- which findings are shown --------------------------------------------------------------
+# ---- findings to show ---------------------------------------------------------------------
 
 
 def filtered(function: _Command) -> _Command:
@@ -205,7 +205,7 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
     return tuple(map(known_prefix, prefixes))
 
 
-# ---- where the result goes -----------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------
 
 
 def written(

@@ -1,4 +1,4 @@
-"""Where a command writes its result: standard output or files, in which format and width."""
+"""The output of a command: standard output or files, each in a format and a width."""
 
 from __future__ import annotations
 

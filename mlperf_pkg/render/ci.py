@@ -45,13 +45,13 @@ def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
 
     Line numbers are not part of it, as they move. Equal findings are numbered.
     """
-    seen: Counter[tuple[str, ...]] = Counter()
-    return [_fingerprint(finding, view, seen) for finding in findings]
+    counts: Counter[tuple[str, ...]] = Counter()
+    return [_fingerprint(finding, view, counts) for finding in findings]
 
 
-def _fingerprint(finding: Finding, view: View, seen: Counter[tuple[str, ...]]) -> str:
+def _fingerprint(finding: Finding, view: View, counts: Counter[tuple[str, ...]]) -> str:
     message = _LINES.sub("line", finding.message)
     identity = (finding.code, view.checkout.path_of(finding), finding.basis.value, message)
-    seen[identity] += 1
-    text = "\0".join((*identity, str(seen[identity])))
+    counts[identity] += 1
+    text = "\0".join((*identity, str(counts[identity])))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

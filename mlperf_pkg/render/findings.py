@@ -1,4 +1,4 @@
-"""Findings for a reader: equal findings of several files are folded into one."""
+"""Findings for people: equal findings of several files are folded into one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_NAMED = 3  # files of a folded finding that are named one by one
 
 
 class Folded(Struct, frozen=True):
-    """The first of several equal findings, and where the others are (empty: there are none)."""
+    """The first of several equal findings, and where the others are (empty without others)."""
 
     first: Finding
     extent: str = ""
@@ -51,8 +51,7 @@ def shown(report: Report, view: View) -> list[Folded]:
     kinds: dict[tuple[str, ...], list[Finding]] = {}
     for finding in report.findings:
         if finding.severity is not Severity.NOTE or finding.waiver:
-            whole = finding.path in sets
-            kinds.setdefault(_kind(finding, whole=whole), []).append(finding)
+            kinds.setdefault(_kind(finding, about_set=finding.path in sets), []).append(finding)
     return [
         Folded(min(equal, key=_natural), _extent(equal, logs if equal[0].path in paths else None))
         for equal in kinds.values()
@@ -61,15 +60,15 @@ def shown(report: Report, view: View) -> list[Folded]:
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
     """Count the findings of each severity, without waived ones."""
-    numbers = Counter(finding.severity for finding in findings if not finding.waiver)
-    return {severity: numbers[severity] for severity in Severity}
+    by_severity = Counter(finding.severity for finding in findings if not finding.waiver)
+    return {severity: by_severity[severity] for severity in Severity}
 
 
-def _kind(finding: Finding, *, whole: bool) -> tuple[str, ...]:
-    """Return what equal findings share; those about a ``whole`` result set are never folded."""
+def _kind(finding: Finding, *, about_set: bool) -> tuple[str, ...]:
+    """Return a key that equal findings share; findings ``about_set``, a result set, never do."""
     texts = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
     waiver = (str(finding.waiver),) if finding.waiver else ()
-    return (finding.path if whole else folder(finding.path), *texts, *waiver)
+    return (finding.path if about_set else folder(finding.path), *texts, *waiver)
 
 
 def _natural(finding: Finding) -> tuple[list[tuple[int, str]], int]:
@@ -88,8 +87,8 @@ def _extent(equal: Sequence[Finding], logs: Counter[str] | None) -> str:
     number = f"{len(names)} {'files' if logs is None else 'logs'}"
     if logs and logs[folder(equal[0].path)] == len(names):
         number = f"all {number}"
-    which = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} ... {names[-1]}"
-    return f"(in {number}: {which})"
+    listing = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} ... {names[-1]}"
+    return f"(in {number}: {listing})"
 
 
 def _lines(lines: Sequence[int]) -> str:

@@ -18,16 +18,19 @@ _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 def gitlab(report: Report, view: View) -> str:
     """Render an array of all findings, including notes and waived findings."""
-    marks = ci.fingerprints(report.findings, view)
-    pairs = zip(report.findings, marks, strict=True)
-    return json.dumps([_issue(finding, mark, view) for finding, mark in pairs], indent=2) + "\n"
+    fingerprints = ci.fingerprints(report.findings, view)
+    pairs = zip(report.findings, fingerprints, strict=True)
+    return (
+        json.dumps([_issue(finding, fingerprint, view) for finding, fingerprint in pairs], indent=2)
+        + "\n"
+    )
 
 
-def _issue(finding: Finding, mark: str, view: View) -> dict[str, Any]:
+def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     return {
         "description": ci.finding_text(Folded(finding)).replace("\n", "; "),
         "check_name": finding.code,
-        "fingerprint": mark,
+        "fingerprint": fingerprint,
         "severity": _severity(finding),
         "location": {
             "path": visible(view.checkout.path_of(finding)),

@@ -20,18 +20,18 @@ _MEANINGS = {
 
 
 def system_title(row: ResultSetRow, report: Report) -> str:
-    """Return the system of a result set, with what distinguishes it within the report."""
+    """Return the system of a result set, with the details that distinguish it in the report."""
     submitters = (other.submitter for other in report.result_sets)
     first = next(submitters, None)
     differ = any(submitter != first for submitter in submitters)
     owner = f"{row.submitter}: " if row.submitter and differ else ""
     system = row.system or "unnamed system"
-    about = [row.division or "no division"]
+    details = [row.division or "no division"]
     if row.submitter is None and row.path != ".":
-        about.append(f"in {row.path}")
+        details.append(f"in {row.path}")
     if report.round is None:
-        about.append(f"round {row.round}")
-    return f"{owner}{system} ({', '.join(about)})"
+        details.append(f"round {row.round}")
+    return f"{owner}{system} ({', '.join(details)})"
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:

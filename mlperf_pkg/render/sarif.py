@@ -20,7 +20,7 @@ VERSION = "2.1.0"
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-MARK = "mlperfPkgFinding/v1"
+FINGERPRINT_NAME = "mlperfPkgFinding/v1"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
@@ -30,13 +30,16 @@ def sarif(report: Report, view: View) -> str:
     """Render one run with all findings, including notes; waived findings are suppressed."""
     codes = sorted({finding.code for finding in report.findings})
     index = {code: number for number, code in enumerate(codes)}
-    marks = ci.fingerprints(report.findings, view)
-    pairs = zip(report.findings, marks, strict=True)
+    fingerprints = ci.fingerprints(report.findings, view)
+    pairs = zip(report.findings, fingerprints, strict=True)
     run = {
         "tool": {"driver": _driver(report, codes)},
         "invocations": [_invocation(report)],
         "properties": _properties(report),
-        "results": [_result(finding, index[finding.code], mark, view) for finding, mark in pairs],
+        "results": [
+            _result(finding, index[finding.code], fingerprint, view)
+            for finding, fingerprint in pairs
+        ],
     }
     return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
 
@@ -65,14 +68,14 @@ def _properties(report: Report) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    """Return what a code means; an unknown code has only its name."""
+    """Return the meaning of a code; an unknown code has only its name."""
     from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
     from mlperf_pkg.rulebook.codes import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():
         title, text = codes()[code].title, codes()[code].explanation
     elif code in describe.rulebook_codes():
-        title, text = _of_rulebook(code)
+        title, text = _rulebook_texts(code)
     else:
         return {"id": visible(code)}
     return {
@@ -83,7 +86,7 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _of_rulebook(code: str) -> tuple[str, str]:
+def _rulebook_texts(code: str) -> tuple[str, str]:
     """Return what a rule requires in the newest round that has it, and in all rounds."""
     spans = [span for history in describe.histories(code) for span in history.spans]
     keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
@@ -94,7 +97,7 @@ def _of_rulebook(code: str) -> tuple[str, str]:
 # ---- results ------------------------------------------------------------------------------
 
 
-def _result(finding: Finding, rule: int, mark: str, view: View) -> dict[str, Any]:
+def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
     region = {"region": {"startLine": finding.line}} if finding.line else {}
     artifact = {"uri": _uri(view.checkout.path_of(finding)), "uriBaseId": _ROOT}
     return {
@@ -103,9 +106,9 @@ def _result(finding: Finding, rule: int, mark: str, view: View) -> dict[str, Any
         "level": _LEVELS[finding.severity],
         "message": _message(ci.finding_text(Folded(finding))),
         "locations": [{"physicalLocation": {"artifactLocation": artifact, **region}}],
-        "partialFingerprints": {MARK: mark},
+        "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
         **_suppressions(finding),
-        "properties": _more(finding),
+        "properties": _finding_properties(finding),
     }
 
 
@@ -113,11 +116,15 @@ def _suppressions(finding: Finding) -> Mapping[str, Any]:
     if not finding.waiver:
         return {}
     waiver = finding.waiver
-    why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
-    return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
+    justification = visible(
+        f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})"
+    )
+    return {
+        "suppressions": [{"kind": "external", "status": "accepted", "justification": justification}]
+    }
 
 
-def _more(finding: Finding) -> dict[str, Any]:
+def _finding_properties(finding: Finding) -> dict[str, Any]:
     """Return the basis, the verdicts that the finding fails, and its other fields."""
     fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
     rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}

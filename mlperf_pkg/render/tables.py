@@ -113,7 +113,7 @@ def results_json(report: Report) -> str:
 
 
 def _fields(result: Result) -> dict[str, Any]:
-    """Return a result as programs and spreadsheets read it."""
+    """Return the fields of a result by name."""
     return {name: field(result) for name, field in _FIELDS.items()}
 
 
@@ -177,15 +177,15 @@ def json_text(value: Any) -> str:
 
 
 def _indented(value: Any) -> str:
-    """Return what ``json.dumps`` with ``indent=2`` does, many times faster."""
+    """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
     return msgspec.json.format(json.dumps(value, allow_nan=False), indent=2) + "\n"
 
 
 def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; ``titles`` maps each column to whether it holds numbers."""
     rules = ("---:" if numbers else "---" for numbers in titles.values())
-    shown = ([escape_markdown(text) for text in row] for row in rows)
-    return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *shown))
+    escaped = ([escape_markdown(text) for text in row] for row in rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *escaped))
 
 
 def _sort_key(row: ResultSetRow) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ STYLES = {
 }
 
 _GAP = 2
-_LEAST = 8  # columns left to the first column of a table, however narrow the view
+_MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
 _HEIGHT = 25  # passed to rich so that it does not query the terminal
 
 Span = tuple[str, str]
@@ -141,7 +141,7 @@ class Terminal:
         needed = [max(_width(visible(text)) for text, _ in column) for column in cells]
         others = [min(n, column.width) for n, column in zip(needed[1:], columns[1:], strict=True)]
         left = self._view.width - sum(others) - _GAP * len(others)
-        widths = [min(needed[0], max(left, _LEAST)), *others]
+        widths = [min(needed[0], max(left, _MIN_WIDTH)), *others]
         return [replace(column, width=n) for column, n in zip(columns, widths, strict=True)]
 
     def _rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:

@@ -113,10 +113,10 @@ def _run(row: RunRow) -> list[Span]:
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
-    shown = findings.shown(report, view)
-    for folded in shown:
+    folded_findings = findings.shown(report, view)
+    for folded in folded_findings:
         _finding(terminal, folded, view)
-    if shown:
+    if folded_findings:
         terminal.line()
 
 

@@ -1,4 +1,4 @@
-"""How a report is shown: width, colours, and where its paths start."""
+"""The view of a report: width, colours, and where its paths start."""
 
 from __future__ import annotations
 

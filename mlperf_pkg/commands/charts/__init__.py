@@ -1,6 +1,6 @@
 """Charts of a check as Vega-Lite: of each result set, and of the scores of each benchmark.
 
-``curve_reader`` reads what a chart needs from a log, ``sets`` holds it, ``curves``, ``times``,
+``curve_reader`` reads the data of a chart from a log, ``sets`` holds them, ``curves``, ``times``,
 ``rcp``, ``timeline``, ``scoreboard`` and ``comparison`` draw one kind of chart each. ``drawing``
 draws all charts of a check, ``pictures`` makes SVG and PNG of a chart.
 """
@@ -29,7 +29,7 @@ _USUAL = Detail()
 
 
 def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
-    """Return all charts of a result set that have something to show."""
+    """Return the charts of a result set, without empty ones."""
     charts = [
         *curves(drawn, detail.points),
         times(drawn),

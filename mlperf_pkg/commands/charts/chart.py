@@ -73,7 +73,7 @@ class Chart(Struct, frozen=True):
             "description": self.description,
             "width": WIDTH,
             "datasets": {name: list(rows) for name, rows in self.data.items()},
-            "config": {**_in_ink(CONFIG), "background": "white"},
+            "config": {**_for_file(CONFIG), "background": "white"},
         }
 
 
@@ -117,24 +117,24 @@ def tooltip(*fields: str) -> list[Spec]:
     return [{"field": field, "type": "nominal"} for field in fields]
 
 
-def thinned(items: Iterable[_Item], most: int) -> list[_Item]:
-    """Return at most ``most`` + 1 of the items, evenly chosen, with the first and the last."""
+def thinned(items: Iterable[_Item], limit: int) -> list[_Item]:
+    """Return at most ``limit`` + 1 of the items, evenly chosen, with the first and the last."""
     candidates = list(items)
-    chosen = candidates[:: max(1, ceil(len(candidates) / most))]
+    chosen = candidates[:: max(1, ceil(len(candidates) / limit))]
     if not candidates or chosen[-1] is candidates[-1]:
         return chosen
     return [*chosen, candidates[-1]]
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """Return a number with as many significant digits as a chart can show."""
+    """Return a number rounded to the significant digits that a chart can show."""
     return float(f"{value:.{digits}g}")
 
 
-def _in_ink(config: Spec) -> Spec:
-    """Return a configuration for a file, in which no text is around the chart."""
+def _for_file(config: Spec) -> Spec:
+    """Return a configuration for a file, where the chart has no text around it."""
     return {
-        name: _in_ink(value) if isinstance(value, dict) else _INK.get(str(value), value)
+        name: _for_file(value) if isinstance(value, dict) else _INK.get(str(value), value)
         for name, value in config.items()
     }
 

@@ -1,4 +1,4 @@
-"""What the charts of a run need from its log: its evaluations, and when it did what.
+"""Read the data of a run's charts from its log: evaluations, and phases with their times.
 
 Nothing is judged here: records that cannot be drawn are left out, as the check reports them.
 """
@@ -22,7 +22,7 @@ MS_PER_MINUTE = 60_000
 
 
 class Phase(StrEnum):
-    """What a run is doing; a block takes the place of epochs if none are logged."""
+    """A phase of a run; a block takes the place of epochs if none are logged."""
 
     INIT = "initialisation"
     EPOCH = "epoch"
@@ -105,7 +105,7 @@ class _Interval(Struct, frozen=True):
 
 
 class _Reading(Struct):
-    """The state of the pass."""
+    """The data read so far from a log."""
 
     rules: Benchmark | None
     start_ms: float | None = None
@@ -126,11 +126,11 @@ class _Reading(Struct):
     def curve(self, path: str) -> Curve:
         if self.start_ms is None:
             return Curve(path)
-        spans = [interval.after(self.start_ms) for interval in self._drawn()]
+        spans = [interval.after(self.start_ms) for interval in self._shown_intervals()]
         return Curve(path, tuple(self.evaluations), tuple(spans))
 
-    def _drawn(self) -> Iterator[_Interval]:
-        """The phases without blocks, if epochs are logged."""
+    def _shown_intervals(self) -> Iterator[_Interval]:
+        """Yield the phases, without blocks if epochs are logged."""
         epochs = any(interval.phase is Phase.EPOCH for interval in self.intervals)
         for interval in self.intervals:
             if not (epochs and interval.phase is Phase.BLOCK):

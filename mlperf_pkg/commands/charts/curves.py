@@ -25,8 +25,8 @@ _CROWD = 800  # points above which they are drawn small
 _POINTS = {False: {"size": 22, "opacity": 0.8}, True: {"size": 7, "opacity": 0.6}}
 
 
-def curves(drawn: DrawnSet, most: int) -> Iterator[Chart]:
-    """Yield a chart for each metric, with at most about ``most`` points of each run."""
+def curves(drawn: DrawnSet, max_points: int) -> Iterator[Chart]:
+    """Yield a chart for each metric, with at most about ``max_points`` points of each run."""
     targets = goals(drawn.rules)
     logged = dict.fromkeys(
         metric
@@ -37,19 +37,19 @@ def curves(drawn: DrawnSet, most: int) -> Iterator[Chart]:
     metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
     for number, metric in enumerate(metrics, 1):
         name = "curves" if len(metrics) == 1 else f"curves-{number}"
-        yield _chart(name, drawn, metric, targets.get(metric), most)
+        yield _chart(name, drawn, metric, targets.get(metric), max_points)
 
 
-def _chart(name: str, drawn: DrawnSet, metric: str, target: float | None, most: int) -> Chart:
-    points = [point for run in drawn.runs for point in _points(run, metric, most)]
+def _chart(name: str, drawn: DrawnSet, metric: str, target: float | None, max_points: int) -> Chart:
+    points = [point for run in drawn.runs for point in _points(run, metric, max_points)]
     goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
     quality = metric[:MAX_METRIC] or "evaluation"
     states = {run.state for run in drawn.runs}
     longest = max(len(_evaluations(run, metric)) for run in drawn.runs)
     aim = "" if target is None else f" and the target {target:g}"
     text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
-    if longest > most:
-        text += f" Of up to {longest} evaluations of a run, {most} are shown."
+    if longest > max_points:
+        text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
     return Chart(
         name=name,
         title="Convergence" + (f": {quality}" if metric else ""),
@@ -103,7 +103,7 @@ def _evaluations(run: DrawnRun, metric: str) -> list[Evaluation]:
     return [evaluation for evaluation in run.curve.evaluations if metric in evaluation.values]
 
 
-def _points(run: DrawnRun, metric: str, most: int) -> Rows:
+def _points(run: DrawnRun, metric: str, max_points: int) -> Rows:
     return [
         {
             "run": run.name,
@@ -111,5 +111,5 @@ def _points(run: DrawnRun, metric: str, most: int) -> Rows:
             "at": rounded(evaluation.position, 7),
             "value": rounded(evaluation.values[metric]),
         }
-        for evaluation in thinned(_evaluations(run, metric), most)
+        for evaluation in thinned(_evaluations(run, metric), max_points)
     ]

@@ -17,7 +17,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 
 PARALLEL_FROM_RECORDS = 40_000
 MAX_NAME = 150  # characters of a file name
-_ODD = re.compile(r"[^A-Za-z0-9._]+")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...]:
@@ -47,12 +47,12 @@ def local_sources(checked: Checked) -> dict[str, Source]:
 def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> dict[str, Chart]:
     """Return the charts of these ``names`` by file name, without a suffix.
 
-    File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever folders are called.
+    File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever the names of folders.
     """
     charts: dict[str, Chart] = {}
     for path, chart in _by_path(checked, jobs):
         if chart.name.partition("-")[0] in names:
-            plain = _ODD.sub("-", f"{path}.{chart.name}").lstrip(".-")[-MAX_NAME:]
+            plain = _UNSAFE.sub("-", f"{path}.{chart.name}").lstrip(".-")[-MAX_NAME:]
             numbered = (f"{plain}-{number}" for number in count(2))
             free = next(name for name in chain([plain], numbered) if name not in charts)
             charts[free] = chart

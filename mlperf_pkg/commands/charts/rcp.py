@@ -75,7 +75,7 @@ def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
 
 @lru_cache(maxsize=64)
 def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[str, Rows]:
-    """Return what all result sets of one benchmark are compared with."""
+    """Return the reference data that all result sets of one benchmark share."""
     points = reference_points(usage, ruleset, benchmark, runs=runs.required, drop=runs.drop)
     hull = prune(points)
     along = list(_along(hull, runs.required))

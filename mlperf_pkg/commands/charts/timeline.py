@@ -28,18 +28,20 @@ _TRAINING = "training"
 _COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 
 
-def timeline(drawn: DrawnSet, most: int) -> Chart | None:
-    """Return the chart, with about ``most`` spans per phase of a run; None if none is logged."""
-    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, most)]
+def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
+    """Return the chart, with about ``max_spans`` spans per phase of a run; None without spans."""
+    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
     if not rows:
         return None
     # Some runs evaluate after their end, which does not count.
     longest = max(_SHORTEST, *map(_length, drawn.runs))
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
-    edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, most)]
+    edges = [row for index, run in enumerate(drawn.runs) for row in _edges(index, run, max_spans)]
     decimals = _DECIMALS - math.floor(math.log10(longest))
-    logged = max(len(_of(run, phase)) for run in drawn.runs for phase in Phase)
-    partly = f" Of up to {logged} spans of a phase, {most} are shown." if logged > most else ""
+    logged = max(len(_spans(run, phase)) for run in drawn.runs for phase in Phase)
+    partly = (
+        f" Of up to {logged} spans of a phase, {max_spans} are shown." if logged > max_spans else ""
+    )
     return Chart(
         name="timeline",
         title="Timeline of the runs",
@@ -59,7 +61,7 @@ def timeline(drawn: DrawnSet, most: int) -> Chart | None:
     )
 
 
-def _of(run: DrawnRun, *phases: Phase) -> list[Span]:
+def _spans(run: DrawnRun, *phases: Phase) -> list[Span]:
     return [span for span in run.curve.spans if span.phase in phases]
 
 
@@ -69,17 +71,17 @@ def _length(run: DrawnRun) -> float:
     return run.row.minutes or max(stops, default=0.0)
 
 
-def _bars(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
+def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
     lane = {"run": run.name, "order": index}
     if run.row.minutes is not None:
         yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
-        for span in thinned(_of(run, phase), most):
+        for span in thinned(_spans(run, phase), max_spans):
             yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
-def _edges(index: int, run: DrawnRun, most: int) -> Iterator[dict[str, Any]]:
-    for span in thinned(_of(run, Phase.EPOCH, Phase.BLOCK), most):
+def _edges(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
+    for span in thinned(_spans(run, Phase.EPOCH, Phase.BLOCK), max_spans):
         yield {"run": run.name, "order": index, "stop": span.stop}
 
 

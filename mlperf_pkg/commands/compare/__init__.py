@@ -1,4 +1,4 @@
 """Results of systems side by side: speed, throughput, price and energy, relative to a baseline.
 
-``reading`` finds the results in the arguments, ``ratios`` compares them, ``formats`` shows them.
+``reading`` reads the results in the arguments, ``ratios`` compares them, ``formats`` shows them.
 """

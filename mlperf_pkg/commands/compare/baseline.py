@@ -10,7 +10,7 @@ from mlperf_pkg.infra.text import did_you_mean
 
 
 def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
-    """Return a test whether a result is of the baseline; None names the first argument.
+    """Return a predicate for results of the baseline; without a name, those of the first argument.
 
     Raises:
         UserError: no result has this name.

@@ -43,7 +43,7 @@ def _times(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    """Return at least three digits, and all of those before the point."""
+    """Return a rate with at least three digits, and all digits before the decimal point."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
@@ -137,7 +137,7 @@ def _cells(row: Row, used: Sequence[_Field], name: Callable[[Result], str]) -> l
 
 
 def _remarks(rows: Sequence[Row], name: Callable[[Result], str]) -> Iterator[str]:
-    """Yield what a reader must know to compare a group, and what changed between rounds."""
+    """Yield remarks on the comparability of a group, and the changes between rounds."""
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
     if len({row.result.target for row in rows if row.result.target}) > 1:

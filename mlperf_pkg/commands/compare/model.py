@@ -11,7 +11,7 @@ from mlperf_pkg.findings import Verdict
 
 
 class ResultGroup(NamedTuple):
-    """What must agree to compare results; empty text if a result does not name it."""
+    """The group in which results are compared; a name is empty if the result lacks it."""
 
     benchmark: str
     division: str
@@ -21,7 +21,7 @@ class ResultGroup(NamedTuple):
 class Result(Struct, frozen=True):
     """A result to be compared: that of a result set, or a published score (``rules`` None).
 
-    ``minutes`` is the score; ``note`` what it lacks. ``argument`` is the index of the argument
+    ``minutes`` is the score; ``note`` qualifies it. ``argument`` is the index of the argument
     that holds it. ``accelerators`` and ``nodes`` are totals. Rates are in ``unit`` ("samples" or
     "tokens") per second, means over the runs that count in the score; ``logged_throughput`` is in
     whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and

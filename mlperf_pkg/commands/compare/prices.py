@@ -1,4 +1,4 @@
-"""List prices of systems, and which price is that of a system under its different names."""
+"""List prices of systems, looked up by any of a system's names."""
 
 from __future__ import annotations
 

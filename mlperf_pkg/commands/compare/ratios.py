@@ -20,7 +20,7 @@ def compare(
 ) -> tuple[Row, ...]:
     """Return the rows of all results by group, in a group in the order of the arguments.
 
-    The baseline of a group is the first result with a score of which ``is_baseline`` holds; a
+    The baseline of a group is the first result with a score for which ``is_baseline`` holds; a
     group without one has no ratios.
     """
     rows = []
@@ -33,7 +33,7 @@ def compare(
 
 
 class _Figures(Struct, frozen=True):
-    """What ratios are made from, of a result or of its baseline; None if it is unknown."""
+    """The figures of a result or a baseline that ratios compare; None if unknown."""
 
     minutes: float | None = None
     accelerators: int | None = None

@@ -57,7 +57,7 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 class _Key(Struct, frozen=True):
-    """What a result is recognised by: its folder or file, and what it is the result of."""
+    """The identity of a result: its folder or file, and its group and system."""
 
     path: Path | StoredPath
     name: str
@@ -87,7 +87,7 @@ def read_results(arguments: Sequence[str], result_filter: Filter, options: Optio
 
 
 def _find(argument: str, prefix: str, result_filter: Filter) -> Input:
-    """As ``find_input``, without the benchmarks that ``result_filter`` leaves out.
+    """Find an input as ``find_input`` does, with only the benchmarks of ``result_filter``.
 
     A folder below ``results/`` of a submission is a part of it, whose systems are described.
     """
@@ -117,7 +117,7 @@ def _part(submission: Submission, path: Path, result_filter: Filter) -> Submissi
 
 
 class _Reader:
-    """Makes results of what was checked."""
+    """Converts checked result sets to results."""
 
     def __init__(self, checked: Checked, argument: int) -> None:
         self._checked = checked

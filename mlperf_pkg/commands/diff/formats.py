@@ -1,4 +1,4 @@
-"""The formats of what changed: text, JSON, Markdown."""
+"""The formats of a comparison: text, JSON, Markdown."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _TITLES = {"Changed": False, "Old": False, "New": False}
 _SHOWN = 200  # characters of a value; the JSON has all of it
 _LISTED = 5  # names, or values of a setting, in a line
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
-_WORDED = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
+_LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
 
 
 def text(comparison: Comparison, view: View) -> str:
-    """Return what changed for a terminal or a pipe."""
+    """Return the changes for a terminal or a pipe."""
     terminal = Terminal(view)
-    for line in _gone_and_new(comparison):
+    for line in _removed_and_added(comparison):
         terminal.line((line, PLAIN))
     if groups := list(_groups(comparison, view)):
         terminal.table(_COLUMNS, groups, apart=True)
@@ -45,7 +45,7 @@ def text(comparison: Comparison, view: View) -> str:
     return terminal.text()
 
 
-def _gone_and_new(comparison: Comparison) -> Iterator[str]:
+def _removed_and_added(comparison: Comparison) -> Iterator[str]:
     for word, systems, sets in (
         ("removed", comparison.removed_systems, comparison.removed_sets),
         ("added", comparison.added_systems, comparison.added_sets),
@@ -117,7 +117,7 @@ def _change(change: Change) -> list[str]:
 
 def _result(change: Change) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
-    name = _WORDED.get(change.name, change.name.replace("_", " "))
+    name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
         return [name, wording.minutes(change.old), wording.minutes(change.new) + _percent(change)]
     return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
@@ -180,9 +180,13 @@ def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            shown = files if view.verbose else files[:_LISTED]
-            more = f" and {len(files) - len(shown)} more" if len(files) > len(shown) else ""
-            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(shown)}{more}"
+            names_shown = files if view.verbose else files[:_LISTED]
+            more = (
+                f" and {len(files) - len(names_shown)} more"
+                if len(files) > len(names_shown)
+                else ""
+            )
+            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(names_shown)}{more}"
 
 
 def _summary(comparison: Comparison) -> str:
@@ -259,7 +263,7 @@ def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
 
 def markdown(comparison: Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
-    gone = "\n".join(f"- {escape_markdown(line)}" for line in _gone_and_new(comparison))
+    gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     sections = [section(_TITLES, group) for group in _groups(comparison, view)]
     parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"

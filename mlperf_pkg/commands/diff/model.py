@@ -31,7 +31,7 @@ class System(Struct, frozen=True):
 
 
 class ResultSet(Struct, frozen=True):
-    """A result set; ``path`` is its path within the input, whatever the input is called."""
+    """A result set; ``path`` is its path within the input, without the input's own name."""
 
     path: str
     row: ResultSetRow
@@ -136,11 +136,11 @@ class Comparison(Struct, frozen=True):
     @property
     def any(self) -> bool:
         """Whether anything changed."""
-        gone_or_new = (
+        removed_or_added = (
             *self.removed_systems,
             *self.added_systems,
             *self.removed_sets,
             *self.added_sets,
         )
-        changed = (self.verdicts, self.systems, gone_or_new, self.findings, self.files.any)
+        changed = (self.verdicts, self.systems, removed_or_added, self.findings, self.files.any)
         return any(changed) or any(change.any for change in self.sets)

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: what each path holds, checked, with the digests of its files."""
+"""Read the two sides of a comparison: check each path and compute the digests of its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings in a log: hyperparameters, and what else the rules require of the set-up."""
+"""The settings in a log: hyperparameters, and other values that the rules require."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _keys_named(usage: str, round_: str) -> Iterator[str]:
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
-    """Return the values of these keys in a log as JSON, different values of one key in a row.
+    """Return the values of these keys in a log as JSON, several values separated by commas.
 
     Equal numbers have equal text: ``1.0`` becomes ``1``.
 

@@ -33,7 +33,7 @@ class TableFolder(Struct, frozen=True):
             raise UserError(f"{existing[0]}: exists already; --force overwrites it")
 
     def write(self, checked: Checked) -> list[str]:
-        """Write all tables or none; return notes on what they lack.
+        """Write all tables or none; return notes on omitted results.
 
         Raises:
             UserError: this check has no such tables, or they cannot be written.

@@ -37,8 +37,8 @@ class Summary(Struct, frozen=True):
 
     ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
     size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
-    for training. ``left_out`` lists what the tables lack and why; the official summarizer crashes
-    on most of it.
+    for training. ``left_out`` lists results that are not in the tables, and why; the official
+    summarizer crashes on most of them.
     """
 
     usage: str

@@ -1,4 +1,4 @@
-"""A table in the CSV and JSON of the official summarizer, which are those of pandas."""
+"""A table in the CSV and JSON formats of the official summarizer, which are those of pandas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlperf_pkg.infra.text import escape_formula
 
 Cell = str | int | float | None
 
-_DECIMALS = 10  # what pandas keeps of a number in JSON
+_DECIMALS = 10  # that pandas keeps in JSON
 _LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
 
 

@@ -1,4 +1,4 @@
-"""The charts of a page as compressed JSON, in which what charts share occurs once."""
+"""The charts of a page as compressed JSON, with the parts that charts share stored once."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
                 short(chart.description),
                 {name: data.index(columns(rows)) for name, rows in chart.data.items()},
             ]
-            for chart in shown
+            for chart in element_charts
         ]
-        for element, shown in charts.items()
+        for element, element_charts in charts.items()
     }
     document = {
         "config": CONFIG,

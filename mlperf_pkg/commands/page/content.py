@@ -1,4 +1,4 @@
-"""What a page says, as values without markup, in the order of the page."""
+"""The content of a page, as values without markup, in the order of the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Badge(Struct, frozen=True):
 
 
 class VerdictSummary(Struct, frozen=True):
-    """One of the two verdicts on the whole report, by name, with what it means in wording."""
+    """One of the two verdicts on the whole report, with its meaning in words."""
 
     name: str
     badge: Badge
@@ -155,9 +155,9 @@ def content(
     report: Report, drawn: Sequence[DrawnSet], lines: Mapping[tuple[str, int], str]
 ) -> Content:
     """Return the page of a report; ``lines`` are the raw lines of findings by path and line."""
-    shown, hidden = shown_findings(report)
-    findings = tuple(_finding(index, folded, lines) for index, folded in enumerate(shown))
-    ordered = sorted(drawn, key=lambda one: _sort_key(one.row))
+    folded_findings, hidden = shown_findings(report)
+    findings = tuple(_finding(index, folded, lines) for index, folded in enumerate(folded_findings))
+    ordered = sorted(drawn, key=lambda drawn_set: _sort_key(drawn_set.row))
     return Content(
         report=report,
         verdicts=tuple(_verdict(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
@@ -210,10 +210,10 @@ def _sections(
         path = shown.finding.path
         for folder in {path, path.rpartition("/")[0]}:
             by_folder.setdefault(folder, []).append(shown)
-    for index, one in enumerate(drawn):
+    for index, drawn_set in enumerate(drawn):
         yield Section(
             id=f"s{index}",
-            drawn=one,
-            accelerators=accelerators.get(description_path(one.row)),
-            findings=tuple(by_folder.get(one.row.path, ())),
+            drawn=drawn_set,
+            accelerators=accelerators.get(description_path(drawn_set.row)),
+            findings=tuple(by_folder.get(drawn_set.row.path, ())),
         )

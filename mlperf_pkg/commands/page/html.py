@@ -95,14 +95,14 @@ def _environment() -> jinja2.Environment:
         loader=jinja.FunctionLoader(_file),
         autoescape=True,
         undefined=jinja.StrictUndefined,
-        finalize=_shown,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     return environment
 
 
-def _shown(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     """Return a value of the page with the characters that do not print spelled out."""
     return visible(short(value)) if type(value) is str else value
 

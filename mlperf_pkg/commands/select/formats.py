@@ -75,9 +75,13 @@ def _window_rows(selected: SelectedSet) -> Iterator[list[Span]]:
     if choice is None or selected.state is State.NOTHING_TO_SELECT:
         return
     for window in choice.windows:
-        taken = window is choice.chosen
-        cells = (_numbers(window), _minutes(window.minutes), "chosen" if taken else window.reason)
-        yield [(cell, HEADING if taken else PLAIN) for cell in cells]
+        is_chosen = window is choice.chosen
+        cells = (
+            _numbers(window),
+            _minutes(window.minutes),
+            "chosen" if is_chosen else window.reason,
+        )
+        yield [(cell, HEADING if is_chosen else PLAIN) for cell in cells]
     if choice.median is not None:
         yield [("median", PLAIN), (_minutes(choice.median), PLAIN), ("", PLAIN)]
 
@@ -114,7 +118,7 @@ def json(selections: Selections, _: View) -> str:
 def _as_json(selected: SelectedSet) -> dict[str, Any]:
     choice = selected.selection.choice if selected.selection else None
     chosen = choice.chosen if choice else None
-    taken = {run.path for run in selected.chosen}
+    is_chosen = {run.path for run in selected.chosen}
     return {
         **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
         "runs_found": selected.row.runs_found,
@@ -125,7 +129,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
         "minutes": chosen.minutes if chosen else None,
         "runs": [
             {"path": run.path, "start_ms": run.start_ms, "minutes": run.minutes}
-            | {"status": run.status, "converged": run.converged, "chosen": run.path in taken}
+            | {"status": run.status, "converged": run.converged, "chosen": run.path in is_chosen}
             for run in selected.ordered_runs
         ],
         "windows": [

@@ -1,4 +1,4 @@
-"""A system description of a machine, from its sources and from what the user adds."""
+"""The system description of a machine, from its sources and from values of the user."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _USAGE = "training"
 
 
 class UserValues(Struct, frozen=True):
-    """Values that only the user knows; ``round`` decides how they are written.
+    """Values that only the user knows; their spelling depends on ``round``.
 
     ``status`` is an availability in the words of any round. ``name`` is the system's name in the
     results table, never that of the host.

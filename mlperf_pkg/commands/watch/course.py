@@ -1,4 +1,4 @@
-"""How far a run has trained, and with what result, from the records that its log holds so far."""
+"""The training of a run so far, read from a log that grows."""
 
 from __future__ import annotations
 
@@ -117,6 +117,6 @@ def _joined(logged: Sequence[_Logged], rules: Benchmark | None) -> Iterator[Eval
 
 
 def _completes(evaluation: Evaluation, last: Evaluation) -> bool:
-    """Whether an evaluation holds other metrics of the same position."""
+    """Return whether an evaluation holds other metrics of the same position."""
     same = (evaluation.position, evaluation.unit) == (last.position, last.unit)
     return same and not evaluation.values.keys() & last.values.keys()

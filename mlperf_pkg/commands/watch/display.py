@@ -21,8 +21,8 @@ Refresh = Callable[[Sequence[str]], None]
 def display(*, refreshing: bool) -> Iterator[tuple[Write, Refresh]]:
     """Yield two functions: to write text that stays, and to update the status lines below it.
 
-    The second raises BrokenPipeError if nobody reads standard output any longer, which a log
-    without news would not reveal.
+    The second raises BrokenPipeError if standard output was closed by its reader, which would go
+    unnoticed while a log does not grow.
     """
     if not refreshing:
         yield _write, lambda _: _refuse_closed()

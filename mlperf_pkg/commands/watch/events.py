@@ -79,7 +79,7 @@ class Progress(Event, frozen=True):
 
 
 class Lost(Event, frozen=True):
-    """The run is lost: it cannot count any more."""
+    """The run is lost: it can no longer count."""
 
     event: ClassVar[str] = "lost"
     reason: str

@@ -1,8 +1,8 @@
 """Read a file while another process writes it.
 
-The file is polled: network storage, on which clusters keep logs, does not notify a machine of what
-another one writes. It is opened again each time, as NFS guarantees current contents only then. The
-previous stream stays open until then, so that nothing is lost if the file is moved away.
+The file is polled: network storage, on which clusters keep logs, does not notify a machine of
+changes by another one. It is opened again each time, as NFS guarantees current contents only then.
+The previous stream stays open until then, so that nothing is lost if the file is moved away.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Follower:
         self._mark = b""
 
     def poll(self) -> News:
-        """Read what is new, at most ``BLOCK_BYTES`` of it.
+        """Read the new bytes, at most ``BLOCK_BYTES``.
 
         A file with another inode replaces the old one once that is read to its end. A file that is
         shorter than before, or whose last bytes read differ now, was truncated.

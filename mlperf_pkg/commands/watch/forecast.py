@@ -1,4 +1,4 @@
-"""When a run should end.
+"""Forecast when a run ends.
 
 Measured on published logs at half of the run: for most benchmarks, the reference's convergence
 predicts the end to within a few percent, and the curve of the metric to within 20 to 50 percent,
@@ -28,7 +28,7 @@ _FARTHEST = 10  # times the training so far: a curve that needs more predicts no
 
 
 class Method(StrEnum):
-    """What a forecast rests on."""
+    """The method of a forecast."""
 
     REFERENCE = "reference"
     CURVE = "curve"
@@ -51,7 +51,7 @@ class Forecast(Struct, frozen=True):
 
 
 def forecast(course: Course, goal: Goal) -> Forecast | None:
-    """Return when the run should end; None if it cannot be predicted, or the target is met."""
+    """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
     pace, last, start = _pace(course), course.latest, course.start_ms
     if pace is None or last is None or start is None or goal.met(last.values):
         return None
@@ -71,7 +71,7 @@ def forecast(course: Course, goal: Goal) -> Forecast | None:
 
 
 def _pace(course: Course) -> float | None:
-    """Milliseconds per unit of training, evaluations included; None if unknown."""
+    """Return the milliseconds per unit of training, with evaluations; None if unknown."""
     last = course.latest
     if course.start_ms is None or last is None:
         return None
@@ -83,7 +83,7 @@ def _pace(course: Course) -> float | None:
 
 
 def _counts_training(course: Course, last: Evaluation) -> bool:
-    """Whether positions count training: some logs of BERT repeat one epoch instead of samples."""
+    """Return whether positions count training: some BERT logs repeat one epoch instead."""
     steps = pairwise(course.evaluations)
     rising = all(one.position < other.position for one, other in steps)
     return rising and (last.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
@@ -107,7 +107,7 @@ def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
-    """The metric that is the last to reach its bound decides."""
+    """Return the end by the curves; the metric that reaches its bound last decides."""
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
@@ -144,7 +144,7 @@ _LINEAR, _LOGARITHMIC = _Scale(float, float), _Scale(log, _exp)
 
 
 def _reached(recent: Sequence[Evaluation], goal: Goal, name: str, scale: _Scale) -> float:
-    """The position at which a line through the values reaches the bound; infinite if never."""
+    """Return the position at which a line through the values reaches the bound, or infinity."""
     measured = [evaluation for evaluation in recent if name in evaluation.values]
     values = [evaluation.values[name] for evaluation in measured]
     limit = goal.limit(name, values[-1])

@@ -1,4 +1,4 @@
-"""What a run is to reach: the bounds of its metrics, and how far the reference trains."""
+"""The goal of a run: the bounds of its metrics, and how far the reference trains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Goal(Struct, frozen=True):
         )
 
     def limit(self, name: str, value: float) -> float | None:
-        """Return the bound of a metric that ``value`` is on the wrong side of."""
+        """Return the bound of a metric that ``value`` violates, None if it violates none."""
         return _violated(value, self.bounds.get(name, {}))
 
 
@@ -52,7 +52,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
-    """The reference point at a batch size, on the line between two, or else the nearest.
+    """Return the reference point at a batch size, interpolated between two, else the nearest.
 
     None for Open runs, which may train in another way than the reference.
     """

@@ -1,4 +1,4 @@
-"""What is certain about a run whose log still grows."""
+"""Judge a run whose log still grows: which findings are already certain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Judge(Struct, frozen=True):
     waivers: Waivers = field(default_factory=Waivers)
 
     def __call__(self, text: bytes) -> Run:
-        """Return what the records so far say, as if the log ended here.
+        """Return the run that the records so far describe, as if the log ended here.
 
         Raises:
             UserError: the rulebook has no such round.

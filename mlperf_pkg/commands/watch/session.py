@@ -1,4 +1,4 @@
-"""One log from its first byte to its end: which events it causes, and when."""
+"""Follow one log from its first byte to its end, and report events."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CHANGED = {
 
 
 class Session:
-    """Follows one log; call ``tick`` now and then for what happened since.
+    """Follows one log; call ``tick`` regularly for new events.
 
-    ``done`` says that ``run_stop`` was logged and nothing came after it, ``lost`` that the run
-    cannot count any more, ``silent`` for how many seconds nothing has come.
+    ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
+    run can no longer count, ``silent`` is the number of seconds without new bytes.
     """
 
     def __init__(self, judge: Judge, clock: Callable[[], float] = monotonic) -> None:
@@ -43,8 +43,8 @@ class Session:
         self._clock = clock
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
-        self._trouble = ""
-        self._since = clock()
+        self._last_error = ""
+        self._last_data = clock()
         self._log = _Log(judge, clock)
 
     @property
@@ -64,8 +64,8 @@ class Session:
 
     @property
     def silent(self) -> float:
-        """Seconds since anything came."""
-        return self._clock() - self._since
+        """Seconds without new bytes."""
+        return self._clock() - self._last_data
 
     @property
     def progress(self) -> events.Progress | None:
@@ -73,7 +73,7 @@ class Session:
         return self._log.progress(self.silent)
 
     def tick(self) -> Iterator[Event]:
-        """Read what is new, and yield what it means.
+        """Read the new bytes, and yield their events.
 
         Raises:
             UserError: the path is not a regular file, or the rulebook has no such round.
@@ -90,9 +90,9 @@ class Session:
         except OSError as error:
             yield from self._unreadable(error)
             return
-        self._trouble = ""
+        self._last_error = ""
         if grown:
-            self._since = self._clock()
+            self._last_data = self._clock()
         yield from self._log.report(quiet=not grown)
 
     def close(self) -> None:
@@ -113,10 +113,10 @@ class Session:
             yield self._state(change.value, _CHANGED[change])
 
     def _unreadable(self, error: OSError) -> Iterator[Event]:
-        """Report trouble with the storage once; network storage comes and goes."""
+        """Report an error of the storage once; network storage comes and goes."""
         reason = error.strerror or str(error)
-        if reason != self._trouble:
-            self._trouble = reason
+        if reason != self._last_error:
+            self._last_error = reason
             yield self._state("unreadable", f"cannot be read: {reason}: trying again")
 
     def _state(self, change: str, message: str) -> Event:
@@ -124,7 +124,7 @@ class Session:
 
 
 class _Log:
-    """The log as far as it is written, and what has been reported of it."""
+    """The log as far as it is written, and the events reported so far."""
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge = judge
@@ -136,7 +136,7 @@ class _Log:
         self._run: Run | None = None
         self._unjudged = False
         self._next_judgement = 0.0
-        self._tried = b""
+        self._judged_partial = b""
         self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = 0
         self._too_long = 0
@@ -152,7 +152,7 @@ class _Log:
         self._unjudged = self._unjudged or TOKEN[:6] in lines
 
     def report(self, *, quiet: bool) -> Iterator[Event]:
-        """Yield what is new; ``quiet`` says that nothing came since the last call."""
+        """Yield new events; ``quiet`` says that no bytes came since the last call."""
         if self._unjudged and (quiet or self._clock() >= self._next_judgement):
             self._read(bytes(self._lines.text))
             yield from self._news()
@@ -246,8 +246,8 @@ class _Log:
         A last line without a line end counts once it stays as it is.
         """
         run = self._run
-        if TOKEN in self._lines.partial and self._lines.partial != self._tried:
-            self._tried = self._lines.partial
+        if TOKEN in self._lines.partial and self._lines.partial != self._judged_partial:
+            self._judged_partial = self._lines.partial
             run = self._judge(bytes(self._lines.text) + self._lines.partial)
         if run is None or run.stop_ms is None:
             return

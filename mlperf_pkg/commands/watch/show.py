@@ -55,8 +55,8 @@ def _state(event: events.State, _: datetime) -> Iterator[str]:
 
 
 def _identified(event: events.Identified, _: datetime) -> Iterator[str]:
-    what = f"{event.benchmark}, {event.division or 'no division'}, round {event.round}"
-    yield f"{event.path}: {what} ({event.round_reason}); target {event.target or 'unknown'}"
+    subject = f"{event.benchmark}, {event.division or 'no division'}, round {event.round}"
+    yield f"{event.path}: {subject} ({event.round_reason}); target {event.target or 'unknown'}"
 
 
 def _found(event: events.Found, _: datetime) -> Iterator[str]:
