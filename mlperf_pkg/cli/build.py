@@ -11,7 +11,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder import show
-from mlperf_pkg.commands.builder.accept import accepts
+from mlperf_pkg.commands.builder.accept import acceptance
 from mlperf_pkg.commands.builder.explain import explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
@@ -130,7 +130,7 @@ def command(
         return _refuse(prepared)
     _echo("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if keep_invalid else (accepts(prepared),)
+        accept = () if keep_invalid else (acceptance(prepared),)
         write_tree(prepared.target, prepared.files, *accept, force=force)
         Output().write(show.built_text(prepared))
     return 0
@@ -138,7 +138,7 @@ def command(
 
 def _refuse(prepared: Prepared) -> int:
     _echo("error", prepared.refusals)
-    click.echo(f"nothing was built{_ADVICE if prepared.mendable else ''}", err=True)
+    click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
     return 1
 
 

@@ -117,9 +117,9 @@ def test_what_is_not_taken_along_from_a_ready_made_tree(tmp_path: Path) -> None:
     result = call("build", root / "old", "--output", root / "submissions")
     assert result.exit_code == 0
     assert result.stderr.splitlines()[:3] == [
-        "note: the logs are those of the submission tree .",
-        "note: not taken along from .: the flags rcp-bypass",
-        "note: not taken along from results/bow-pod16/resnet: scaling.json",
+        "note: the logs come from the submission tree .",
+        "note: not copied from .: the flags rcp-bypass",
+        "note: not copied from results/bow-pod16/resnet: scaling.json",
     ]
     assert built_results(root) == RESULTS
 

@@ -1,4 +1,4 @@
-"""The last look at a tree, before it has its name: the check that everyone else will make."""
+"""Check a tree before it gets its name, as everyone else will check it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.wording import location
 
 
-def accepts(prepared: Prepared) -> Callable[[Path], None]:
-    """A function that checks a tree and raises ``UserError`` where it is not valid.
+def acceptance(prepared: Prepared) -> Callable[[Path], None]:
+    """Return a function that checks a tree and raises ``UserError`` if it is not valid.
 
-    What was found before the tree was written, and waived, is not held against it.
+    Findings that the plan had already, and that were waived or kept, do not count against it.
     """
-    known = {finding.code for each in prepared.judged for finding in each.findings}
+    accepted = {finding.code for judged in prepared.judged for finding in judged.findings}
     round_ = prepared.workspace.round
 
     def accept(tree: Path) -> None:
-        found = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-        wrong = [finding for finding in failures(found) if finding.code not in known]
-        if wrong:
-            told = [f"  {location(each)}: {each.code}: {each.message}" for each in wrong]
-            raise UserError("\n".join(["the tree would not be valid:", *told]))
+        findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
+        new = [finding for finding in failures(findings) if finding.code not in accepted]
+        if new:
+            lines = [f"  {location(finding)}: {finding.code}: {finding.message}" for finding in new]
+            raise UserError("\n".join(["the tree would not be valid:", *lines]))
 
     return accept

@@ -1,4 +1,4 @@
-"""Every file of the tree to be built: where it goes and what it holds."""
+"""List the files of the tree to be built: their paths and their contents."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mlperf_pkg.render.tables import results_csv, results_html, results_json, re
 
 PARAMETERS = "package_checker_params"
 _LARGEST_MIB = 50
-# What reviewed submissions really bring with each implementation.
+# What reviewed submissions contain in each implementation.
 _EXPECTED = ("README.md", "run_and_time.sh")
 
 
 class PlannedFile(Struct, frozen=True):
     """One file: its path in the tree, and its bytes or the file to copy them from.
 
-    ``origin`` is the copied file's path from the workspace, None for what is made here.
+    ``origin`` is the path of a copied file from the workspace, None for a generated one.
     """
 
     path: str
@@ -36,7 +36,7 @@ class PlannedFile(Struct, frozen=True):
 def tree_files(
     plan: Plan, judged: Sequence[JudgedSet], workspace: Workspace
 ) -> tuple[PlannedFile, ...]:
-    """The files of a submission, by path.
+    """Return the files of a submission, by path.
 
     Raises:
         UserError: a folder of code cannot be read.
@@ -53,10 +53,10 @@ def tree_files(
 
 
 def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
-    """What the official repository checker would reject of the files: names and sizes."""
+    """Yield why the official repository checker would reject files: their names or sizes."""
     for file in files:
         if " " in file.path:
-            yield f"{visible(file.origin or file.path)}: its path may not hold a space"
+            yield f"{visible(file.origin or file.path)}: its path contains a space"
         if isinstance(file.content, Path) and file.content.stat().st_size > _LARGEST_MIB << 20:
             yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
 
@@ -75,7 +75,7 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
 
 
 def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
-    """The power logs of each run, and the scaling factor of a set that was in a tree before."""
+    """Yield the power logs of the runs, and the scaling factors of sets that come from a tree."""
     for planned in plan.sets:
         sources = [workspace.sources[run.path] for run in planned.runs]
         for source, target in zip(sources, planned.targets, strict=True):
@@ -83,8 +83,8 @@ def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
             folder, number = source.parent / "power" / name, Path(target).stem
             if folder.is_dir() and not folder.is_symlink():
                 yield from _below(folder, f"{planned.folder}/power/{number}", workspace)
-        (place, *others) = {source.parent for source in sources}
-        factor = place / "scaling.json"
+        (parent, *others) = {source.parent for source in sources}
+        factor = parent / "scaling.json"
         if not others and _in_a_tree(factor, workspace) and factor.is_file():
             origin = workspace.folders.relative(factor)
             yield PlannedFile(f"{planned.folder}/scaling.json", factor, origin)
@@ -95,44 +95,44 @@ def _in_a_tree(path: Path, workspace: Workspace) -> bool:
 
 
 def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[PlannedFile]:
-    made = report(judged, workspace)
-    about = remarks(judged, workspace)
-    yield PlannedFile("results.csv", results_csv(made).encode())
-    yield PlannedFile("results.md", results_markdown(made, about).encode())
-    yield PlannedFile("results.json", results_json(made).encode())
-    yield PlannedFile("results.html", results_html(made, about).encode())
+    results = report(judged, workspace)
+    notes = remarks(judged, workspace)
+    yield PlannedFile("results.csv", results_csv(results).encode())
+    yield PlannedFile("results.md", results_markdown(results, notes).encode())
+    yield PlannedFile("results.json", results_json(results).encode())
+    yield PlannedFile("results.html", results_html(results, notes).encode())
 
 
 def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
-    """What the configuration tells readers of the tables: notes of result sets, prices."""
-    names = [each.planned.name for each in judged]
-    systems = dict.fromkeys(each.planned.system.id for each in judged)
+    """Return the notes on result sets and the prices of the configuration, for the tables."""
+    names = [judged_set.planned.name for judged_set in judged]
+    systems = {judged_set.planned.system.id for judged_set in judged}
     config = workspace.config
-    told = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
+    notes = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
     for system, price in config.prices.items():
         if system in systems:
             date = f", {price.date}" if price.date else ""
-            told.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
-    return told
+            notes.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
+    return notes
 
 
 # ---- bypasses -----------------------------------------------------------------------------
 
 
 def parameters(judged: Iterable[JudgedSet]) -> Iterator[PlannedFile]:
-    """The bypasses of each set, where the official package checker finds them.
+    """Yield the files with the bypasses of each set, where the official package checker reads them.
 
-    It compares whole lines, with their line ends, so that only a last line without one is
-    understood: a file holds one flag. The second of a set goes to its system's folder, where it
-    counts for all benchmarks.
+    It compares whole lines including their line ends and understands only a last line without one,
+    so a file holds one flag. The second flag of a set goes to the folder of its system, where it
+    applies to all benchmarks.
     """
     wider: dict[str, str] = {}
-    for each in judged:
-        flags = sorted(each.flags)
+    for judged_set in judged:
+        planned, flags = judged_set.planned, sorted(judged_set.flags)
         for flag in flags[:1]:
-            yield PlannedFile(f"{each.planned.folder}/{PARAMETERS}", flag.encode())
+            yield PlannedFile(f"{planned.folder}/{PARAMETERS}", flag.encode())
         for flag in flags[1:]:
-            wider[f"results/{each.planned.system.id}/{PARAMETERS}"] = flag
+            wider[f"results/{planned.system.id}/{PARAMETERS}"] = flag
     for path, flag in wider.items():
         yield PlannedFile(path, flag.encode())
 
@@ -144,8 +144,8 @@ def _code(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for benchmark, implementations in workspace.config.code.items():
         if benchmark not in plan.benchmarks:
             continue
-        for name, place in implementations.items():
-            folder = workspace.folders.workspace / place
+        for name, path in implementations.items():
+            folder = workspace.folders.workspace / path
             try:
                 yield from _below(folder, _implementation(benchmark, name, folder), workspace)
             except OSError as error:
@@ -157,15 +157,15 @@ def _implementation(benchmark: str, name: str, folder: Path) -> str:
 
 
 def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
-    """Which implementations lack what reviewers look for first. Nothing is filled in."""
-    found: dict[str, set[str]] = {}
+    """Yield which implementations lack the files that reviewers expect; none is added."""
+    implementations: dict[str, set[str]] = {}
     for file in files:
         parts = file.path.split("/")
         if parts[0] == "benchmarks":
-            found.setdefault("/".join(parts[:4]), set()).add("/".join(parts[4:]))
-    for implementation, names in sorted(found.items()):
+            implementations.setdefault("/".join(parts[:4]), set()).add("/".join(parts[4:]))
+    for implementation, names in sorted(implementations.items()):
         if lacking := [name for name in _EXPECTED if name not in names]:
-            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers ask for them"
+            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
 
 
 def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[PlannedFile]:

@@ -1,4 +1,4 @@
-"""A plan as the configuration that says all of it."""
+"""Express a plan as the configuration that defines all of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlperf_pkg.run.model import Run
 
 
 def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
-    """What a build of this plan goes by, as the fields of ``mlperf-pkg.yaml``."""
+    """Return the fields of an ``mlperf-pkg.yaml`` that leads to this plan."""
     config = workspace.config
     return {
         "submitter": plan.submitter,
@@ -21,47 +21,47 @@ def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
         "usage": workspace.round.usage,
         "division": plan.division,
         "systems": _systems(workspace, plan) or _configured(config),
-        "code": {name: given.get("", dict(given)) for name, given in config.code.items()},
+        "code": {name: folders.get("", dict(folders)) for name, folders in config.code.items()},
         "notes": dict(config.notes),
         "prices": {system: _price(config, system) for system in config.prices},
         "leave_out": list(config.leave_out),
         "waivers": [
             {
-                "code": each.code,
-                "path": each.path,
-                "reason": each.waiver.reason,
-                "approved_by": each.waiver.approved_by,
-                "until": each.waiver.until,
+                "code": waived.code,
+                "path": waived.path,
+                "reason": waived.waiver.reason,
+                "approved_by": waived.waiver.approved_by,
+                "until": waived.waiver.until,
             }
-            for each in config.waivers
+            for waived in config.waivers
         ],
     }
 
 
 def _price(config: Config, system: str) -> dict[str, Any]:
     price = config.prices[system]
-    known = {
+    fields = {
         "price_usd": f"{price.usd:.15g}",
         "source": price.source,
         "date": price.date,
         "also": list(price.also),
     }
-    return {name: value for name, value in known.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _configured(config: Config) -> dict[str, Any]:
     fields = ("logs", "platforms")
     return {
-        system: {name: list(getattr(given, name)) for name in fields if getattr(given, name)}
-        for system, given in config.systems.items()
+        name: {field: list(getattr(system, field)) for field in fields if getattr(system, field)}
+        for name, system in config.systems.items()
     }
 
 
-# ---- which logs are whose -----------------------------------------------------------------
+# ---- the logs of each system --------------------------------------------------------------
 
 
 def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
-    """The logs of each system as patterns: of a folder where all in it are, else each."""
+    """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
     owners: dict[str, list[str]] = {}
     for planned in plan.sets:
         owners.setdefault(planned.system.id, []).extend(run.path for run in planned.runs)

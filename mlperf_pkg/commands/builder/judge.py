@@ -1,8 +1,8 @@
-"""Whether planned result sets are valid, and the results that they will make."""
+"""Judge whether planned result sets are valid, and report the results they will have."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.result_sets import SetResult, check_set
+from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
@@ -23,7 +24,7 @@ from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.submission.model import Place, ResultSet
 
-# The codes of the findings that a flag of package_checker_params answers.
+# The codes of the findings that a flag of package_checker_params suppresses.
 BYPASSES = {"rcp-bypass": ("RCP101",), "seed-checker-bypass": ("SEED101", "SEED102", "SEED103")}
 
 _BASES = {
@@ -34,7 +35,7 @@ _BASES = {
 
 
 class JudgedSet(Struct, frozen=True):
-    """A planned result set, the bypasses that it needs, and what the checker then says of it."""
+    """A planned result set, the bypasses it needs, and the result of checking it with them."""
 
     planned: PlannedSet
     flags: frozenset[str]
@@ -42,7 +43,7 @@ class JudgedSet(Struct, frozen=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All that was found of the set and its runs."""
+        """All findings on the set and its runs."""
         return (*self.result.findings, *self.result.run_findings)
 
     @property
@@ -54,41 +55,46 @@ class JudgedSet(Struct, frozen=True):
 def judge(
     plan: Plan, workspace: Workspace, bypasses: Collection[str] = ()
 ) -> tuple[JudgedSet, ...]:
-    """Judge every set of a plan; of ``bypasses`` each set takes those whose test it fails."""
+    """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = _waivers(workspace)
-    cases = [(planned, _case(planned, plan.submitter, workspace.round)) for planned in plan.sets]
-    return tuple(_judge_set(planned, case, waivers, bypasses) for planned, case in cases)
+    return tuple(
+        _judge_set(planned, _context(planned, plan.submitter, workspace.round), waivers, bypasses)
+        for planned in plan.sets
+    )
 
 
-def reasons(judged: Iterable[JudgedSet]) -> Iterator[str]:
-    """Why the systems and the result sets are not valid: one text for each of them."""
-    listed = list(judged)
-    for system in {each.planned.system.path: each.planned.system for each in listed}.values():
-        if wrong := failures(system.findings):
-            yield "\n".join([f"{system.path} is not valid:", *_folded(wrong)])
-    for each in listed:
-        if wrong := each.failures:
-            yield "\n".join([f"{each.planned.name} is not valid:", *_folded(wrong)])
+def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
+    """Yield why systems and result sets are not valid: one text for each of them."""
+    for system in _systems(judged):
+        if failed := failures(system.findings):
+            yield "\n".join([f"{system.path} is not valid:", *_folded(failed)])
+    for judged_set in judged:
+        if failed := judged_set.failures:
+            yield "\n".join([f"{judged_set.planned.name} is not valid:", *_folded(failed)])
 
 
-def waiver_notes(judged: Iterable[JudgedSet], workspace: Workspace) -> Iterator[str]:
-    """Every waiver that lets something stand, one line for each code, and every stale one."""
-    listed = list(judged)
-    systems = {each.planned.system.path: each.planned.system for each in listed}
-    findings = [finding for system in systems.values() for finding in system.findings]
-    findings += [finding for each in listed for finding in each.findings]
-    alike: dict[tuple[str, Waiver], list[Finding]] = {}
+def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
+    """Yield a line for every waiver and code that it waives, and for every stale waiver."""
+    findings = [finding for system in _systems(judged) for finding in system.findings]
+    findings += [finding for judged_set in judged for finding in judged_set.findings]
+    waived: dict[tuple[str, Waiver], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.sort_key):
         if finding.waiver:
-            alike.setdefault((finding.code, finding.waiver), []).append(finding)
-    for (code, waiver), several in alike.items():
-        number = words.counted(len(several), "finding")
+            waived.setdefault((finding.code, finding.waiver), []).append(finding)
+    for (code, waiver), group in waived.items():
+        number = words.counted(len(group), "finding")
         yield (
             f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
-            f" {words.location(several[0])}: {waiver.reason}"
+            f" {words.location(group[0])}: {waiver.reason}"
         )
     for finding in _waivers(workspace).stale(findings):
         yield f"{words.location(finding)}: {finding.message}"
+
+
+def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
+    """Return the systems of result sets, each once, in their order."""
+    systems = (judged_set.planned.system for judged_set in judged)
+    return tuple({system.path: system for system in systems}.values())
 
 
 def _waivers(workspace: Workspace) -> Waivers:
@@ -96,25 +102,22 @@ def _waivers(workspace: Workspace) -> Waivers:
 
 
 def failures(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that fail a verdict, without those that are waived."""
+    """Return the findings that fail a verdict, without the waived ones."""
     return [f for f in findings if f.is_error and f.basis is not Basis.ADVICE]
 
 
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
-    """The systems and result sets of the tree to be built, for its results tables."""
-    round_, described = (
-        workspace.round,
-        {each.planned.system.id: each.planned.system for each in judged},
-    )
+    """Return the report on the tree to be built, for its results tables."""
+    round_ = workspace.round
     systems = tuple(
         replace(system_row(system, round_.usage, round_.name), path=f"systems/{system.id}.json")
-        for system in described.values()
+        for system in _systems(judged)
     )
-    rows = tuple(each.result.row for each in judged)
+    rows = tuple(judged_set.result.row for judged_set in judged)
     return Report(
         tool=tool(),
-        usage=workspace.round.usage,
-        round=workspace.round.name,
+        usage=round_.usage,
+        round=round_.name,
         round_reason=workspace.round_reason,
         verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
         systems=systems,
@@ -126,18 +129,18 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
 
 
 def _judge_set(
-    planned: PlannedSet, case: SetContext, waivers: Waivers, bypasses: Collection[str]
+    planned: PlannedSet, context: SetContext, waivers: Waivers, bypasses: Collection[str]
 ) -> JudgedSet:
-    result = waivers.waive_set(check_set(case))
+    result = waivers.waive_set(check_set(context))
     failed = {finding.code for finding in failures(result.findings)}
     flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
     if flags:
-        case = replace(case, files=replace(case.files, flags=flags))
-        result = waivers.waive_set(check_set(case))
+        context = replace(context, files=replace(context.files, flags=flags))
+        result = waivers.waive_set(check_set(context))
     return JudgedSet(planned, flags, result)
 
 
-def _case(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
+def _context(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
     return SetContext(
         files=ResultSet(
             place=Place(Path(planned.folder), planned.folder),
@@ -154,19 +157,19 @@ def _case(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
     )
 
 
-# ---- what to say --------------------------------------------------------------------------
+# ---- messages -----------------------------------------------------------------------------
 
 
 def _folded(findings: Iterable[Finding]) -> Iterator[str]:
-    """One line for all findings of a code and basis: the first, and how many are like it."""
-    alike: dict[tuple[str, Basis], list[Finding]] = {}
+    """Yield a line for all findings of one code and basis: the first, and their number."""
+    groups: dict[tuple[str, Basis], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.sort_key):
-        alike.setdefault((finding.code, finding.basis), []).append(finding)
-    for (code, basis), several in alike.items():
-        first = several[0]
-        more = f" (and {len(several) - 1} more like this)" if len(several) > 1 else ""
-        said = f"{words.location(first)}: {code}: {first.message}"
-        yield f"  {visible(said)}{more} [{_BASES[basis]}]"
+        groups.setdefault((finding.code, finding.basis), []).append(finding)
+    for (code, basis), group in groups.items():
+        first = group[0]
+        more = f" (and {len(group) - 1} more like this)" if len(group) > 1 else ""
+        text = f"{words.location(first)}: {code}: {first.message}"
+        yield f"  {visible(text)}{more} [{_BASES[basis]}]"
         if hint := _hint(first):
             yield f"    {hint}"
 
@@ -175,7 +178,7 @@ def _hint(finding: Finding) -> str | None:
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
             f"--select takes the {finding.expected} consecutive runs whose result is closest to"
-            " the median of all such windows; 'mlperf-pkg select' shows which"
+            " the median of all such windows; 'mlperf-pkg select' shows them"
         )
     flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
     return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

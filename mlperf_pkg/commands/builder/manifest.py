@@ -1,4 +1,4 @@
-"""The list of a tree's files, which is also the mark by which we know our own trees."""
+"""Write and read the list of a tree's files, which also marks the trees of this tool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMAT = "mlperf-pkg/manifest/1"
 
 
 class ManifestEntry(Struct, frozen=True):
-    """One file of a tree; ``origin`` is what it was copied from, relative to the workspace."""
+    """One file of a tree; ``origin`` is the file it was copied from, relative to the workspace."""
 
     path: str
     size: int
@@ -29,10 +29,10 @@ class ManifestEntry(Struct, frozen=True):
 def manifest_text(
     entries: Iterable[ManifestEntry], made_by: Mapping[str, str] | None = None
 ) -> str:
-    """The manifest of a tree, itself not listed in it; ``made_by`` is this tool unless told.
+    """Return the manifest of a tree, which does not list itself.
 
-    Its own ``sha256`` is that of its text with an empty string in this place, so that a manifest
-    that was changed or damaged is known as such.
+    Its own ``sha256`` is computed with an empty string in its stead, so that changes and damage
+    are detected. ``made_by`` is the tool that wrote it, by default this one.
     """
     files = sorted(entries, key=lambda entry: entry.path)
     content = {"format": FORMAT, "tool": made_by or tool(), "files": files, "sha256": ""}
@@ -41,19 +41,19 @@ def manifest_text(
 
 
 def read_manifest(data: bytes) -> dict[str, ManifestEntry]:
-    """The entries of a manifest of ours by path.
+    """Return the entries of a manifest of this tool by path.
 
     Raises:
-        ValueError: it is none, or not to the byte as it was written.
+        ValueError: it is not such a manifest, or was changed.
     """
     try:
         contents = json.loads(data)
         entries = [_entry(fields) for fields in contents["files"]]
         text = manifest_text(entries, contents["tool"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise ValueError(f"it is no {FORMAT}") from error
+        raise ValueError(f"not a manifest of the format {FORMAT}") from error
     if text.encode() != data:
-        raise ValueError("it is not as it was written")
+        raise ValueError("changed since it was written")
     return {entry.path: entry for entry in entries}
 
 
@@ -65,10 +65,10 @@ def _entry(fields: dict[str, Any]) -> ManifestEntry:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether a folder was built by this tool: it is no link and holds a manifest of ours."""
+    """Return whether this tool built a folder: it is not a link and has such a manifest."""
     try:
         contents = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    known = isinstance(contents, dict) and contents.get("format") == FORMAT
-    return known and not folder.is_symlink()
+    marked = isinstance(contents, dict) and contents.get("format") == FORMAT
+    return marked and not folder.is_symlink()

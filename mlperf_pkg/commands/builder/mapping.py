@@ -1,10 +1,11 @@
-"""Which system a run was made on."""
+"""Find the system that a run was made on."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ _Match = Callable[[Run], list[str]]
 
 
 class Mapped(Struct, frozen=True):
-    """A run with its system, and what told it."""
+    """A run with its system, and the reason for it."""
 
     run: Run
     system: SystemFile
@@ -29,7 +30,7 @@ class Mapped(Struct, frozen=True):
 
 
 class Unmapped(Struct, frozen=True):
-    """A run that fits no system of its division, or several (``systems``), by what (``why``)."""
+    """A run that fits no system of its division, or more than one (``systems``, for ``why``)."""
 
     run: Run
     systems: tuple[SystemFile, ...]
@@ -41,10 +42,10 @@ def map_runs(
 ) -> list[Mapped | Unmapped]:
     """Find the system of each run.
 
-    What decides is, in this order: the patterns and then the platforms of ``mlperf-pkg.yaml``; a
-    folder on the log's path that is named like a system; a ``submission_platform`` that is a
-    system's id, or else its ``system_name``; that there is no other system of the division. The
-    first of these that names any system decides alone, and among those it names the division.
+    These decide, in this order: the patterns and then the platforms of ``mlperf-pkg.yaml``; a
+    folder on the log's path with the name of a system; a ``submission_platform`` that is the id,
+    or else the ``system_name``, of a system; the only system of the division. The first of these
+    that names any system decides, and of the systems it names those of the run's division count.
     """
     mapper = _Mapper({system.id: system for system in systems}, config)
     return [mapper.map(run) for run in runs]
@@ -83,15 +84,15 @@ class _Mapper:
         return [name for name, title in names.items() if title and title == platform]
 
     def _by_division(self, run: Run) -> list[str]:
-        found = [s.id for s in self._systems.values() if s.division == run.division]
-        return found if len(found) == 1 else []
+        ids = [s.id for s in self._systems.values() if s.division == run.division]
+        return ids if len(ids) == 1 else []
 
 
 def _by_patterns(run: Run, config: Config) -> list[str]:
     return [
         name
-        for name, given in config.systems.items()
-        if any(fnmatchcase(run.path, pattern) for pattern in given.logs)
+        for name, system in config.systems.items()
+        if any(fnmatchcase(run.path, pattern) for pattern in system.logs)
     ]
 
 
@@ -99,38 +100,48 @@ def _by_platforms(run: Run, config: Config) -> list[str]:
     platform = run.text("platform").casefold()
     return [
         name
-        for name, given in config.systems.items()
-        if platform in (each.casefold() for each in given.platforms)
+        for name, system in config.systems.items()
+        if platform in map(str.casefold, system.platforms)
     ]
 
 
-# ---- what to say --------------------------------------------------------------------------
+# ---- messages -----------------------------------------------------------------------------
 
 
 def complaints(unmapped: Sequence[Unmapped], systems: Sequence[SystemFile]) -> Iterator[str]:
-    """One message for all logs of the same trouble, with what to write where."""
+    """Yield a message for all logs with the same problem, with the lines to add to fix it."""
     for division in DIVISIONS:
         strangers = [u.run for u in unmapped if not u.systems and u.run.division == division]
         if strangers:
             yield _no_system(strangers, [s.id for s in systems if s.division == division])
-    alike: dict[tuple[object, ...], list[Unmapped]] = {}
-    for each in unmapped:
-        ids = tuple(system.id for system in each.systems)
-        key = (ids, each.why, each.run.text("platform"), each.run.division)
-        alike.setdefault(key, []).append(each)
-    for several in alike.values():
-        logs = folded([each.run.path for each in several])
-        if several[0].systems:
-            yield f"{logs}: {_trouble(several[0])}"
+    groups: dict[_Problem, list[Unmapped]] = {}
+    for candidate in filter(lambda candidate: candidate.systems, unmapped):
+        groups.setdefault(_problem(candidate), []).append(candidate)
+    for group in groups.values():
+        yield f"{folded([candidate.run.path for candidate in group])}: {_text(group[0])}"
 
 
-def _trouble(first: Unmapped) -> str:
+class _Problem(NamedTuple):
+    """What messages about unmapped runs have in common if they are one message."""
+
+    ids: tuple[str, ...]
+    why: str
+    platform: str
+    division: str
+
+
+def _problem(unmapped: Unmapped) -> _Problem:
+    run, ids = unmapped.run, tuple(system.id for system in unmapped.systems)
+    return _Problem(ids, unmapped.why, run.text("platform"), run.division)
+
+
+def _text(first: Unmapped) -> str:
     if first.systems[0].division != first.run.division:
         return _other_division(first)
     ids = [system.id for system in first.systems]
     return (
-        f"by {_why(first)} they may be of {' or '.join(ids)}."
-        f" Say in {CONFIG_NAME} which logs are whose:\n{_lines(ids)}"
+        f"by {_why(first)} they may belong to {' or '.join(ids)}."
+        f" Assign the logs in {CONFIG_NAME}:\n{_lines(ids)}"
     )
 
 
@@ -138,25 +149,25 @@ def _no_system(runs: Sequence[Run], ids: Sequence[str]) -> str:
     division = runs[0].division
     if not ids:
         return (
-            f"{folded([run.path for run in runs])}: no description of a system of the {division}"
+            f"{folded([run.path for run in runs])}: no system description of the {division}"
             f' division: add a file systems/<system>.json with "division": "{division}"'
         )
-    lines = [f"which {division} system were these run on? No folder and no platform names one."]
+    lines = [f"no folder or platform names the {division} system of these logs:"]
     platforms = sorted({run.text("platform") for run in runs})
     for platform in platforms:
         logs = folded([run.path for run in runs if run.text("platform") == platform])
         lines.append(f"  submission_platform {platform!r}: {logs}")
     named = next(filter(None, platforms), None)
-    told = f"platforms: [{json.dumps(named)}]  # or {_SOME_LOGS}" if named else _SOME_LOGS
-    lines.append(f"Say it in {CONFIG_NAME}; the systems are {', '.join(ids)}:")
-    return "\n".join([*lines, _lines(ids[:1], told)])
+    setting = f"platforms: [{json.dumps(named)}]  # or {_SOME_LOGS}" if named else _SOME_LOGS
+    lines.append(f"Name it in {CONFIG_NAME}; the systems are {', '.join(ids)}:")
+    return "\n".join([*lines, _lines(ids[:1], setting)])
 
 
 def _other_division(first: Unmapped) -> str:
     system, division = first.systems[0], first.run.division
     second = f"{system.id}-{division}"
     return (
-        f"runs of the {division} division, but by {_why(first)} they are of {system.path}, whose"
+        f"runs of the {division} division, but by {_why(first)} they belong to {system.path}, whose"
         f" division is {system.division or 'missing'}. A description has one division: a system"
         f" that is submitted in both needs a second file, such as systems/{second}.json with"
         f' "division": "{division}", and in {CONFIG_NAME} the logs of each:\n'
@@ -164,18 +175,18 @@ def _other_division(first: Unmapped) -> str:
     )
 
 
-def _why(each: Unmapped) -> str:
-    platform = f" {each.run.text('platform')!r}" if "platform" in each.why else ""
-    return f"{each.why}{platform}"
+def _why(unmapped: Unmapped) -> str:
+    platform = f" {unmapped.run.text('platform')!r}" if "platform" in unmapped.why else ""
+    return f"{unmapped.why}{platform}"
 
 
-def _lines(ids: Sequence[str], told: str = _SOME_LOGS) -> str:
-    """What to add to the configuration."""
-    return "\n".join(["  systems:", *(f"    {name}:\n      {told}" for name in ids)])
+def _lines(ids: Sequence[str], setting: str = _SOME_LOGS) -> str:
+    """Return the lines to add to the configuration."""
+    return "\n".join(["  systems:", *(f"    {name}:\n      {setting}" for name in ids)])
 
 
 def folded(paths: Sequence[str]) -> str:
-    """A few paths of many: ``20 logs (a, b, c and 17 more)``."""
+    """Return the number of paths and the first of them: ``20 logs (a, b, c and 17 more)``."""
     shown, more = ", ".join(map(visible, paths[:_NAMED_LOGS])), len(paths) - _NAMED_LOGS
     if len(paths) == 1:
         return f"1 log ({shown})"

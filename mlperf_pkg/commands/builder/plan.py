@@ -1,10 +1,11 @@
-"""Which logs become which results of which system: the plan of a submission. No file is read."""
+"""Plan which logs become which results of which system. No file is read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -23,7 +24,7 @@ _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
 
 
 class PlannedSet(Struct, frozen=True):
-    """One result set: its runs by start time, and what told that they are of this system.
+    """One result set: its runs by start time, and why they belong to this system.
 
     ``scaling`` is ``strong`` or ``weak`` in MLPerf HPC, else None.
     """
@@ -36,7 +37,7 @@ class PlannedSet(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How a user names it: ``SYSTEM/BENCHMARK``."""
+        """Its name in options and messages: ``SYSTEM/BENCHMARK``."""
         return f"{self.system.id}/{self.benchmark}"
 
     @property
@@ -51,9 +52,9 @@ class PlannedSet(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """A submission to be built, of one ``division`` or of all.
+    """A submission to be built, for one ``division`` or for all.
 
-    ``problems`` say why it cannot be; ``notes`` what a user should know all the same.
+    ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
     """
 
     submitter: str
@@ -79,34 +80,35 @@ def make_plan(
     """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
-    Never raises: what stands in the way is among the plan's ``problems``.
+    Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
-    apart = {*leave_out, *workspace.config.leave_out}
-    named = [run for run in workspace.runs if _says_what_it_is(run)]
-    wanted = [run for run in named if division in (None, run.division)]
-    mapped = map_runs(wanted, workspace.systems, workspace.config)
-    unmapped = [each for each in mapped if isinstance(each, Unmapped)]
-    every = _result_sets([each for each in mapped if isinstance(each, Mapped)], workspace)
-    used = {planned.system.id for planned in every}
+    left_out = {*leave_out, *workspace.config.leave_out}
+    identified = [run for run in workspace.runs if _is_identified(run)]
+    wanted = [run for run in identified if division in (None, run.division)]
+    candidates = map_runs(wanted, workspace.systems, workspace.config)
+    unmapped = [candidate for candidate in candidates if isinstance(candidate, Unmapped)]
+    mapped = [candidate for candidate in candidates if isinstance(candidate, Mapped)]
+    all_sets = _result_sets(mapped, workspace)
+    used = {planned.system.id for planned in all_sets}
     likely = sorted(workspace.systems, key=lambda system: system.id in used)
-    sets = tuple(planned for planned in every if planned.name not in apart)
+    sets = tuple(planned for planned in all_sets if planned.name not in left_out)
     submitters = _submitters(workspace, sets)
     problems = [
-        *_unnamed(workspace),
-        *_strange_systems(workspace),
+        *_unidentified(workspace),
+        *_bad_systems(workspace),
         *complaints(unmapped, likely),
         *(_bad_submitter(submitters) if sets else ()),
         *_bad_names(sets),
-        *_unknown(leave_out, every),
+        *_unknown(leave_out, all_sets),
     ]
     if not sets and not problems:
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
-        *_other_division(named, division),
-        *_left_out(apart, every),
-        *_unknown(set(workspace.config.leave_out) - set(leave_out), every),
+        *_other_division(identified, division),
+        *_left_out(left_out, all_sets),
+        *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
         *_other_submitter(submitters, sets),
@@ -119,29 +121,38 @@ def make_plan(
 # ---- result sets --------------------------------------------------------------------------
 
 
-def _says_what_it_is(run: Run) -> bool:
+def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
 def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[PlannedSet]:
-    groups: dict[tuple[str, str, str], list[Mapped]] = {}
-    for each in mapped:
-        scaling = _scaling(each.run) if workspace.round.usage == "hpc" else ""
-        groups.setdefault((each.system.id, scaling, each.run.benchmark), []).append(each)
+    groups: dict[_SetKey, list[Mapped]] = {}
+    for member in mapped:
+        scaling = _scaling(member.run) if workspace.round.usage == "hpc" else ""
+        key = _SetKey(member.system.id, scaling, member.run.benchmark)
+        groups.setdefault(key, []).append(member)
     return [
         PlannedSet(
             system=members[0].system,
-            benchmark=benchmark,
-            scaling=scaling or None,
-            runs=tuple(sorted((each.run for each in members), key=start_order)),
-            why=", ".join(sorted({each.why for each in members})),
+            benchmark=key.benchmark,
+            scaling=key.scaling or None,
+            runs=tuple(sorted((member.run for member in members), key=start_order)),
+            why=", ".join(sorted({member.why for member in members})),
         )
-        for (_, scaling, benchmark), members in sorted(groups.items())
+        for key, members in sorted(groups.items())
     ]
 
 
+class _SetKey(NamedTuple):
+    """What the runs of a result set have in common."""
+
+    system: str
+    scaling: str
+    benchmark: str
+
+
 def _scaling(run: Run) -> str:
-    """As a folder on the log's path says, else ``strong``."""
+    """Return the scaling that a folder on the log's path names, else ``strong``."""
     return next((part for part in run.path.split("/")[:-1] if part in SCALINGS), SCALINGS[0])
 
 
@@ -149,7 +160,7 @@ def _scaling(run: Run) -> str:
 
 
 def _submitters(workspace: Workspace, sets: Sequence[PlannedSet]) -> list[str]:
-    """The configuration's, else those of the systems, else the organizations of the logs."""
+    """Return the configuration's, else those of the systems, else the logs' organizations."""
     if workspace.config.submitter:
         return [workspace.config.submitter]
     described = {planned.system.submitter or "" for planned in sets}
@@ -158,13 +169,13 @@ def _submitters(workspace: Workspace, sets: Sequence[PlannedSet]) -> list[str]:
 
 
 def _bad_submitter(submitters: Sequence[str]) -> Iterator[str]:
-    lines = f"Say in {CONFIG_NAME} who submits:\n  submitter: "
+    lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
     if not submitters:
         yield f"neither a system description nor a log names a submitter. {lines}..."
     elif len(submitters) > 1:
         yield (
             f"several submitters: {', '.join(submitters)}. A submission has one: build with the"
-            f" systems and logs of one at a time. Or if they are one: {lines}{submitters[0]}"
+            f" systems and logs of one at a time. If they are the same: {lines}{submitters[0]}"
         )
     elif not _FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
@@ -180,8 +191,8 @@ def _other_submitter(submitters: Sequence[str], sets: Sequence[PlannedSet]) -> I
 # ---- problems -----------------------------------------------------------------------------
 
 
-def _unnamed(workspace: Workspace) -> Iterator[str]:
-    others = [run.path for run in workspace.runs if not _says_what_it_is(run)]
+def _unidentified(workspace: Workspace) -> Iterator[str]:
+    others = [run.path for run in workspace.runs if not _is_identified(run)]
     if others:
         yield (
             f"{folded(others)}: no submission_benchmark, or no submission_division that is"
@@ -190,13 +201,13 @@ def _unnamed(workspace: Workspace) -> Iterator[str]:
         )
 
 
-def _strange_systems(workspace: Workspace) -> Iterator[str]:
-    known = [system.id for system in workspace.systems]
-    for name in sorted(workspace.config.systems.keys() - set(known)):
+def _bad_systems(workspace: Workspace) -> Iterator[str]:
+    ids = {system.id for system in workspace.systems}
+    for name in sorted(workspace.config.systems.keys() - ids):
         yield f"{CONFIG_NAME}: systems: {name}: there is no {name}.json among the systems"
     for system in workspace.systems:
         if system.contents is None:
-            yield from (f"{each.path}:{each.line}: {each.message}" for each in system.findings)
+            yield from (f"{f.path}:{f.line}: {f.message}" for f in system.findings)
 
 
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -207,35 +218,35 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     for planned in sets:
         if not _FOLDER_NAME.fullmatch(planned.benchmark):
             logs = folded([run.path for run in planned.runs])
-            yield f"{logs}: {planned.benchmark!r} is no name of a benchmark"
+            yield f"{logs}: {planned.benchmark!r} is not a valid name of a benchmark"
 
 
 # ---- notes --------------------------------------------------------------------------------
 
 
-def _other_division(named: Sequence[Run], division: str | None) -> Iterator[str]:
+def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
     for other in DIVISIONS if division else ():
-        logs = [run.path for run in named if run.division == other != division]
+        logs = [run.path for run in runs if run.division == other != division]
         if logs:
             yield f"left out, of the {other} division: {folded(logs)}"
 
 
-def _left_out(apart: set[str], every: Iterable[PlannedSet]) -> Iterator[str]:
-    runs = {planned.name: len(planned.runs) for planned in every}
-    for name in sorted(apart & runs.keys()):
+def _left_out(left_out: set[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
+    runs = {planned.name: len(planned.runs) for planned in sets}
+    for name in sorted(left_out & runs.keys()):
         yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
 
 
-def _unknown(apart: Collection[str], every: Iterable[PlannedSet]) -> Iterator[str]:
-    """The configuration may name sets of another division, so that this is a problem of options."""
-    known = {planned.name for planned in every}
-    for name in sorted(set(apart) - known):
-        yield f"there is no result set {name} to leave out{did_you_mean(name, known)}"
+def _unknown(left_out: Collection[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
+    """Of options this is a problem; the configuration may name sets of another division."""
+    names = {planned.name for planned in sets}
+    for name in sorted(set(left_out) - names):
+        yield f"there is no result set {name} to leave out{did_you_mean(name, names)}"
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:
-    for name, given in workspace.config.systems.items():
-        for pattern in given.logs:
+    for name, system in workspace.config.systems.items():
+        for pattern in system.logs:
             if not any(fnmatchcase(run.path, pattern) for run in workspace.runs):
                 yield f"{CONFIG_NAME}: systems: {name}: no log matches {pattern!r}"
 
@@ -246,13 +257,13 @@ def _unused(
     used = {planned.system.id for planned in sets}
     wanted = [s for s in workspace.systems if division in (None, s.division)]
     if others := [system.path for system in wanted if system.id not in used]:
-        yield f"not copied, as there are no results: {', '.join(others)}"
+        yield f"not copied, because there are no results: {', '.join(others)}"
 
 
 def _no_code(workspace: Workspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
     without = sorted({planned.benchmark for planned in sets} - workspace.config.code.keys())
     if without:
         yield (
-            f"no code of {', '.join(without)}: a submission needs it under benchmarks/; say in"
-            f" {CONFIG_NAME} where it lies:\n  code:\n    {without[0]}: <folder>"
+            f"no code of {', '.join(without)}: a submission needs it under benchmarks/; name its"
+            f" folder in {CONFIG_NAME}:\n  code:\n    {without[0]}: <folder>"
         )

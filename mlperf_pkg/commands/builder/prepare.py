@@ -1,4 +1,4 @@
-"""Everything before the first byte is written: read, plan, judge, refuse."""
+"""Do all that comes before the first byte is written: read, plan, judge, refuse."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from mlperf_pkg.errors import UserError
 
 
 class Order(Struct, frozen=True):
-    """What a user asks for beyond the configuration.
+    """The options of a build, in addition to the configuration.
 
-    ``select`` chooses among more runs than required, as the rules tell.
-    ``bypasses`` are names of flags (``judge.BYPASSES``); ``keep_invalid`` builds what is not
-    valid all the same.
+    ``select`` chooses from more runs than required, as the rules define. ``bypasses`` are names of
+    flags (``judge.BYPASSES``). ``keep_invalid`` builds result sets that are not valid, too.
     """
 
     division: str | None = None
@@ -41,8 +40,8 @@ class Order(Struct, frozen=True):
 class Prepared(Struct, frozen=True):
     """A submission ready to be written to ``target``, unless there are ``refusals``.
 
-    ``kept`` are the reasons for which it is not valid although it is built; ``mendable`` says that
-    the refusals are such reasons, so that result sets may be left out or kept.
+    ``kept`` are the reasons why it is not valid although it is built. ``avoidable`` says that the
+    refusals are such reasons, so that the user can leave result sets out or keep them.
     """
 
     workspace: Workspace
@@ -53,15 +52,15 @@ class Prepared(Struct, frozen=True):
     notes: tuple[str, ...]
     refusals: tuple[str, ...]
     kept: tuple[str, ...]
-    mendable: bool
+    avoidable: bool
 
 
 def prepare(folders: Folders, order: Order) -> Prepared:
     """Read a workspace and decide what its submission holds.
 
     Raises:
-        UserError: there is no such folder, no log or no system description, something cannot be
-            read, the configuration is wrong, or the submission would overlap with what is read.
+        UserError: the folder does not exist or has no log or no system description, a file cannot
+            be read, the configuration is not valid, or the target overlaps with an input.
     """
     if not folders.workspace.is_dir():
         raise UserError(f"{folders.workspace}: no such folder")
@@ -75,7 +74,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     if not plan.problems:
         refuse_overlap(target, workspace)
         files = tree_files(plan, judged, workspace)
-    wrong = (*reasons(judged), *unfit(files))
+    invalid = (*reasons(judged), *unfit(files))
     return Prepared(
         workspace=workspace,
         plan=plan,
@@ -88,15 +87,15 @@ def prepare(folders: Folders, order: Order) -> Prepared:
             *_bypass_notes(judged),
             *waiver_notes(judged, workspace),
         ),
-        refusals=plan.problems + (() if order.keep_invalid else wrong),
-        kept=wrong if order.keep_invalid else (),
-        mendable=not plan.problems,
+        refusals=plan.problems + (() if order.keep_invalid else invalid),
+        kept=invalid if order.keep_invalid else (),
+        avoidable=not plan.problems,
     )
 
 
 def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:
-    """Which bypasses the tree asks the official checker for, and where."""
+    """Return which bypasses the tree asks the official checker for, and in which files."""
     return [
-        f"{file.path} asks for {bytes(file.content).decode()}: be ready for a review of it"
+        f"{file.path} asks for {bytes(file.content).decode()}: expect a review of it"
         for file in parameters(judged)
     ]

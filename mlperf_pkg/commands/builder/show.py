@@ -1,4 +1,4 @@
-"""A plan and its outcome in words."""
+"""Show a plan and the built tree as text."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from mlperf_pkg.results import wording as words
 
 
 def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
-    """The submission and each of its result sets; ``logs`` adds which log goes where."""
+    """Return the submission with its result sets; ``logs`` adds the source of every log."""
     round_ = prepared.workspace.round
-    who = prepared.plan.submitter or "nobody named"
+    who = prepared.plan.submitter or "no submitter"
     lines = [f"{round_.usage} {round_.name}, {who} ({prepared.workspace.round_reason})"]
-    width = max((len(each.planned.name) for each in prepared.judged), default=0)
-    for each in prepared.judged:
-        lines.append(f"  {each.planned.name:<{width}}  {_set_line(each)}")
+    width = max((len(judged.planned.name) for judged in prepared.judged), default=0)
+    for judged in prepared.judged:
+        lines.append(f"  {judged.planned.name:<{width}}  {_set_line(judged)}")
         if logs:
-            lines += _log_lines(each)
+            lines += _log_lines(judged)
     return _printable(lines)
 
 
-def _set_line(each: JudgedSet) -> str:
-    row = each.result.row
+def _set_line(judged: JudgedSet) -> str:
+    row = judged.result.row
     score = f"{words.minutes(row.score_minutes):>10} minutes"
-    told = [f"{row.division:<6}  {words.runs(row):>5} runs  {score}"]
-    return ", ".join([*told, *_state(each), f"by {each.planned.why}"])
+    result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
+    return ", ".join([result, *_state(judged), f"by {judged.planned.why}"])
 
 
-def _state(each: JudgedSet) -> Iterator[str]:
-    verdict = each.result.row.verdict
-    if each.failures:
+def _state(judged: JudgedSet) -> Iterator[str]:
+    verdict = judged.result.row.verdict
+    if judged.failures:
         yield "NOT VALID"
     elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
         yield "not checked: the rulebook does not cover it"
 
 
-def _log_lines(each: JudgedSet) -> Iterator[str]:
-    for run, target in zip(each.planned.runs, each.planned.targets, strict=True):
+def _log_lines(judged: JudgedSet) -> Iterator[str]:
+    for run, target in zip(judged.planned.runs, judged.planned.targets, strict=True):
         yield f"    {target} <- {run.path}"
 
 
 def built_text(prepared: Prepared) -> str:
-    """Where the tree and its tables lie, and the results."""
+    """Return the paths of the tree and its tables, and the results."""
     plan, target = prepared.plan, prepared.target
     counts = (
         words.counted(len(plan.systems), "system"),

@@ -1,4 +1,4 @@
-"""The text of an ``mlperf-pkg.yaml``: every key with its meaning, as its schema tells it."""
+"""Write an ``mlperf-pkg.yaml`` that explains every key, as its schema describes it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _WIDTH = 80
 _HEAD = "What can be inferred may be left out: 'mlperf-pkg build --explain' shows what is."
 
 
-def config_text(known: Mapping[str, Any]) -> str:
-    """A configuration that says what is ``known``, by key; all other keys stand as comments."""
+def config_text(values: Mapping[str, Any]) -> str:
+    """Return a configuration with these ``values`` by key; all other keys are comments."""
     schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
     head = _comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")
-    parts = [_part(name, about, known) for name, about in schema["properties"].items()]
+    parts = [_part(name, about, values) for name, about in schema["properties"].items()]
     return "\n".join([head, *parts])
 
 
-def _part(name: str, about: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _part(name: str, about: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     meaning = _comment(about["description"])
-    if known.get(name):
-        return f"{meaning}{_yaml({name: known[name]})}"
+    if values.get(name):
+        return f"{meaning}{_yaml({name: values[name]})}"
     example = _yaml({name: about["examples"][0]})
     return f"{meaning}{textwrap.indent(example, '# ')}"
 
@@ -37,7 +37,7 @@ def _comment(text: str) -> str:
 
 
 def _yaml(value: Mapping[str, Any]) -> str:
-    """Block style, in the order given, so that a line is a fact."""
+    """Return block style in the given order, one fact per line."""
     text: str = yaml.safe_dump(
         value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
     )

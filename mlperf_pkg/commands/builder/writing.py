@@ -1,4 +1,4 @@
-"""Writing a submission tree: whole or not at all."""
+"""Write a submission tree completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def write_tree(
 ) -> None:
     """Write the files and their manifest into a new folder, then give it the name ``target``.
 
-    Nobody ever sees a part of the tree. Whatever goes wrong, an interruption included, leaves
-    neither debris nor a change to what ``target`` was. Files are copied byte for byte, without
-    links; of their modes only that of being executable is kept. ``accept`` sees the whole tree
-    before it has its name, and may raise.
+    Nobody ever sees a part of the tree: an error or an interruption leaves neither debris nor a
+    change to ``target``. Files are copied byte for byte, never linked; of their mode only the
+    permission to execute is kept. ``accept`` gets the whole tree before it has its name, and may
+    raise.
 
     Raises:
-        UserError: ``target`` exists and may not be replaced, or the tree cannot be written.
+        UserError: ``target`` exists and must not be replaced, or the tree cannot be written.
     """
     refuse_to_replace(target, force=force)
     try:
@@ -44,17 +44,17 @@ def write_tree(
 
 
 def refuse_to_replace(target: Path, *, force: bool) -> None:
-    """Only a tree that this tool has built is replaced, and only by ``force``.
+    """Refuse to replace anything but a tree that this tool built, and that only with ``force``.
 
     Raises:
-        UserError: there is something else, or no ``force``.
+        UserError: ``target`` exists, and is not such a tree or ``force`` is not set.
     """
     if not target.exists() and not target.is_symlink():
         return
     if not is_ours(target):
         raise UserError(
-            f"{target}: exists and was not built by mlperf-pkg (it holds no {MANIFEST} of ours),"
-            " so it is never replaced: choose another --output"
+            f"{target}: exists and was not built by mlperf-pkg (it has no {MANIFEST} of this tool),"
+            " so it is not replaced: choose another --output"
         )
     if not force:
         raise UserError(f"{target}: exists already; --force replaces it")
@@ -88,6 +88,6 @@ def _chunks(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _make_executable(stream: BinaryIO) -> None:
-    """For all who may read it."""
+    """Allow all who may read the file to execute it."""
     mode = os.fstat(stream.fileno()).st_mode
     os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)

@@ -181,7 +181,7 @@ def test_several_implementations(tmp_path: Path) -> None:
         "benchmarks/resnet/implementations/b/x.py": "b/x.py",
     }
     assert [note for note in prepared(tmp_path, config).notes if "reviewers" in note] == [
-        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers ask for them"
+        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers expect them"
         for folder in ("bert/implementations/torch", "resnet/implementations/b")
     ]
 
@@ -213,6 +213,6 @@ def test_unfit(tmp_path: Path) -> None:
         PlannedFile("ok2", b"x" * 100),
     )
     assert list(unfit(files)) == [
-        "src/a b/c.py: its path may not hold a space",
+        "src/a b/c.py: its path contains a space",
         "logs/large\\x07: larger than 50 MiB",
     ]

@@ -95,7 +95,7 @@ def test_more_runs_than_required_are_not_chosen_for_the_user() -> None:
     (said,) = reasons(judged(logs_of("bow-pod16", runs=6)))
     assert said.endswith(
         "\n    --select takes the 5 consecutive runs whose result is closest to the median of all"
-        " such windows; 'mlperf-pkg select' shows which"
+        " such windows; 'mlperf-pkg select' shows them"
     )
 
 

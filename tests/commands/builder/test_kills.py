@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.builder.accept import accepts
+from mlperf_pkg.commands.builder.accept import acceptance
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
@@ -20,7 +20,7 @@ KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30
 
 
 def build(prepared: Prepared) -> None:
-    write_tree(prepared.target, prepared.files, accepts(prepared), force=True)
+    write_tree(prepared.target, prepared.files, acceptance(prepared), force=True)
 
 
 def killed(prepared: Prepared, after_s: float) -> bool:

@@ -91,7 +91,7 @@ def test_ambiguous() -> None:
     found = map_runs(runs, PODS, Config())
     assert complaint(*(each for each in found if isinstance(each, Unmapped))) == [
         "5 logs (logs/a, logs/b, logs/c and 2 more): by submission_platform, a system_name 'Pod 64'"
-        " they may be of pod64 or pod64-tf. Say in mlperf-pkg.yaml which logs are whose:\n"
+        " they may belong to pod64 or pod64-tf. Assign the logs in mlperf-pkg.yaml:\n"
         "  systems:\n"
         "    pod64:\n"
         '      logs: ["logs/..."]\n'
@@ -103,11 +103,11 @@ def test_ambiguous() -> None:
 def test_nobody() -> None:
     strangers = [Unmapped(run(f"logs/{p}", platform=p), (), "") for p in ("B", "A", "")]
     assert complaint(*strangers) == [
-        "which closed system were these run on? No folder and no platform names one.\n"
+        "no folder or platform names the closed system of these logs:\n"
         "  submission_platform '': 1 log (logs/)\n"
         "  submission_platform 'A': 1 log (logs/A)\n"
         "  submission_platform 'B': 1 log (logs/B)\n"
-        "Say it in mlperf-pkg.yaml; the systems are pod16, pod64, pod64-tf:\n"
+        "Name it in mlperf-pkg.yaml; the systems are pod16, pod64, pod64-tf:\n"
         "  systems:\n"
         "    pod16:\n"
         '      platforms: ["A"]  # or logs: ["logs/..."]'
@@ -121,7 +121,7 @@ def test_no_platform_at_all() -> None:
 
 def test_no_system_of_the_division() -> None:
     assert complaint(Unmapped(run(division="open"), (), "")) == [
-        "1 log (logs/a.log): no description of a system of the open division: add a file"
+        "1 log (logs/a.log): no system description of the open division: add a file"
         ' systems/<system>.json with "division": "open"'
     ]
 
@@ -131,7 +131,7 @@ def test_other_division(division: str | None) -> None:
     box = system("box", division)
     (said,) = complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,))
     assert said == (
-        "1 log (logs/a.log): runs of the open division, but by its folder they are of"
+        "1 log (logs/a.log): runs of the open division, but by its folder they belong to"
         f" systems/box.json, whose division is {division or 'missing'}. A description has one"
         " division: a system that is submitted in both needs a second file, such as"
         ' systems/box-open.json with "division": "open", and in mlperf-pkg.yaml the logs of each:\n'

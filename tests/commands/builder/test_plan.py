@@ -56,7 +56,7 @@ def test_sets_and_targets_in_order_of_start() -> None:
     assert [each.name for each in plan.sets] == ["box/bert", "box/resnet", "box-open/resnet"]
     assert plan.benchmarks == ("bert", "resnet")
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
-    assert plan.notes == ("not copied, as there are no results: systems/idle.json",)
+    assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
 
 def test_what_told_the_system() -> None:
@@ -141,13 +141,13 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
-        ([run(division="open")], (BOX,), CODE, "1 log (logs/a.log): no description of a system"),
+        ([run(division="open")], (BOX,), CODE, "1 log (logs/a.log): no system description of the"),
         (
             [HERE],
             (system("box", submitter="ACME Inc."),),
             CODE,
-            "the submitter 'ACME Inc.' cannot name a folder in git. Say in mlperf-pkg.yaml who"
-            " submits:\n  submitter: ACME-Inc",
+            "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in"
+            " mlperf-pkg.yaml:\n  submitter: ACME-Inc",
         ),
         ([HERE], (system("box", submitter="../up"),), CODE, "the submitter '../up' cannot name"),
         (
@@ -160,7 +160,7 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             [run("logs/box/a.log", org="")],
             (system("box", submitter=""),),
             CODE,
-            "neither a system description nor a log names a submitter. Say in mlperf-pkg.yaml",
+            "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml",
         ),
         (
             [run("logs/my box/a.log")],
@@ -172,7 +172,7 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             [run("logs/box/a.log", benchmark="../../../etc")],
             (BOX,),
             CODE,
-            "1 log (logs/box/a.log): '../../../etc' is no name of a benchmark",
+            "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark",
         ),
     ],
 )
