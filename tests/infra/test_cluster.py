@@ -111,7 +111,7 @@ def test_a_worker_that_is_killed_does_not_show(
         assert victim.wait() == -signal.SIGKILL
 
 
-def test_a_scheduler_that_is_lost_is_told(
+def test_a_lost_scheduler_is_reported(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit_all = executors._Batches.map
@@ -119,9 +119,9 @@ def test_a_scheduler_that_is_lost_is_told(
 
         def cut_off(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
             cluster.workers[0].send_signal(signal.SIGSTOP)
-            found = submit_all(self, *arguments, **more)
+            results = submit_all(self, *arguments, **more)
             cluster.server.kill()
-            return found
+            return results
 
         monkeypatch.setattr(executors._Batches, "map", cut_off)
         with pytest.raises(UserError, match="the connection to the scheduler is lost"):
@@ -146,7 +146,7 @@ def test_a_worker_that_comes_later_is_refused() -> None:
         executors._call("mlperf-pkg 99", (), int)
 
 
-def test_a_file_that_workers_do_not_see_is_told(
+def test_a_file_that_workers_do_not_see_is_reported(
     cluster: Cluster, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "result_0.txt"
@@ -163,18 +163,18 @@ def test_a_file_that_workers_do_not_see_is_told(
 
 
 @pytest.mark.parametrize("address", ["", "here", "tcp://127.0.0.1", "http://127.0.0.1:1"])
-def test_what_is_no_address_is_told(address: str, tree: Path) -> None:
+def test_an_invalid_address_is_refused(address: str, tree: Path) -> None:
     with pytest.raises(UserError, match="not the address of a Dask scheduler"):
         report(str(tree), scheduler=address)
 
 
-def test_a_scheduler_that_is_not_there_is_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_scheduler_is_reported(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "_SECONDS", 1)
     with pytest.raises(UserError, match="no Dask scheduler answers"):
         report(str(tree), scheduler="tcp://127.0.0.1:9")
 
 
-def test_a_scheduler_without_workers_is_told(
+def test_a_scheduler_without_workers_is_reported(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "_SECONDS", 2)

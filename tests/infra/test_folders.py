@@ -218,7 +218,7 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     def work(number: int) -> None:
         with new_folder(target, lambda _: True) as folder:
             both.wait()
-            fill(folder, {f"{number}/{each}": b"%d" % number for each in range(50)})
+            fill(folder, {f"{number}/{name}": b"%d" % number for name in range(50)})
             both.wait()
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(2)]
@@ -226,9 +226,9 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    found = contents(target) or {}
-    assert len(found) == 50
-    assert len(set(found.values())) == 1
+    files = contents(target) or {}
+    assert len(files) == 50
+    assert len(set(files.values())) == 1
     assert names(tmp_path) == ["target"]
 
 

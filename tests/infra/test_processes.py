@@ -68,15 +68,15 @@ def test_an_error_is_raised_here() -> None:
     assert "in refuse" in caught.value.__notes__[0]
 
 
-def die(number: int) -> int:
+def be_killed(number: int) -> int:
     if number == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
-def test_a_process_that_dies_is_missed() -> None:
+def test_a_worker_that_is_killed_is_reported() -> None:
     with pytest.raises(RuntimeError, match="ended before its work was done"), pool(2) as workers:
-        list(workers.map(die, range(5)))
+        list(workers.map(be_killed, range(5)))
 
 
 def sleep(_: int) -> None:

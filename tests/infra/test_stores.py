@@ -1,4 +1,4 @@
-"""Object stores: what is there, what is read and written, and what goes wrong with a message."""
+"""Object stores: reading, writing, and the messages for what goes wrong."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def put(url: str, **files: bytes) -> None:
 
 
 def stored(url: str) -> StoredPath:
-    found = path_of(url)
-    assert isinstance(found, StoredPath)
-    return found
+    path = path_of(url)
+    assert isinstance(path, StoredPath)
+    return path
 
 
 # ---- reading ------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_large_objects_are_read_in_parts(
         assert (stream.read(3), stream.read()) == (data[:3], data[3:])
 
 
-def test_an_object_that_changes_is_told(memory: str) -> None:
+def test_an_object_that_changes_is_reported(memory: str) -> None:
     put(memory, log=b"short")
     with pytest.raises(UserError, match=r"memory://bucket/top/log: has changed while it was read"):
         Object(memory, "/bucket/top/log", 9)().read()
@@ -124,7 +124,7 @@ def test_a_file_of_such_a_name_comes_first(tmp_path: Path, monkeypatch: pytest.M
         ("what://x", "what://x: not the URL of an object store; expected s3://"),
     ],
 )
-def test_what_is_not_there_is_told(bucket: str, url: str, message: str) -> None:
+def test_a_missing_object_is_reported(bucket: str, url: str, message: str) -> None:
     assert bucket
     done = call("check", url)
     assert (done.exit_code, done.stdout) == (2, "")
@@ -138,16 +138,16 @@ def test_what_is_not_there_is_told(bucket: str, url: str, message: str) -> None:
         (RuntimeError("no route"), "cannot be read: no route"),
     ],
 )
-def test_what_a_store_says_is_told(
+def test_errors_of_a_store_are_reported(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("fsspec.core.url_to_fs", fail)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refused:
         path_of("s3://bucket/x")
-    assert str(told.value) == f"s3://bucket/x: {message}"
+    assert str(refused.value) == f"s3://bucket/x: {message}"
 
 
 def test_a_store_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +215,6 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
     "command", [("pack", "URL"), ("verify", "URL"), ("init", "URL"), ("build", "--logs", "URL")]
 )
 def test_other_commands_refuse_urls(command: tuple[str, ...]) -> None:
-    done = call(*(each.replace("URL", "s3://bucket/x") for each in command))
+    done = call(*(argument.replace("URL", "s3://bucket/x") for argument in command))
     assert done.exit_code == 2
     assert "is a URL" in done.stderr

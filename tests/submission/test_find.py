@@ -1,4 +1,4 @@
-"""What is found in a folder."""
+"""Find submissions and logs in a folder."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def lay(root: Path, files: dict[str, bytes]) -> Path:
     ],
 )
 def test_loose_logs(tmp_path: Path, files: dict[str, bytes], logs: list[str]) -> None:
-    found = find_input(str(lay(tmp_path, files)))
-    assert [place.label for place in found.logs] == logs
-    assert found.submissions == ()
+    contents = find_input(str(lay(tmp_path, files)))
+    assert [place.label for place in contents.logs] == logs
+    assert contents.submissions == ()
 
 
 def test_one_log(tmp_path: Path) -> None:
@@ -64,15 +64,15 @@ def test_a_submission(tmp_path: Path) -> None:
 def test_a_round_of_submissions(tmp_path: Path) -> None:
     for name in ("B", "A"):
         write_submission(tmp_path / name)
-    found = find_input(str(tmp_path), "v2.0")
-    assert [s.name for s in found.submissions] == ["A", "B"]
-    assert found.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
+    contents = find_input(str(tmp_path), "v2.0")
+    assert [s.name for s in contents.submissions] == ["A", "B"]
+    assert contents.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
 
 
 def test_a_result_set_alone_is_loose_logs(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "A")
-    found = find_input(str(root / "results" / SYSTEM / "resnet"))
-    assert [place.label for place in found.logs] == [f"result_{i}.txt" for i in range(5)]
+    contents = find_input(str(root / "results" / SYSTEM / "resnet"))
+    assert [place.label for place in contents.logs] == [f"result_{i}.txt" for i in range(5)]
 
 
 def test_hpc_has_a_level_more(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_hpc_has_a_level_more(tmp_path: Path) -> None:
         write_set(tmp_path / "A" / "results" / "s" / scaling / "deepcam", simulated()[:1])
     (tmp_path / "A" / "systems").mkdir()
     (submission,) = find_input(str(tmp_path / "A")).submissions
-    labelled = [each.place.label for each in submission.result_sets]
+    labelled = [files.place.label for files in submission.result_sets]
     assert labelled == ["results/s/strong/deepcam", "results/s/weak/deepcam"]
-    assert {each.system for each in submission.result_sets} == {"s"}
+    assert {files.system for files in submission.result_sets} == {"s"}
 
 
 BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
@@ -142,9 +142,9 @@ def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:
     (inside / "broken.log").symlink_to(tmp_path / "nowhere")
     (inside / "below" / "again").symlink_to(inside)
     (inside / "same.log").symlink_to("a.log")
-    found = find_input(str(inside))
-    assert [p.label for p in found.logs] == ["a.log", "below/b.log", "same.log"]
-    assert sorted(p.label for p in found.skipped) == [
+    contents = find_input(str(inside))
+    assert [p.label for p in contents.logs] == ["a.log", "below/b.log", "same.log"]
+    assert sorted(p.label for p in contents.skipped) == [
         "below/again",
         "broken.log",
         "folder",

@@ -105,7 +105,7 @@ def test_what_the_official_script_does_to_unpack(tmp_path: Path) -> None:
 
 @openssl
 @pytest.mark.parametrize("form", [Form.OPENSSL, Form.OFFICIAL])
-def test_the_command_that_is_told_decrypts(tmp_path: Path, form: Form) -> None:
+def test_the_printed_command_decrypts(tmp_path: Path, form: Form) -> None:
     tree = lay(tmp_path / "AC ME", FILES)
     archive, how = tmp_path / "AC ME.tar.gz.enc", Encryption(form, SECRET)
     packed(tree, archive, how)
@@ -164,8 +164,8 @@ def test_age_by_recipient(plain: Path, tmp_path: Path) -> None:
     public, key = identity(tmp_path)
     second, other = identity(tmp_path, "other")
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(public, second)))
-    for number, each in enumerate((key, other)):
-        decrypt(tmp_path / "x", tmp_path / f"back{number}", each, lambda: "")
+    for number, key_file in enumerate((key, other)):
+        decrypt(tmp_path / "x", tmp_path / f"back{number}", key_file, lambda: "")
         assert (tmp_path / f"back{number}").read_bytes() == plain.read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Archives that must not be unpacked: each is told why, and nothing of it is left anywhere."""
+"""Archives that must not be unpacked: the reason is reported, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ TREES = st.dictionaries(PATHS, st.binary(max_size=2000), min_size=1, max_size=6)
 
 def members(archive: Path) -> dict[str, bytes]:
     with tarfile.open(archive) as opened:
-        return {each.name: file.read() for each in opened if (file := opened.extractfile(each))}
+        return {
+            member.name: file.read() for member in opened if (file := opened.extractfile(member))
+        }
 
 
 def packable(files: dict[str, bytes]) -> bool:
@@ -49,9 +51,9 @@ def test_the_bytes_are_for_ever() -> None:
         HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
         HashedFile.of("z", many),
     )
-    found = bytearray()
-    compress(found.extend, "ACME", Path(), files)
-    assert (len(found), hashlib.sha256(found).hexdigest()) == GOLDEN
+    data = bytearray()
+    compress(data.extend, "ACME", Path(), files)
+    assert (len(data), hashlib.sha256(data).hexdigest()) == GOLDEN
 
 
 GOLDEN = (978850, "f9369132f883ed00a7836ecabe60ba60c1a246273880cadc83d4be6aca94c803")
@@ -79,12 +81,12 @@ def test_what_an_archive_holds(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", {**FILES, "run.sh": b"#!"})
     (tree / "run.sh").chmod(0o700)
     with tarfile.open(packed(tree)) as opened:
-        found = opened.getmembers()
-    assert [each.name for each in found] == sorted(
+        infos = opened.getmembers()
+    assert [info.name for info in infos] == sorted(
         f"ACME/{name}" for name in (*FILES, "run.sh", MANIFEST)
     )
-    assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in found} == {(0, 0, "", "", 315532800)}
-    assert {m.name: m.mode for m in found if m.mode != 0o644} == {"ACME/run.sh": 0o755}
+    assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in infos} == {(0, 0, "", "", 315532800)}
+    assert {m.name: m.mode for m in infos if m.mode != 0o644} == {"ACME/run.sh": 0o755}
 
 
 def test_every_tool_reads_it(tmp_path: Path) -> None:
@@ -117,39 +119,39 @@ def test_a_manifest_that_is_there_is_kept(tmp_path: Path) -> None:
     assert members(packed(lay(tmp_path / "ACME", files)))[f"ACME/{MANIFEST}"] == files[MANIFEST]
 
 
-def test_empty_folders_are_told_and_links_are_strange(tmp_path: Path) -> None:
+def test_empty_folders_are_listed_and_links_are_unfit(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
     (tree / "empty" / "inner").mkdir(parents=True)
     (tree / "link").symlink_to("systems")
     os.mkfifo(tree / "pipe")
-    found = hash_tree(tree)
-    assert found.empty == ("empty/inner",)
-    assert found.unfit == {"link": "a link", "pipe": "not a regular file"}
-    assert [file.path for file in found.files] == sorted(FILES)
+    hashed = hash_tree(tree)
+    assert hashed.empty == ("empty/inner",)
+    assert hashed.unfit == {"link": "a link", "pipe": "not a regular file"}
+    assert [file.path for file in hashed.files] == sorted(FILES)
 
 
 @pytest.mark.parametrize("name", ["back\\slash", os.fsdecode(b"no-\xff-utf8")])
-def test_names_that_not_all_systems_have_are_strange(tmp_path: Path, name: str) -> None:
+def test_names_that_not_all_systems_have_are_unfit(tmp_path: Path, name: str) -> None:
     tree = lay(tmp_path / "ACME", {name: b""})
     assert list(hash_tree(tree).unfit) == [name]
 
 
 def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    found = hash_tree(tree)
+    hashed = hash_tree(tree)
     (tree / "systems/box.json").write_bytes(b"[]\n")
     with pytest.raises(UserError, match=r"box\.json: changed while it was packed"):
-        pack(found, tmp_path / "x.tar.gz", None, force=False)
+        pack(hashed, tmp_path / "x.tar.gz", None, force=False)
     assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
 
 
 def test_a_file_that_becomes_a_link_meanwhile(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    found = hash_tree(tree)
+    hashed = hash_tree(tree)
     (tree / "systems/box.json").unlink()
     (tree / "systems/box.json").symlink_to("/etc/hostname")
     with pytest.raises(UserError, match=r"box\.json: cannot be read"):
-        pack(found, tmp_path / "x.tar.gz", None, force=False)
+        pack(hashed, tmp_path / "x.tar.gz", None, force=False)
     assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
 
 

@@ -1,4 +1,4 @@
-"""Whatever changed in an archive or a tree is found."""
+"""Every change to an archive or a tree is detected."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> Non
     subprocess.run(["tar", "-czf", "x.tar.gz", *arguments], cwd=tmp_path, check=True)
     report = verified(tmp_path / "x.tar.gz")
     assert codes(report) == {"PACK106", "PACK107"}
-    assert {each.severity for each in report.findings if each.code in codes(report)} == {Severity.NOTE}  # fmt: skip
+    assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {Severity.NOTE}  # fmt: skip
 
 
 @pytest.mark.parametrize("format_", [0, 1, 2])

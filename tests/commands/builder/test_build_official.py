@@ -66,7 +66,7 @@ def test_scores_are_the_official_ones(both_divisions: Path) -> None:
 def test_our_own_check_of_the_tree_says_what_the_build_said(both_divisions: Path) -> None:
     prepared = build(both_divisions)
     checked = check([str(prepared.target)], Options(round="2.0")).report
-    assert checked.result_sets == tuple(each.result.row for each in prepared.judged)
+    assert checked.result_sets == tuple(judged.result.row for judged in prepared.judged)
     assert (checked.verdict.official, checked.verdict.rules) == (Verdict.PASS, Verdict.PASS)
 
 

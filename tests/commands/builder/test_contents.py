@@ -141,10 +141,10 @@ def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken
     ],
 )
 def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> None:
-    given = workspace([run(), run("logs/b.log", benchmark="bert")], [system("box")])
+    inputs = workspace([run(), run("logs/b.log", benchmark="bert")], [system("box")])
     judged: list[JudgedSet] = [
-        replace(each, flags=frozenset(some))
-        for each, some in zip(judge(make_plan(given), given), flags, strict=True)
+        replace(judged_set, flags=frozenset(bypasses))
+        for judged_set, bypasses in zip(judge(make_plan(inputs), inputs), flags, strict=True)
     ]
     assert {f.path: bytes(f.content).decode() for f in parameters(judged)} == expected
 

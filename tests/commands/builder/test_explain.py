@@ -61,7 +61,7 @@ def planned(root: Path, division: str | None = None) -> Prepared:
 
 
 def outline(plan: Plan) -> list[tuple[str, list[str]]]:
-    return [(each.folder, [run.path for run in each.runs]) for each in plan.sets]
+    return [(planned.folder, [run.path for run in planned.runs]) for planned in plan.sets]
 
 
 @pytest.mark.parametrize("make", [closed_workspace, mixed, both_divisions])

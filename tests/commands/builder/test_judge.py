@@ -32,8 +32,8 @@ def read(logs: Sequence[bytes]) -> list[Run]:
 def judged(
     logs: Sequence[bytes], bypasses: Sequence[str] = (), box: SystemFile = BOX
 ) -> tuple[JudgedSet, ...]:
-    given = workspace(read(logs), [box])
-    return judge(make_plan(given), given, bypasses)
+    inputs = workspace(read(logs), [box])
+    return judge(make_plan(inputs), inputs, bypasses)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def judged(
     ],
 )
 def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
-    (found,) = judged(logs)
-    assert {finding.code for finding in found.failures} >= codes
-    assert bool(found.failures) is bool(codes)
-    assert bool(list(reasons([found]))) is bool(codes)
+    (judged_set,) = judged(logs)
+    assert {finding.code for finding in judged_set.failures} >= codes
+    assert bool(judged_set.failures) is bool(codes)
+    assert bool(list(reasons([judged_set]))) is bool(codes)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
 def test_bypasses(
     logs: tuple[bytes, ...], asked: list[str], flags: set[str], left: set[str]
 ) -> None:
-    (found,) = judged(logs, asked)
-    assert found.flags == flags
-    assert {finding.code for finding in found.failures} == left
+    (judged_set,) = judged(logs, asked)
+    assert judged_set.flags == flags
+    assert {finding.code for finding in judged_set.failures} == left
 
 
 def test_findings_of_a_kind_are_folded() -> None:
@@ -106,11 +106,11 @@ def test_systems_are_judged_too() -> None:
 
 
 def test_report_is_of_the_tree() -> None:
-    given = workspace(read(GOOD), [BOX])
-    made = report(judge(make_plan(given), given), given)
-    assert [each.path for each in made.systems] == ["systems/box.json"]
-    (row,) = made.result_sets
+    inputs = workspace(read(GOOD), [BOX])
+    built = report(judge(make_plan(inputs), inputs), inputs)
+    assert [row.path for row in built.systems] == ["systems/box.json"]
+    (row,) = built.result_sets
     assert (row.path, row.submitter, row.runs_found) == ("results/box/resnet", "Graphcore", 5)
     assert row.score_minutes == pytest.approx(20.0, rel=0.1)
-    assert (made.verdict.official, made.verdict.rules) == (Verdict.PASS, Verdict.PASS)
-    assert (made.usage, made.round) == ("training", "2.0")
+    assert (built.verdict.official, built.verdict.rules) == (Verdict.PASS, Verdict.PASS)
+    assert (built.usage, built.round) == ("training", "2.0")

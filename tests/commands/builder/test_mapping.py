@@ -1,4 +1,4 @@
-"""Which system a run belongs to, and what is said where that cannot be told."""
+"""The system that a run belongs to, and the messages where it is unclear."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_mapping(
     config: Config,
     expected: tuple[str, object],
 ) -> None:
-    (found,) = map_runs([run(path, platform=platform)], systems, config)
-    if isinstance(found, Mapped):
-        assert (found.why, found.system.id) == expected
+    (candidate,) = map_runs([run(path, platform=platform)], systems, config)
+    if isinstance(candidate, Mapped):
+        assert (candidate.why, candidate.system.id) == expected
     else:
-        assert ("nobody", found.systems) == expected
+        assert ("nobody", candidate.systems) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_division(
     path: str, division: str, systems: tuple[SystemFile, ...], expected: str | list[str]
 ) -> None:
     platform = systems[0].system_name
-    (found,) = map_runs([run(path, platform=platform, division=division)], systems, Config())
-    if isinstance(found, Mapped):
-        assert found.system.id == expected
+    (candidate,) = map_runs([run(path, platform=platform, division=division)], systems, Config())
+    if isinstance(candidate, Mapped):
+        assert candidate.system.id == expected
     else:
-        assert [each.id for each in found.systems] == expected
+        assert [system_file.id for system_file in candidate.systems] == expected
 
 
 def complaint(*unmapped: Unmapped, systems: tuple[SystemFile, ...] = PODS) -> list[str]:
@@ -88,8 +88,10 @@ def complaint(*unmapped: Unmapped, systems: tuple[SystemFile, ...] = PODS) -> li
 
 def test_ambiguous() -> None:
     runs = [run(f"logs/{name}", platform="Pod 64") for name in "abcde"]
-    found = map_runs(runs, PODS, Config())
-    assert complaint(*(each for each in found if isinstance(each, Unmapped))) == [
+    candidates = map_runs(runs, PODS, Config())
+    assert complaint(
+        *(candidate for candidate in candidates if isinstance(candidate, Unmapped))
+    ) == [
         "5 logs (logs/a, logs/b, logs/c and 2 more): by submission_platform, a system_name 'Pod 64'"
         " they may belong to pod64 or pod64-tf. Assign the logs in mlperf-pkg.yaml:\n"
         "  systems:\n"

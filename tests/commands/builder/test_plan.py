@@ -40,8 +40,8 @@ def test_sets_and_targets_in_order_of_start() -> None:
     )
     copied = {
         target: r.path
-        for each in plan.sets
-        for target, r in zip(each.targets, each.runs, strict=True)
+        for planned_set in plan.sets
+        for target, r in zip(planned_set.targets, planned_set.runs, strict=True)
     }
     assert list(copied.items()) == [
         ("results/box/bert/result_0.txt", "logs/box/w.log"),
@@ -52,21 +52,25 @@ def test_sets_and_targets_in_order_of_start() -> None:
         ("results/box/resnet/result_4.txt", "logs/box/c.log"),
         ("results/box-open/resnet/result_0.txt", "logs/box-open/b.log"),
     ]
-    assert [each.id for each in plan.systems] == ["box", "box-open"]
-    assert [each.name for each in plan.sets] == ["box/bert", "box/resnet", "box-open/resnet"]
+    assert [system_file.id for system_file in plan.systems] == ["box", "box-open"]
+    assert [planned_set.name for planned_set in plan.sets] == [
+        "box/bert",
+        "box/resnet",
+        "box-open/resnet",
+    ]
     assert plan.benchmarks == ("bert", "resnet")
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
 
-def test_what_told_the_system() -> None:
-    (found,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
-    assert found.why == "its folder, submission_platform"
+def test_the_reasons_for_a_system() -> None:
+    (planned_set,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
+    assert planned_set.why == "its folder, submission_platform"
 
 
 def test_one_division() -> None:
     plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open")
-    assert [each.name for each in plan.sets] == ["box-open/resnet"]
+    assert [planned_set.name for planned_set in plan.sets] == ["box-open/resnet"]
     assert plan.notes == ("left out, of the closed division: 1 log (logs/box/a.log)",)
 
 
@@ -76,7 +80,7 @@ def test_leave_out(asked: str) -> None:
     names = ("box/resnet", "box/brt")
     config = Config(code=CODE.code, leave_out=names if asked == "configuration" else ())
     plan = planned(HERE, other, config=config, leave_out=names if asked == "option" else ())
-    assert [each.name for each in plan.sets] == ["box/bert"]
+    assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
     left, unknown = (
         "left out as you asked: box/resnet, 1 run",
         "there is no result set box/brt to leave out; did you mean box/bert?",
@@ -94,9 +98,9 @@ def test_leave_out(asked: str) -> None:
     ],
 )
 def test_hpc_has_a_level_more(path: str, folder: str) -> None:
-    given = workspace([run(path)], [BOX])
-    plan = make_plan(replace(given, round=replace(given.round, usage="hpc")))
-    assert [each.folder for each in plan.sets] == [folder]
+    inputs = workspace([run(path)], [BOX])
+    plan = make_plan(replace(inputs, round=replace(inputs.round, usage="hpc")))
+    assert [planned_set.folder for planned_set in plan.sets] == [folder]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,7 @@ def test_hpc_has_a_level_more(path: str, folder: str) -> None:
 )
 def test_submitter(submitters: list[str], org: str, config: Config, expected: str) -> None:
     systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
-    runs = [run(f"logs/{each.id}/a.log", org=org) for each in systems]
+    runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
     plan = planned(*runs, systems=systems, config=config)
     assert (plan.submitter, plan.problems) == (expected, ())
 
@@ -179,8 +183,8 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
 def test_problems(
     runs: list[Run], systems: tuple[SystemFile, ...], config: Config, problem: str
 ) -> None:
-    (found,) = planned(*runs, systems=systems, config=config).problems
-    assert found.startswith(problem)
+    (message,) = planned(*runs, systems=systems, config=config).problems
+    assert message.startswith(problem)
 
 
 def test_no_runs_of_the_division() -> None:

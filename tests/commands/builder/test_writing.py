@@ -36,21 +36,21 @@ def test_tree_and_manifest(tmp_path: Path) -> None:
     source = lay(tmp_path / "in", {"s.log": b"\x00\xff\n"}) / "s.log"
     files = (*FILES, PlannedFile("copy.txt", source, origin="in/s.log"))
     target = write(tmp_path / "new" / "out" / "ACME", files)
-    found = bytes_below(target)
-    manifest = json.loads(found.pop(MANIFEST))
-    assert found == {"a/b/one.txt": b"one\r\n", "two": b"", "copy.txt": b"\x00\xff\n"}
+    files_below = bytes_below(target)
+    manifest = json.loads(files_below.pop(MANIFEST))
+    assert files_below == {"a/b/one.txt": b"one\r\n", "two": b"", "copy.txt": b"\x00\xff\n"}
     assert manifest["format"] == FORMAT
     assert manifest["files"] == [
         {
             "path": path,
-            "size": len(found[path]),
-            "sha256": hashlib.sha256(found[path]).hexdigest(),
+            "size": len(files_below[path]),
+            "sha256": hashlib.sha256(files_below[path]).hexdigest(),
             "origin": "in/s.log" if path == "copy.txt" else None,
         }
-        for path in sorted(found)
+        for path in sorted(files_below)
     ]
     assert names(target.parent) == sorted(
-        [f"ACME/{n}" for n in ("a", "a/b", *found, MANIFEST)] + ["ACME"]
+        [f"ACME/{n}" for n in ("a", "a/b", *files_below, MANIFEST)] + ["ACME"]
     )
 
 
