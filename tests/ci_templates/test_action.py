@@ -118,7 +118,7 @@ def test_a_folder_of_the_repository(runner: Runner) -> None:
 
 
 def test_a_hostile_tree(runner: Runner) -> None:
-    """As names of files, in values and keys, and in lines that are no records."""
+    """As names of files, in values and keys, and in lines that are not records."""
     for number, evil in enumerate(EVIL):
         value = json.dumps(evil)[1:-1].encode()
         edits = ((b"Graphcore", value), (b'"seed"', b'"' + value + b'"'))

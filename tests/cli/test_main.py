@@ -131,7 +131,7 @@ def defect(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("defect")
-def test_a_defect_asks_to_be_reported(tmp_path: Path) -> None:
+def test_a_bug_asks_for_a_report(tmp_path: Path) -> None:
     result = call("check", tmp_path)
     assert result.exit_code == 2
     assert result.stderr.startswith("mlperf-pkg: error: KeyError: 'oops'\nThis is a bug")

@@ -67,7 +67,7 @@ def test_files_and_bytes_after_a_second() -> None:
     assert "/3.0 kB" in stream.seen()
 
 
-def test_the_check_tells_every_file(many: Path) -> None:
+def test_the_check_reports_every_file(many: Path) -> None:
     calls: list[tuple[str, int]] = []
 
     class Notes:
@@ -109,7 +109,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells of processes")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
 def test_an_interrupt_ends_all_processes(many: Path) -> None:
     """The signal goes to the command alone; its processes must end too."""
     with start("check", many, "-j", "2") as process:

@@ -53,7 +53,7 @@ def test_a_page_is_overwritten_only_by_force(tmp_path: Path) -> None:
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_nothing_is_written_into_what_is_read(tmp_path: Path) -> None:
+def test_nothing_is_written_into_the_input(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     result = call("report", logs, "-o", logs / "page.html")
     assert (result.exit_code, (logs / "page.html").exists()) == (2, False)

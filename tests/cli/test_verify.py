@@ -67,7 +67,7 @@ def test_a_tree(tmp_path: Path) -> None:
     assert "MANIFEST.json: error PACK201: no manifest lists the files" in result.stdout
 
 
-def test_what_a_name_tells_a_terminal(tmp_path: Path) -> None:
+def test_a_file_name_cannot_control_the_terminal(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", with_manifest({"result_0.txt": b""}))
     (tree / "x\x1b[31m").touch()
     result = call("verify", tree)

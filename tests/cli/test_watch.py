@@ -145,7 +145,7 @@ def test_each_line_is_flushed_and_an_interrupt_ends_it(growing: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_reader_that_leaves_ends_it(growing: Path) -> None:
+def test_a_closed_output_ends_it(growing: Path) -> None:
     with start("watch", growing, *FAST) as process:
         assert process.stdout is not None
         process.stdout.readline()

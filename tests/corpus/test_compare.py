@@ -55,7 +55,7 @@ def test_a_bow_pod_is_another_system_without_a_price_of_its_own() -> None:
     assert (row["improvement"], row["price_usd"]) == (None, None)
 
 
-def test_throughput_agrees_with_what_is_logged() -> None:
+def test_throughput_agrees_with_the_log() -> None:
     rows = compared("v2.0/NVIDIA", "v2.0/Krai").values()
     logged = [row for row in rows if row["logged_throughput"] and row["samples_per_second"]]
     # ssd logs that of one accelerator; unet3d evaluates long.

@@ -98,7 +98,7 @@ def test_scores_by_name(round_: str, path: str, minutes: float) -> None:
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_reviewed_runs_do_not_break_the_rules(round_: str) -> None:
-    """Competitors reviewed these: among them are no findings of the rules, but one spelling."""
+    """Competitors reviewed these runs: the rules find nothing in them but one spelling."""
     errors = {
         (finding.code, finding.path.split("/")[0])
         for finding in report(round_).findings

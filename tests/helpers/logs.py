@@ -25,7 +25,7 @@ def good_log(
     *,
     seed: int = 1,
 ) -> bytes:
-    """A log that obeys the rules, unless it is told to fail."""
+    """Return a log that obeys the rules, unless it is to fail."""
     plan = RunPlan(
         round=round_,
         benchmark=benchmark,

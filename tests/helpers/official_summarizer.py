@@ -18,7 +18,7 @@ Rows = list[list[str]]
 
 
 def official_files(tree: Path, usage: str, ruleset: str, scratch: Path) -> dict[str, str]:
-    """What its first run writes of a submission, by file name; nothing where it dies."""
+    """Return the files that its first run writes for a submission, by name; none if it crashes."""
     copy = shutil.copytree(tree, scratch / "copy" / tree.name)
     written = scratch / "written"
     written.mkdir()

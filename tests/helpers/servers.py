@@ -61,7 +61,7 @@ def _free_port() -> int:
 
 @contextmanager
 def s3() -> Iterator[None]:
-    """A server with an empty bucket, told to this process and its children by environment."""
+    """A server with an empty bucket, which this process and its children use by environment."""
     import s3fs  # noqa: PLC0415 - may not be installed
     from moto.server import ThreadedMotoServer  # noqa: PLC0415
 

@@ -21,7 +21,7 @@ def simulated(
     round_: str = "2.0",
     runs: int | None = None,
 ) -> tuple[bytes, ...]:
-    """The logs of one result set, with the required number of runs unless told otherwise."""
+    """The logs of one result set, with the required number of runs by default."""
     plan = RunPlan(
         round=round_,
         benchmark=benchmark,

@@ -171,7 +171,7 @@ def test_a_block_is_scanned_if_all_lines_are_plain(text: bytes) -> None:
 @NEEDS_SCAN
 @given(text=dirty() | NOISE)
 @settings(max_examples=1000, deadline=None)
-def test_a_scanned_block_is_what_its_lines_say(text: bytes) -> None:
+def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
     block = scan(text)
     if block is None:
         return
@@ -290,7 +290,7 @@ def test_a_line_that_is_not_a_record_is_not_remembered() -> None:
 
 
 @NEEDS_SCAN
-def test_more_kinds_than_are_remembered() -> None:
+def test_more_kinds_than_the_cache_holds() -> None:
     for letter in "bcb":
         lines = [record("a" * (n % 9), letter * n) for n in range(1000)]
         text = "\n".join(lines * 2).encode()

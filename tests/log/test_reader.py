@@ -95,7 +95,7 @@ def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> Non
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
-def test_dirt_as_the_official_parser_reads_it(text: str) -> None:
+def test_malformed_lines_are_read_as_officially(text: str) -> None:
     """Same records, same parse errors; it crashes where we say it does."""
     records, _, reader = read(text)
     try:

@@ -55,6 +55,6 @@ def test_metadata_that_cannot_be_tested_raises_each_time(plain: bool) -> None:
 
 
 @NEEDS_SCAN
-def test_a_long_text_is_decoded_but_not_remembered() -> None:
+def test_a_long_text_is_decoded_but_not_cached() -> None:
     metadata = [{"tensor": "x" * 1000}] * 100
     assert list(group(metadata, plain=True).tensors()) == ["x" * 1000] * 100

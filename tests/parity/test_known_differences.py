@@ -196,7 +196,7 @@ def test_fixed_hyperparameters_that_no_rule_file_asks_for(tmp_path: Path) -> Non
     assert _errors(read(to_bytes(log), "training", "5.1")) == {("LORA113", Basis.RULES)}
 
 
-def test_numbers_that_are_no_json(tmp_path: Path) -> None:
+def test_numbers_that_are_not_json(tmp_path: Path) -> None:
     log = passing_log("training", "1.0", "rnnt", "closed", NONE)
     log = _with(log, "opt_gradient_clip_norm", value=float("inf"))
     assert b"Infinity" in to_bytes(log)

@@ -28,7 +28,7 @@ ONCE_DIFFERENT = {
         b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}'
         b' :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n',
     ),
-    "a time that is no double": (
+    "a time that is not a double": (
         "2.0",
         b':::MLLOG {"time_ms": 1%s, "key": "seed", "value": 1, "metadata": {}}\n' % (b"0" * 400),
     ),

@@ -14,13 +14,13 @@ def marks(*findings: Finding, base: str = "/repo") -> list[str]:
     return fingerprints(findings, View(checkout=Checkout("/repo", "/repo", base)))
 
 
-def test_a_mark_stays_when_lines_move() -> None:
+def test_a_fingerprint_is_stable_when_lines_move() -> None:
     before = marks(finding(line=3, message="twice, first in line 1"), finding(line=9))
     after = marks(finding(line=5, message="twice, first in line 2"), finding(line=11))
     assert before == after
 
 
-def test_a_mark_stays_wherever_the_check_starts() -> None:
+def test_a_fingerprint_does_not_depend_on_the_folder() -> None:
     assert marks(finding("logs/a.log")) == marks(finding("a.log"), base="/repo/logs")
 
 

@@ -117,7 +117,7 @@ def test_omitted_annotations_are_counted() -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
     first, *others = annotated(hostile.hostile(text, file))
     assert first.properties == {"title": "MLPerf check"}
     assert {annotation.properties["file"] for annotation in others} == {

@@ -71,7 +71,7 @@ def test_a_waiver_is_reported() -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
     for issue in issues(hostile.hostile(text, file)):
         assert issue["description"].isprintable()
         assert issue["location"]["path"].isprintable()

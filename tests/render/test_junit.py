@@ -121,7 +121,7 @@ def test_both_verdicts_are_properties() -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
     suites_ = suites(hostile.hostile(text, file))
     names = [case.name for suite in suites_ for case in suite]
     assert len(names) == 5

@@ -136,7 +136,7 @@ def test_messages_are_plain_text(message: str, text: str) -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_nothing_in_the_data_acts(text: str, file: str) -> None:
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
     run = run_of(hostile.hostile(text, file), View())
     locations = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     paths = {os.fsdecode(unquote_to_bytes(path["artifactLocation"]["uri"])) for path in locations}

@@ -91,7 +91,7 @@ HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
 
 
 @pytest.mark.parametrize("color", [False, True])
-def test_nothing_in_the_data_acts(color: bool) -> None:
+def test_hostile_text_is_escaped(color: bool) -> None:
     terminal = Terminal(View(200, color=color))
     terminal.line((HOSTILE, ""))
     assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"

@@ -33,5 +33,5 @@ def test_copies_have_one_fingerprint(count: int) -> None:
 @pytest.mark.parametrize(
     ("values", "stopped"), [([], True), ([0.5], True), ([0.5] * 100, False), ([], False)]
 )
-def test_too_little_has_no_fingerprint(values: list[float], stopped: bool) -> None:
+def test_a_short_run_has_no_fingerprint(values: list[float], stopped: bool) -> None:
     assert digest(5.0, values, stopped=stopped) is None

@@ -54,7 +54,7 @@ def test_curves_thin_out_and_say_so() -> None:
     assert "of a run, 2 are shown" in chart.description
 
 
-def test_times_mark_what_is_dropped() -> None:
+def test_the_chart_of_times_marks_dropped_runs() -> None:
     chart = charts(drawn("bert"))["times"]
     states = [run["state"] for run in chart.data["runs"]]
     assert (states.count("counts"), states.count("dropped")) == (8, 2)
@@ -71,7 +71,7 @@ def test_a_run_without_time_is_in_no_strip_but_its_curve_is_marked() -> None:
     assert shown["curves"].data["points"][0]["state"] == "did not converge"
 
 
-def test_nothing_timed_is_no_chart() -> None:
+def test_without_times_there_is_no_chart() -> None:
     one = drawn("bert")
     untimed = [replace(run, row=replace(run.row, minutes=None)) for run in one.runs]
     assert "times" not in charts(replace(one, runs=tuple(untimed)))

@@ -99,7 +99,7 @@ def test_blocks_only_where_there_are_no_epochs() -> None:
     assert spans(START, *epoch, *block) == [(Phase.EPOCH, 0, 1)]
 
 
-def test_a_phase_without_an_end_is_none() -> None:
+def test_a_phase_without_an_end_is_ignored() -> None:
     assert spans(START, line("eval_start", 11), line("epoch_stop", 12)) == []
 
 
@@ -133,5 +133,5 @@ def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> 
 
 
 @given(st.binary(max_size=200))
-def test_no_log_is_too_odd(data: bytes) -> None:
+def test_any_bytes_are_read_without_error(data: bytes) -> None:
     assert curve_of(START, b":::MLLOG ", data).path == "log"

@@ -87,7 +87,7 @@ def test_what_is_not_known_has_no_ratio(changes: dict[str, Any], lacking: set[st
 @pytest.mark.parametrize(
     "changes", [{"benchmark": "bert"}, {"division": "open"}, {"scaling": "weak"}]
 )
-def test_only_what_is_alike_compares(changes: dict[str, Any]) -> None:
+def test_only_results_of_one_group_are_compared(changes: dict[str, Any]) -> None:
     result = replace(B, **changes)
     assert rows(A, result)[result.name].speed is None
 

@@ -111,6 +111,6 @@ def test_a_simulated_run_has_a_rate_and_says_no_precision() -> None:
     assert speed.precision == ()
 
 
-def test_the_mean_is_of_what_is_known() -> None:
+def test_the_mean_ignores_unknown_values() -> None:
     assert mean([1.0, None, 3.0]) == 2.0
     assert mean([None]) is None

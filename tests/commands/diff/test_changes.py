@@ -187,7 +187,7 @@ def test_nothing_changed_from_itself(side: Side) -> None:
 
 
 @given(SIDES, SIDES)
-def test_there_and_back(old: Side, new: Side) -> None:
+def test_the_reverse_comparison_mirrors_the_changes(old: Side, new: Side) -> None:
     there, back = compare(old, new), compare(new, old)
     assert there.any == back.any
     assert len(there.removed_sets) == len(back.added_sets)

@@ -78,13 +78,13 @@ def test_other_keys_and_lines_are_passed_over() -> None:
     assert settings(log) == {"a": "1", "b": "3"}
 
 
-def test_numbers_that_are_no_json() -> None:
+def test_numbers_that_are_not_json() -> None:
     assert settings(b':::MLLOG {"key": "a", "value": NaN, "time_ms": 1, "metadata": 0}') == {
         "a": "NaN"
     }
 
 
-def test_utf_8_reads_as_such() -> None:
+def test_utf_8_is_decoded() -> None:
     text = json.dumps(record("µ"), ensure_ascii=False)
     assert settings(f":::MLLOG {text}\n".encode()) == {"a": '"µ"'}
 

@@ -61,7 +61,7 @@ def column(page: Any, name: str) -> list[str]:
     return [str(cell) for cell in cells]
 
 
-def test_it_opens_in_silence_and_draws_what_is_in_view(browser: Browser, good: Path) -> None:
+def test_it_opens_without_messages_and_draws_visible_charts(browser: Browser, good: Path) -> None:
     with opened(browser, good, viewport={"width": 1280, "height": 2000}) as shown:
         shown.page.wait_for_selector("#b0 svg")
         assert shown.quiet

@@ -155,9 +155,7 @@ def test_a_waived_finding_loses_nothing(tmp_path: Path) -> None:
     log.session.close()
 
 
-def test_trouble_with_the_storage_is_reported_once(
-    log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_storage_error_is_reported_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     log.tick(GOOD)
 
     def fail() -> None:
