@@ -20,7 +20,7 @@ _CEL_NAMES = frozenset([
     "import", "in", "int", "let", "list", "loop", "map", "namespace", "null", "null_type",
     "package", "return", "string", "type", "uint", "var", "void", "while",
 ])  # fmt: skip
-_SIMULATION = "simulation"  # its formulas are values, not conditions
+SIMULATION = "simulation"  # its formulas are values, not conditions
 
 
 def reserved_names() -> frozenset[str]:
@@ -34,7 +34,7 @@ def formulas(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
         if isinstance(document.get("formula"), str):
             yield (*steps, "formula"), document["formula"]
         for name, part in document.items():
-            if name != _SIMULATION:
+            if name != SIMULATION:
                 yield from formulas(part, (*steps, name))
     elif isinstance(document, list):
         for index, part in enumerate(document):
@@ -89,7 +89,7 @@ def _expanded(part: Any, definitions: Mapping[str, str], texts: Mapping[str, str
 def _all_formulas(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield every formula in a document, those of its simulation as well."""
     yield from (text for _, text in formulas(document))
-    yield from (text for _, text in formulas(document.get(_SIMULATION, {})))
+    yield from (text for _, text in formulas(document.get(SIMULATION, {})))
 
 
 def _used(texts: list[str], definitions: Mapping[str, str]) -> list[str]:

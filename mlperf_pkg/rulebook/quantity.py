@@ -27,27 +27,36 @@ def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
     data = {name: values[name] for name in names}
     if wrong := [name for name, value in data.items() if not is_number(value)]:
         raise ValueError(f"formula {formula!r}: {', '.join(sorted(wrong))} is not a number")
-    expression = _compiled(formula)
+    expression = compile_quantity(formula)
     result = expression.eval(data={name: float(value) for name, value in data.items()}).value()
-    if not is_number(result) or isinstance(result, bool):
-        raise ValueError(f"formula {formula!r}: {result}, expected a number")
+    if not is_number(result):  # division by zero, an integer of more than 64 bits
+        raise ValueError(f"formula {formula!r}: {result}")
     return result
 
 
 @lru_cache
-def _compiled(formula: str) -> Any:
-    """Return the compiled expression."""
+def compile_quantity(formula: str) -> Any:
+    """Return the compiled expression.
+
+    Raises:
+        ValueError: the formula is not valid CEL, or does not give a number.
+    """
+    cel, environment = _environment(names_in(formula))
     try:
-        return _environment(names_in(formula)).compile(formula)
+        expression = environment.compile(formula)
     except RuntimeError as error:
         raise ValueError(f"formula {formula!r}: {error}") from error
+    if expression.return_type() not in (cel.Type.INT, cel.Type.DOUBLE):
+        raise ValueError(f"formula {formula!r} does not give a number")
+    return expression
 
 
 @lru_cache
-def _environment(names: frozenset[str]) -> Any:
+def _environment(names: frozenset[str]) -> tuple[Any, Any]:
+    """Return the CEL library and an environment in which ``names`` are doubles."""
     # The library takes a few milliseconds to import.
     from cel_expr_python import cel  # noqa: PLC0415
     from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     types = dict.fromkeys(names, cel.Type.DOUBLE)
-    return cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
+    return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mlperf_pkg.rulebook.definitions import (
+    SIMULATION,
     complaints_of_definitions,
     expanded,
     formulas,
@@ -15,6 +16,7 @@ from mlperf_pkg.rulebook.definitions import (
 from mlperf_pkg.rulebook.formula import compile_formula, names_in, names_in_all
 from mlperf_pkg.rulebook.metaschema import complaints, kind_of, owner_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
+from mlperf_pkg.rulebook.quantity import compile_quantity
 from mlperf_pkg.rulebook.strictyaml import parse, problem_at
 
 _REASON = re.compile(r"<input>:\d+:(\d+): (.+)")
@@ -31,6 +33,7 @@ def validated(file: RuleFile, data: bytes) -> dict[str, Any]:
     refuse(list(_problems(file, complaints_of_definitions(document))))
     whole: dict[str, Any] = expanded(document)
     refuse(list(_problems(file, _complaints_of_formulas(whole))))
+    refuse(list(_problems(file, _complaints_of_quantities(whole))))
     return whole
 
 
@@ -51,6 +54,16 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
             compile_formula(text, names)
         except ValueError as error:
             yield steps, f"formula of {owner} is not valid: {_reason(error)}"
+
+
+def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    """Yield the formulas of a simulation that do not give a number."""
+    for steps, text in formulas(document.get(SIMULATION, {}), (SIMULATION,)):
+        try:
+            compile_quantity(text)
+        except ValueError as error:
+            name = ".".join(map(str, steps[:-1]))
+            yield steps, f"formula of {name} is not valid: {_reason(error)}"
 
 
 def _reason(error: ValueError) -> str:

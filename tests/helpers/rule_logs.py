@@ -7,7 +7,9 @@ by trial: of a list of candidates, the first that meets every rule of its key.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from itertools import product
 from typing import Any
@@ -21,6 +23,8 @@ from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
+from mlperf_pkg.simulate import RunPlan, refusal, simulate_run
+from tests.helpers.simulated_logs import records
 
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]
@@ -32,42 +36,16 @@ TRAINING = ("block_start", "epoch_start", "epoch_stop", "eval_start")
 EVALUATION = ("eval_accuracy", "eval_error", "averaged_validation_loss")
 ENDING = ("eval_stop", "block_stop", "run_stop")
 _PHASES = (*LIFE, *TRAINING, *EVALUATION, *ENDING)
-BATCH_SIZES = {
-    "deepseekv3_671b": 16384,
-    "dlrmv4": 8192,
-    "gpt3": 1536,
-    "llama31_405b": 1152,
-    "qwen35_397b_grpo": 256,
-}
+_FEW = 2  # records of a key
 
-# Batch sizes, learning rates and steps that meet the formulas, then one value of every kind.
+# For what a simulated run does not log: values that reach a target, and one of every kind.
 _VALUES: tuple[Any, ...] = (
-    *(0, 1, 2, 16, 32, 256, 1024, 1152, 8192, 16384, 262144),
-    *(0.02, 8e-5, 2.4e-5, 2e-5, 1e-6, 0.125, 0.9, 0.1, 0.01, 0.0001, 0.3, 0.5, 5.5, 2.65),
-    *(
-        4,
-        265,
-        4000,
-        8000,
-        11996,
-        108600,
-        1192000,
-        1200000,
-        8e-7,
-        0.4,
-        [128, 128, 128],
-        "x",
-        True,
-        [40, 50],
-        [1, 2],
-    ),
+    *(0, 1, 2, 0.9, 0.5, 5.5, "x", True, [1, 2]),
     *({"BBOX": 0.4, "SEGM": 0.35}, {"FID": 80.0, "CLIP": 0.2}),
 )
 _METADATA: dict[str, tuple[Any, ...]] = {
     "status": ("success",),
     "method": ("discard",),
-    # First evaluations of deepseekv3_671b, dlrmv4 and qwen35_397b_grpo at their batch sizes.
-    "samples_count": (512, 704512, 57344000, 4608),
 }
 
 
@@ -100,17 +78,38 @@ def _choices(rules: Benchmark) -> Iterator[tuple[tuple[str, str], ...]]:
 def passing_log(usage: str, name: str, benchmark: str, division: str, choice: Choice) -> Log:
     """A log without a finding."""
     table = rule_table(usage, name, division, benchmark, choice)
+    simulated = _simulated(usage, name, benchmark, division, choice)
+    batch_sizes = [record["value"] for record in simulated if record["key"] == "global_batch_size"]
     identity = {
         "submission_benchmark": benchmark,
         "submission_division": division,
-        "global_batch_size": BATCH_SIZES.get(benchmark, 32),
-        "num_prompts_per_step": 16,
+        "global_batch_size": batch_sizes[0],
         **dict(choice),
     }
-    builder = _Builder(table, identity)
+    builder = _Builder(table, identity, simulated)
     for key in _order(table):
         builder.add(key)
     return builder.log
+
+
+@lru_cache
+def _simulated(usage: str, name: str, benchmark: str, division: str, choice: Choice) -> Log:
+    """The first records of each key in a simulated run, a Closed one where no other can be."""
+    if refusal(usage, name, benchmark, division):
+        return _simulated(usage, name, benchmark, "closed", choice)
+    plan = RunPlan(
+        round=name,
+        benchmark=benchmark,
+        division=division,
+        system="system",
+        organization="organization",
+        optimizer=dict(choice).get("opt_name"),
+        usage=usage,
+    )
+    kept: dict[str, Log] = defaultdict(list)
+    for record in records(simulate_run(plan, seed=1)):
+        kept[record["key"]] += [record] * (len(kept[record["key"]]) < _FEW)
+    return [record for of_key in kept.values() for record in of_key]
 
 
 def _order(table: RuleTable) -> list[str]:
@@ -137,8 +136,9 @@ def _rank(key: str, phases: dict[str, int]) -> int:
 class _Builder:
     """Adds records one by one, and knows what was logged before."""
 
-    def __init__(self, table: RuleTable, identity: dict[str, Any]) -> None:
+    def __init__(self, table: RuleTable, identity: dict[str, Any], simulated: Log) -> None:
         self.log: Log = []
+        self._simulated = simulated
         self._table = table
         self._identity = identity
         self._seen: dict[str, Logged] = {}
@@ -164,9 +164,18 @@ class _Builder:
         self._seen[key] = Logged.of(Record(key, time_ms, value, None))
 
     def _solve(self, key: str, rules: tuple[CompiledRule, ...]) -> tuple[Any, dict[str, Any]]:
-        values = [self._identity[key]] if key in self._identity else [*_hinted(rules), *_VALUES]
+        simulated = [record for record in self._simulated if record["key"] == key]
+        values = [*_hinted(rules), *(record["value"] for record in simulated), *_VALUES]
+        if key in self._identity:
+            values = [self._identity[key]]
         names = sorted(_metadata_names(rules))
-        options = list(product(*(_METADATA.get(name, (1,)) for name in names)))
+        metadata_of_simulated = [record["metadata"] for record in simulated]
+        options = [
+            tuple(metadata[name] for name in names)
+            for metadata in metadata_of_simulated
+            if metadata.keys() >= set(names)
+        ]
+        options += product(*(_METADATA.get(name, (1,)) for name in names))
         for value, choice in product(values, options):
             metadata = dict(zip(names, choice, strict=True))
             if all(self._met(compiled, key, value, metadata) for compiled in rules):
