@@ -17,7 +17,7 @@ from tests.helpers.own_rules import BENCHMARK_FILE, FILES, written
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set
 
-SIMULATE = ("simulate", "logs", "--round", "7.0", "--benchmark", "newb", "--system", "x")
+SIMULATE = ("simulate", "logs", "--round", "99.0", "--benchmark", "ownb", "--system", "x")
 
 
 @pytest.fixture
@@ -41,31 +41,31 @@ def codes(document: dict[str, Any]) -> set[str]:
 
 def test_logs_are_checked_by_these_rules(workspace: Path) -> None:
     document = report("--rules", "our-rules", "check", "logs")
-    assert (document["round"], document["verdict"]["rules"]) == ("7.0", "pass")
+    assert (document["round"], document["verdict"]["rules"]) == ("99.0", "pass")
     assert document["tool"]["rulebook"].startswith("0.1.0 and our-rules (")
     for log in (workspace / "logs").iterdir():
         log.write_text(log.read_text().replace("adamw", "sgd"))
-    assert "NEWB102" in codes(report("--rules", "our-rules", "check", "logs"))
+    assert "OWNB102" in codes(report("--rules", "our-rules", "check", "logs"))
 
 
 def test_the_next_check_in_the_process_does_not_know_them(workspace: Path) -> None:
     with_ours, without = report("--rules", "our-rules", "check", "logs"), report("check", "logs")
     assert with_ours["result_sets"][0]["verdict"]["rules"] == "pass"
-    assert "7.0" not in rounds("training")
-    assert without["round"] != "7.0"
+    assert "99.0" not in rounds("training")
+    assert without["round"] != "99.0"
     assert without["tool"]["rulebook"] == "0.1.0"
 
 
 def test_an_edit_is_seen_at_once(workspace: Path) -> None:
     path = workspace / "our-rules" / BENCHMARK_FILE
-    assert "NEWB102" not in codes(report("--rules", "our-rules", "check", "logs"))
+    assert "OWNB102" not in codes(report("--rules", "our-rules", "check", "logs"))
     path.write_text(path.read_text().replace("equals: adamw", "equals: adam"))
-    assert "NEWB102" in codes(report("--rules", "our-rules", "check", "logs"))
+    assert "OWNB102" in codes(report("--rules", "our-rules", "check", "logs"))
 
 
 def test_the_environment_names_the_folder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLPERF_PKG_RULES", "our-rules")
-    assert report("check", "logs")["round"] == "7.0"
+    assert report("check", "logs")["round"] == "99.0"
 
 
 @pytest.mark.parametrize("forked", [True, False])
@@ -127,9 +127,9 @@ def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("list", "--round", "7.0"), "newb"),
-        (("show", "NEWB103"), "value >= step, where step = math.ceil(1000.0 /"),
-        (("diff", "6.1", "7.0"), "+ newb: target at least 0.75"),
+        (("list", "--round", "99.0"), "ownb"),
+        (("show", "OWNB103"), "value >= step, where step = math.ceil(1000.0 /"),
+        (("diff", "6.1", "99.0"), "+ ownb: target at least 0.75"),
     ],
 )
 def test_commands_about_rules(workspace: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -144,8 +144,8 @@ def test_a_mistake_is_reported_before_anything_else(workspace: Path) -> None:
     result = call("--rules", "our-rules", "check", "logs")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        "mlperf-pkg: error: our-rules/training/7.0/newb.yaml:11:"
-        " unknown constraint 'equal' of NEWB102; did you mean 'equals'?\n"
+        "mlperf-pkg: error: our-rules/training/99.0/ownb.yaml:11:"
+        " unknown constraint 'equal' of OWNB102; did you mean 'equals'?\n"
     )
 
 

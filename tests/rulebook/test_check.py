@@ -26,14 +26,14 @@ def refusal(folder: Path) -> list[str]:
 def test_a_round_and_a_benchmark_that_are_right(tmp_path: Path) -> None:
     check_rulebook(written(tmp_path, FILES))
     with rules_read_from(tmp_path):
-        assert rounds("training")[-2:] == ("6.1", "7.0")
-        assert load_round("training", "7.0").benchmarks == ("flux1", "newb")
-        newb = load_benchmark("training", "7.0", "newb")
-    assert newb
-    rule = newb.sections["closed"]["opt_learning_rate_warmup_steps"][0]
+        assert rounds("training")[-1] == "99.0"
+        assert load_round("training", "99.0").benchmarks == ("flux1", "ownb")
+        ownb = load_benchmark("training", "99.0", "ownb")
+    assert ownb
+    rule = ownb.sections["closed"]["opt_learning_rate_warmup_steps"][0]
     assert rule.formula == "value >= (math.ceil(1000.0 / global_batch_size))"
     assert rule.written == "value >= step, where step = math.ceil(1000.0 / global_batch_size)"
-    assert "7.0" not in rounds("training")
+    assert "99.0" not in rounds("training")
 
 
 def test_the_rulebook_is_right() -> None:
@@ -42,57 +42,57 @@ def test_the_rulebook_is_right() -> None:
 
 # ---- one file -----------------------------------------------------------------------------
 
-OPT_NAME = "{code: NEWB102, occurs: once, equals: adamw}"
+OPT_NAME = "{code: OWNB102, occurs: once, equals: adamw}"
 
 IN_THE_BENCHMARK = [
     # An unknown name.
-    ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of NEWB102; did you mean 'equals'?"),
-    ("occurs: once, equals", "occur: once, equals", "11: unknown field 'occur' of NEWB102; did you mean 'occurs'?"),
+    ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?"),
+    ("occurs: once, equals", "occur: once, equals", "11: unknown field 'occur' of OWNB102; did you mean 'occurs'?"),
     ("target:", "targets:", "3: unknown field 'targets' of the file; did you mean 'target'?"),
     ("unit: samples", "units: samples", "4: unknown field 'units' of convergence; did you mean 'unit'?"),
     ("{at_least: 0.75}", "{at_lest: 0.75}", "3: unknown constraint 'at_lest' of target; did you mean 'at_least'?"),
-    ("equals: adamw", "fields: {1: {abov: 0}}", "11: unknown constraint 'abov' of fields.1 of NEWB102; did you mean 'above'?"),
+    ("equals: adamw", "fields: {1: {abov: 0}}", "11: unknown constraint 'abov' of fields.1 of OWNB102; did you mean 'above'?"),
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
-    ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of NEWB102; did you mean 'at_most'?"),
+    ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
     ("open:", "opne:", "17: unknown field 'opne' of the file; did you mean 'open'?"),
     ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected small letters, digits and underscores"),
     # A field that lacks.
-    ("{code: NEWB102, occurs", "{occurs", "11: opt_name has no code"),
+    ("{code: OWNB102, occurs", "{occurs", "11: opt_name has no code"),
     ("{required: 10, drop: 1}", "{required: 10}", "2: runs has no drop"),
-    ('source: "training_rules, Hyperparameters: newb"\n', "", "9: NEWB101 has no source"),
-    ("target: {at_least: 0.75}\n", "", "1: newb of round 7.0 has no target"),
+    ('source: "training_rules, Hyperparameters: ownb"\n', "", "9: OWNB101 has no source"),
+    ("target: {at_least: 0.75}\n", "", "1: ownb of round 99.0 has no target"),
     # A wrong value.
-    ("above: 0", "above: zero", '10: above of NEWB101 is "zero", expected a number'),
+    ("above: 0", "above: zero", '10: above of OWNB101 is "zero", expected a number'),
     ("required: 10", "required: ten", '2: runs.required is "ten", expected a whole number'),
     ("required: 10", "required: 0", "2: runs.required is 0, expected at least 1"),
-    ("NEWB102", "newb102", '11: code of newb102 is "newb102", expected capital letters and a number from 101 on, such as BERT101'),
-    ("equals: adamw", "basis: rule", '11: basis of NEWB102 is "rule", expected one of both, official, rules, advice; did you mean \'rules\'?'),
-    ("occurs: once, equals", "occurs: ones, equals", '11: occurs of NEWB102 is "ones", expected one of once, at_least_once; did you mean \'once\'?'),
-    ("occurs: once, equals: adamw", "occurs: {at_least: 1, at_most: 2}", '11: occurs of NEWB102 is {"at_least": 1, "at_most": 2}, expected at most 1 entry'),
-    ("reaches: target", "reaches: targets", "14: reaches of NEWB104 is \"targets\", expected one of target; did you mean 'target'?"),
+    ("OWNB102", "ownb102", '11: code of ownb102 is "ownb102", expected capital letters and a number from 101 on, such as BERT101'),
+    ("equals: adamw", "basis: rule", '11: basis of OWNB102 is "rule", expected one of both, official, rules, advice; did you mean \'rules\'?'),
+    ("occurs: once, equals", "occurs: ones, equals", '11: occurs of OWNB102 is "ones", expected one of once, at_least_once; did you mean \'once\'?'),
+    ("occurs: once, equals: adamw", "occurs: {at_least: 1, at_most: 2}", '11: occurs of OWNB102 is {"at_least": 1, "at_most": 2}, expected at most 1 entry'),
+    ("reaches: target", "reaches: targets", "14: reaches of OWNB104 is \"targets\", expected one of target; did you mean 'target'?"),
     (OPT_NAME, "once", '11: opt_name is "once", expected a rule, a list of rules, or null'),
-    ("metadata: [samples_count], reaches", "metadata: samples_count, reaches", '14: metadata of NEWB104 is "samples_count", expected a list'),
-    ("equals: adamw", "one_of: []", "11: one_of of NEWB102 is [], expected something that is not empty"),
-    ("equals: adamw", "first: false", "11: first of NEWB102 is false, expected the value true"),
-    ("equals: adamw", "tensors: newb", "11: tensors.yaml has no tensors of 'newb'"),
+    ("metadata: [samples_count], reaches", "metadata: samples_count, reaches", '14: metadata of OWNB104 is "samples_count", expected a list'),
+    ("equals: adamw", "one_of: []", "11: one_of of OWNB102 is [], expected something that is not empty"),
+    ("equals: adamw", "first: false", "11: first of OWNB102 is false, expected the value true"),
+    ("equals: adamw", "tensors: ownb", "11: tensors.yaml has no tensors of 'ownb'"),
     ("samples_count}", "samples}", '4: convergence.from is "samples", expected one of epoch_num, samples_count, step_num; did you mean \'samples_count\'?'),
     # YAML.
-    (OPT_NAME, OPT_NAME + "\n  opt_name: {code: NEWB109}", "12: 'opt_name' is given twice, first on line 11"),
-    (OPT_NAME, "{code: NEWB102", "12: not valid YAML: did not find expected ',' or '}'"),
+    (OPT_NAME, OPT_NAME + "\n  opt_name: {code: OWNB109}", "12: 'opt_name' is given twice, first on line 11"),
+    (OPT_NAME, "{code: OWNB102", "12: not valid YAML: did not find expected ',' or '}'"),
     (BENCHMARK, "- a list\n", "1: not a mapping"),
     (BENCHMARK, "", "1: not a mapping"),
     # A formula.
-    ("value >= step", "value >=", "12: formula of NEWB103 is not valid: Syntax error: mismatched input '<EOF>' expecting"),
-    ("value >= step", "value + step", "12: formula of NEWB103 is not valid: formula 'value + (math.ceil"),
-    ("value >= step", "value >= 2 * step", "12: formula of NEWB103 is not valid: found no matching overload for '_*_' applied to '(int, double)' at column 12 (write whole numbers with a point: 2.0)"),
-    ("value >= step", "value >= step && int >= 2.0", "12: formula of NEWB103 uses int, which CEL reserves"),
-    ("value >= step", "value >= step * warmup_factor", "12: formula of NEWB103 uses 'warmup_factor', which is not a key of newb"),
-    ("value >= step", "value >= step * global_batchsize", "12: formula of NEWB103 uses 'global_batchsize', which is not a key of newb; did you mean 'global_batch_size'?"),
-    (">= 2.0 * step", ">= step * evalaccuracy", "16: formula of NEWB105 uses 'evalaccuracy', which is not a key of newb; did you mean 'eval_accuracy'?"),
-    ("equals: adamw", "same_as: opt_nam", "11: same_as of NEWB102 uses 'opt_nam', which is not a key of newb; did you mean 'opt_name'?"),
-    ("equals: adamw", "within_minutes: {of: init_begin, minutes: 3}", "11: within_minutes of NEWB102 uses 'init_begin', which is not a key of newb"),
-    ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of NEWB102 uses 'opt_nam', which is not a key of newb"),
-    ("{at_least: 0.75}", '{formula: "value > opt_nam"}', "14: reaches of NEWB104 uses 'opt_nam', which is not a key of newb"),
+    ("value >= step", "value >=", "12: formula of OWNB103 is not valid: Syntax error: mismatched input '<EOF>' expecting"),
+    ("value >= step", "value + step", "12: formula of OWNB103 is not valid: formula 'value + (math.ceil"),
+    ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: found no matching overload for '_*_' applied to '(int, double)' at column 12 (write whole numbers with a point: 2.0)"),
+    ("value >= step", "value >= step && int >= 2.0", "12: formula of OWNB103 uses int, which CEL reserves"),
+    ("value >= step", "value >= step * warmup_factor", "12: formula of OWNB103 uses 'warmup_factor', which is not a key of ownb"),
+    ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),
+    (">= 2.0 * step", ">= step * evalaccuracy", "16: formula of OWNB105 uses 'evalaccuracy', which is not a key of ownb; did you mean 'eval_accuracy'?"),
+    ("equals: adamw", "same_as: opt_nam", "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean 'opt_name'?"),
+    ("equals: adamw", "within_minutes: {of: init_begin, minutes: 3}", "11: within_minutes of OWNB102 uses 'init_begin', which is not a key of ownb"),
+    ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb"),
+    ("{at_least: 0.75}", '{formula: "value > opt_nam"}', "14: reaches of OWNB104 uses 'opt_nam', which is not a key of ownb"),
     # A definition.
     ("step:", "stop:", "7: no formula of this file uses 'stop'"),
     ("step: ", "value: ", "7: define must not use the name 'value', which formulas already know"),
@@ -100,15 +100,15 @@ IN_THE_BENCHMARK = [
     ("define:", 'define:\n  pair: "2.0 * step"', "7: 'pair' uses 'step', which is not defined before it"),
     ("step: ", "seeds: ", "7: define must not use the name 'seeds', which is a key"),
     # A code.
-    ("NEWB102", "NEWB101", "11: code NEWB101 of opt_name of Closed newb is that of global_batch_size of Closed newb (rules/training/7.0/newb.yaml:10)"),
-    ("NEWB105", "NEWB104", "15: code NEWB104 is that of another rule of eval_accuracy"),
-    ("NEWB201", "NEWB104", "18: code NEWB104 of eval_accuracy of Open newb is that of eval_accuracy of Closed newb (rules/training/7.0/newb.yaml:14)"),
-    ("NEWB102", "LLAMAS103", "11: code LLAMAS103 of opt_name of Closed newb is that of opt_name of Closed llama31_8b (rules/training/5.1/llama31_8b.yaml:"),
-    ("NEWB102", "RUN110", "11: code RUN110 of opt_name of Closed newb is that of block_start of every run (rules/training/0.7/round.yaml:"),
-    ("NEWB102", "SET101", "11: code SET101 is in findings.yaml, expected an unused one"),
+    ("OWNB102", "OWNB101", "11: code OWNB101 of opt_name of Closed ownb is that of global_batch_size of Closed ownb (rules/training/99.0/ownb.yaml:10)"),
+    ("OWNB105", "OWNB104", "15: code OWNB104 is that of another rule of eval_accuracy"),
+    ("OWNB201", "OWNB104", "18: code OWNB104 of eval_accuracy of Open ownb is that of eval_accuracy of Closed ownb (rules/training/99.0/ownb.yaml:14)"),
+    ("OWNB102", "LLAMAS103", "11: code LLAMAS103 of opt_name of Closed ownb is that of opt_name of Closed llama31_8b (rules/training/5.1/llama31_8b.yaml:"),
+    ("OWNB102", "RUN110", "11: code RUN110 of opt_name of Closed ownb is that of block_start of every run (rules/training/0.7/round.yaml:"),
+    ("OWNB102", "SET101", "11: code SET101 is in findings.yaml, expected an unused one"),
     # Another benchmark.
-    ("runs:", "like: flux\nruns:", "2: newb is like flux, which has no rules; did you mean 'flux1'?"),
-    ("runs:", "like: newb\nruns:", "2: newb is like newb, which has no rules"),
+    ("runs:", "like: flux\nruns:", "2: ownb is like flux, which has no rules; did you mean 'flux1'?"),
+    ("runs:", "like: ownb\nruns:", "2: ownb is like ownb, which has no rules"),
 ]  # fmt: skip
 
 
@@ -119,22 +119,22 @@ def test_a_mistake_in_a_benchmark(tmp_path: Path, old: str, new: str, problem: s
     if old == "step: ":  # wherever it is used
         changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
     messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: changed}))
-    assert any(m.startswith(f"rules/training/7.0/newb.yaml:{problem}") for m in messages), messages
+    assert any(m.startswith(f"rules/training/99.0/ownb.yaml:{problem}") for m in messages), messages
 
 
 IN_THE_ROUND = [
-    ('"7.0"', "7.0", '1: round is 7.0, expected a round in quotation marks, such as "6.1"'),
-    ('"7.0"', '"6.1"', "1: round is 6.1, expected 7.0 as in the folder's name"),
-    ('extends: "6.1"', 'extends: "6.9"', "2: round 7.0 extends 6.9, which does not exist"),
-    ('extends: "6.1"', 'extends: "7.0"', "2: round 7.0 extends 7.0, expected an earlier round"),
-    ('extends: "6.1"\n', "", "1: round of round 7.0 has no normalised"),
-    ("7.0.0", "6.1.0", "3: ruleset is 6.1.0, expected one such as 7.0.0"),
-    ("7.0.0", "7", "3: ruleset is 7, expected a ruleset of mlperf-logging, such as 6.1.0"),
-    ("2027-05-14", "14.5.2027", '4: submission_date is "14.5.2027", expected a date such as 2026-10-09'),
-    ("[flux1, newb]", "[flux1, newb, newb]", '5: benchmarks is ["flux1", "newb", "newb"], expected no entry twice'),
-    ("[flux1, newb]", "[flux1, newb, gpt2]", "5: benchmark gpt2 has no rules: expected a file gpt2.yaml"),
+    ('"99.0"', "99.0", '1: round is 99.0, expected a round in quotation marks, such as "6.1"'),
+    ('"99.0"', '"6.1"', "1: round is 6.1, expected 99.0 as in the folder's name"),
+    ('extends: "6.1"', 'extends: "6.9"', "2: round 99.0 extends 6.9, which does not exist"),
+    ('extends: "6.1"', 'extends: "99.0"', "2: round 99.0 extends 99.0, expected an earlier round"),
+    ('extends: "6.1"\n', "", "1: round of round 99.0 has no normalised"),
+    ("99.0.0", "6.1.0", "3: ruleset is 6.1.0, expected one such as 99.0.0"),
+    ("99.0.0", "99", "3: ruleset is 99, expected a ruleset of mlperf-logging, such as 6.1.0"),
+    ("2099-05-14", "14.5.2027", '4: submission_date is "14.5.2027", expected a date such as 2026-10-09'),
+    ("[flux1, ownb]", "[flux1, ownb, ownb]", '5: benchmarks is ["flux1", "ownb", "ownb"], expected no entry twice'),
+    ("[flux1, ownb]", "[flux1, ownb, gpt2]", "5: benchmark gpt2 has no rules: expected a file gpt2.yaml"),
     ("benchmarks:", "benchmark:", "5: unknown field 'benchmark' of the file; did you mean 'benchmarks'?"),
-    ("seeds: {code: RUN901", 'seeds: {code: RUN901, formula: "value > seed"', "7: formula of RUN901 uses 'seed', which is not a key of round 7.0"),
+    ("seeds: {code: RUN901", 'seeds: {code: RUN901, formula: "value > seed"', "7: formula of RUN901 uses 'seed', which is not a key of round 99.0"),
     ("RUN901", "RUN110", "7: code RUN110 of seeds of every run is that of block_start of every run (rules/training/0.7/round.yaml:"),
 ]  # fmt: skip
 
@@ -143,21 +143,21 @@ IN_THE_ROUND = [
 def test_a_mistake_in_a_round(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in ROUND
     messages = refusal(written(tmp_path, {**FILES, ROUND_FILE: ROUND.replace(old, new, 1)}))
-    assert any(m.startswith(f"rules/training/7.0/round.yaml:{problem}") for m in messages), messages
+    assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), messages
 
 
 # ---- names of files -----------------------------------------------------------------------
 
 MISNAMED = [
-    (BENCHMARK_FILE, "training/7.0/newbb.yaml", "training/7.0/newbb.yaml:1: misnamed: newbb is not a benchmark of round 7.0; did you mean 'newb'?"),
-    (BENCHMARK_FILE, "training/7.0/newbb.yaml", "training/7.0/round.yaml:5: benchmark newb has no rules: expected a file newb.yaml; did you mean 'newbb'?"),
-    (BENCHMARK_FILE, "training/7.0/newb.yml", "training/7.0/newb.yml:1: misnamed: expected newb.yaml"),
-    (BENCHMARK_FILE, "training/newb.yaml", "training/newb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml"),
-    (BENCHMARK_FILE, "newb.yaml", "newb.yaml:1: misnamed: not a file of a rulebook"),
+    (BENCHMARK_FILE, "training/99.0/ownbb.yaml", "training/99.0/ownbb.yaml:1: misnamed: ownbb is not a benchmark of round 99.0; did you mean 'ownb'?"),
+    (BENCHMARK_FILE, "training/99.0/ownbb.yaml", "training/99.0/round.yaml:5: benchmark ownb has no rules: expected a file ownb.yaml; did you mean 'ownbb'?"),
+    (BENCHMARK_FILE, "training/99.0/ownb.yml", "training/99.0/ownb.yml:1: misnamed: expected ownb.yaml"),
+    (BENCHMARK_FILE, "training/ownb.yaml", "training/ownb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml"),
+    (BENCHMARK_FILE, "ownb.yaml", "ownb.yaml:1: misnamed: not a file of a rulebook"),
     (BENCHMARK_FILE, "tensor.yaml", "tensor.yaml:1: misnamed: not a file of a rulebook; did you mean 'tensors.yaml'?"),
-    (ROUND_FILE, "training/7.0/rounds.yaml", "training/7.0/newb.yaml:1: round 7.0 has no round.yaml; is it 'rounds'?"),
-    (BENCHMARK_FILE, "traning/7.0/newb.yaml", "traning/7.0/newb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?"),
-    (BENCHMARK_FILE, "training/v7.0/newb.yaml", "training/v7.0/newb.yaml:1: misplaced: expected a folder such as training/7.0, not training/v7.0"),
+    (ROUND_FILE, "training/99.0/rounds.yaml", "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is it 'rounds'?"),
+    (BENCHMARK_FILE, "traning/99.0/ownb.yaml", "traning/99.0/ownb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?"),
+    (BENCHMARK_FILE, "training/v99.0/ownb.yaml", "training/v99.0/ownb.yaml:1: misplaced: expected a folder such as training/7.0, not training/v99.0"),
 ]  # fmt: skip
 
 
@@ -175,17 +175,17 @@ def test_all_mistakes_of_a_kind_are_reported(tmp_path: Path) -> None:
         tmp_path, {**FILES, BENCHMARK_FILE: changed, ROUND_FILE: ROUND.replace("occurs", "occur")}
     )
     assert [message.partition(": ")[0] for message in refusal(tmp_path)] == [
-        "rules/training/7.0/newb.yaml:10",
-        "rules/training/7.0/newb.yaml:11",
-        "rules/training/7.0/round.yaml:7",
+        "rules/training/99.0/ownb.yaml:10",
+        "rules/training/99.0/ownb.yaml:11",
+        "rules/training/99.0/round.yaml:7",
     ]
 
 
 def test_benchmarks_that_are_like_each_other(tmp_path: Path) -> None:
     written(
-        tmp_path, {**FILES, BENCHMARK_FILE: "like: flux1", "training/7.0/flux1.yaml": "like: newb"}
+        tmp_path, {**FILES, BENCHMARK_FILE: "like: flux1", "training/99.0/flux1.yaml": "like: ownb"}
     )
-    assert "rules/training/7.0/newb.yaml:1: newb is like flux1, which is like newb" in refusal(
+    assert "rules/training/99.0/ownb.yaml:1: ownb is like flux1, which is like ownb" in refusal(
         tmp_path
     )
 
@@ -195,7 +195,7 @@ def test_the_same_code_in_a_benchmark_that_is_like_another(tmp_path: Path) -> No
     check_rulebook(written(tmp_path, {**FILES, BENCHMARK_FILE: renamed}))
 
 
-@pytest.mark.parametrize("files", [{}, {"7.0/round.yaml": ROUND}, {"notes.txt": "-"}])
+@pytest.mark.parametrize("files", [{}, {"99.0/round.yaml": ROUND}, {"notes.txt": "-"}])
 def test_what_is_not_a_rulebook(tmp_path: Path, files: Mapping[str, str]) -> None:
     (message,) = refusal(written(tmp_path, files))
     assert message == "rules: not a rulebook, which has files such as training/7.0/round.yaml"
