@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,15 @@ from mlperf_pkg.cli.rules import command
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.upstream import verify
 from tests.helpers import program
+from tests.helpers.rulesets import verify_rounds_with_ruleset
 from tests.helpers.upstream import change, copied
+
+
+@pytest.fixture(autouse=True)
+def _rounds_with_ruleset() -> Iterator[None]:
+    with verify_rounds_with_ruleset():
+        yield
+
 
 COMMANDS = ("list", "show", "diff", "verify")
 

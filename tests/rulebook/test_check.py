@@ -143,7 +143,9 @@ IN_THE_ROUND = [
 def test_a_mistake_in_a_round(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in ROUND
     messages = refusal(written(tmp_path, {**FILES, ROUND_FILE: ROUND.replace(old, new, 1)}))
-    assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), messages
+    assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), (
+        messages
+    )
 
 
 # ---- names of files -----------------------------------------------------------------------

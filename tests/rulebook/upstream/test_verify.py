@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,23 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.upstream.verify import Difference, accepted, verify
+from tests.helpers.rulesets import (
+    EVERY_ROUND,
+    WITH_RULESET,
+    require_ruleset,
+    verify_rounds_with_ruleset,
+)
 from tests.helpers.upstream import change, copied
 
 RULES = "compliance_checker"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _rounds_with_ruleset() -> Iterator[None]:
+    with verify_rounds_with_ruleset():
+        yield
 
 
 @pytest.fixture
@@ -44,6 +58,11 @@ def short(difference: Difference) -> tuple[str, str, str, str]:
 
 def test_the_installed_mlperf_logging_has_our_rules() -> None:
     assert verify() == []
+
+
+@pytest.mark.parametrize(("usage", "name"), EVERY_ROUND)
+def test_mlperf_logging_has_a_ruleset_of_the_round(usage: str, name: str) -> None:
+    require_ruleset(usage, name)
 
 
 def test_everything_that_people_accepted_is_still_to_be_accepted() -> None:
@@ -273,9 +292,9 @@ def test_spelling_is_no_difference(copy: Path) -> None:
 
 
 def test_a_new_ruleset_is_named(copy: Path) -> None:
-    shutil.copytree(copy / RULES / "training_6.1.0", copy / RULES / "training_7.0.0")
+    shutil.copytree(copy / RULES / "training_6.1.0", copy / RULES / "training_99.0.0")
     (found,) = verify(copy)
-    assert short(found) == ("ruleset", "7.0", "7.0.0", f"{RULES}/training_7.0.0")
+    assert short(found) == ("ruleset", "99.0", "99.0.0", f"{RULES}/training_99.0.0")
     assert found.upstream
 
 
@@ -298,7 +317,8 @@ def test_another_number_of_runs_is_named(copy: Path) -> None:
     change(copy, "benchmark_meta.py", "'flux1': 10", "'flux1': 5")
     assert [(*short(each), each.upstream, each.rulebook) for each in verify(copy)] == [
         ("runs", round_, "flux1", "benchmark_meta.py", ("5 runs",), ("10 runs",))
-        for round_ in ("5.1", "6.0", "6.1")
+        for usage, round_ in WITH_RULESET
+        if "flux1" in load_round(usage, round_).benchmarks
     ]
 
 

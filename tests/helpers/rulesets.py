@@ -1,0 +1,36 @@
+"""Rounds of which the installed mlperf-logging has no ruleset: there is nothing to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from mlperf_pkg.infra.resources import installed_version
+from mlperf_pkg.rulebook.load import load_round, rounds, usages
+from mlperf_pkg.rulebook.rounds import has_ruleset
+from mlperf_pkg.rulebook.upstream import verify
+
+EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
+WITH_RULESET = [kind for kind in EVERY_ROUND if has_ruleset(*kind)]
+
+
+def require_ruleset(usage: str, round_name: str) -> None:
+    """Skip the test where mlperf-logging cannot check logs of a round."""
+    if not has_ruleset(usage, round_name):
+        ruleset = load_round(usage, round_name).ruleset
+        pytest.skip(
+            f"mlperf-logging {installed_version('mlperf-logging')} has no ruleset"
+            f" {ruleset} of {usage}"
+        )
+
+
+@contextmanager
+def verify_rounds_with_ruleset() -> Iterator[None]:
+    """Let ``verify`` compare the rounds alone of which the installed version has a ruleset."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            verify, "rounds", lambda usage: [name for of, name in WITH_RULESET if of == usage]
+        )
+        yield
