@@ -1,4 +1,4 @@
-"""``mlperf-pkg rules``: what the rulebook asks, and whether it is what the checker asks."""
+"""``mlperf-pkg rules``: show the rulebook, and compare it with the official checker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _format = click.option(
     type=Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How the result is written.",
+    help="Output format.",
 )
 _benchmark = click.option(
     "--benchmark",
@@ -66,7 +66,7 @@ def _division(default: str | None, text: str) -> _Decorator:
 
 @click.group(name="rules", cls=Group)
 def command() -> None:
-    """Show what the rules ask, where they changed, and that they are current.
+    """Show the rules and their changes, and verify that they are current.
 
     Exit status: that of the command.
 
@@ -82,19 +82,19 @@ def command() -> None:
 @_usage(None, "Only this usage.")
 @options.round_option("Only this round.")
 @_benchmark
-@_division("closed", "With --benchmark: whose rules.")
+@_division("closed", "The division of the rules that --benchmark lists.")
 @_format
 def list_(
     *, usage: str | None, round_: str | None, benchmark: str | None, division: str, format_: str
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
-    Without options all rounds, with --round its benchmarks with their targets
-    and numbers of runs, with --benchmark the rules of its runs in that round
-    or, without --round, in the newest that has it. A rule in brackets rests on
-    the official checker or on the written rules alone.
+    Without options, list all rounds. With --round, list its benchmarks with
+    their targets and numbers of runs. With --benchmark, list the rules of the
+    benchmark in that round or, without --round, in its newest one. Brackets mark
+    rules that only the official checker or only the written rules have.
 
-    Exit status: 0 if there are such rules, 2 if not.
+    Exit status: 0 if the rulebook has such rules, 2 if not.
 
     \b
     Examples:
@@ -102,44 +102,45 @@ def list_(
       mlperf-pkg rules list --round 5.1
       mlperf-pkg rules list --benchmark bert --round 4.0 --division open
     """
-    found = _rounds(usage, round_, benchmark)
+    chosen = _rounds(usage, round_, benchmark)
     if benchmark:
-        click.echo(_benchmark_rules(found[-1], benchmark, division, format_), nl=False)
+        click.echo(_benchmark_rules(chosen[-1], benchmark, division, format_), nl=False)
     elif format_ == "json":
-        click.echo(render.rounds_json(found), nl=False)
+        click.echo(render.rounds_json(chosen), nl=False)
     elif round_:
-        click.echo("\n".join(map(render.round_text, found)), nl=False)
+        click.echo("\n".join(map(render.round_text, chosen)), nl=False)
     else:
-        click.echo(render.rounds_text(found), nl=False)
+        click.echo(render.rounds_text(chosen), nl=False)
     return 0
 
 
 def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[Round]:
-    """The rounds asked for, oldest first.
+    """Return the rounds of a usage, name and benchmark, as far as these are given, by age.
 
     Raises:
         UserError: the rulebook has none.
     """
-    several = [usage] if usage else list(reversed(usages()))
-    known = [load_round(each, n) for each in several for n in rounds(each)]
-    found = [each for each in known if name in (None, each.name)]
-    if not found:
-        names = list(dict.fromkeys(each.name for each in known))
+    chosen_usages = [usage] if usage else list(reversed(usages()))
+    candidates = [load_round(item, n) for item in chosen_usages for n in rounds(item)]
+    chosen = [round_ for round_ in candidates if name in (None, round_.name)]
+    if not chosen:
+        names = list(dict.fromkeys(round_.name for round_ in candidates))
         meant = did_you_mean(name or "", names)
         raise UserError(f"the rulebook has no round {name!r}: it has {', '.join(names)}{meant}")
-    having = [each for each in found if benchmark in each.benchmarks or not benchmark]
+    having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
     if not having:
-        names = sorted({name for each in found for name in each.benchmarks})
+        names = sorted({name for round_ in chosen for name in round_.benchmarks})
         meant = did_you_mean(benchmark or "", names)
-        raise UserError(f"no benchmark {benchmark!r} there: there are {', '.join(names)}{meant}")
+        where = f"round {name}" if name else "the rulebook"
+        raise UserError(f"{where} has no benchmark {benchmark!r}: it has {', '.join(names)}{meant}")
     return having
 
 
 def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> str:
     benchmark = loaded(round_, name)
-    several = [*common_layers(round_, division), *benchmark_layers(benchmark, division)]
+    layers = [*common_layers(round_, division), *benchmark_layers(benchmark, division)]
     write = render.benchmark_json if format_ == "json" else render.benchmark_text
-    return write(round_, benchmark, effective(several))
+    return write(round_, benchmark, effective(layers))
 
 
 @command.command()
@@ -148,19 +149,18 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 def show(*, code: str, format_: str) -> int:
     """Explain the CODE of a finding.
 
-    What is asked, where and since when, whose rule it is, and a line of a log
-    that meets it.
+    Show what the rule requires, where and since when, its basis and source, and
+    a line of a log that meets it.
 
-    Exit status: 0 if there is such a code, 2 if not.
+    Exit status: 0 if the code exists, 2 if not.
 
     \b
     Examples:
       mlperf-pkg rules show BERT111
       mlperf-pkg rules show SET101
     """
-    known = known_code(code)
     write = render.code_json if format_ == "json" else render.code_text
-    click.echo(write(known), nl=False)
+    click.echo(write(known_code(code)), nl=False)
     return 0
 
 
@@ -176,7 +176,7 @@ def diff(
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
-    Exit status: 0 whether or not something changes, 2 if there is no such round.
+    Exit status: 0 with or without changes, 2 if a round does not exist.
 
     \b
     Examples:
@@ -184,9 +184,9 @@ def diff(
       mlperf-pkg rules diff 2.0 2.1 --benchmark bert --division closed
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
-    found = compare(usage, old, new, benchmark, division)
+    comparison = compare(usage, old, new, benchmark, division)
     write = render.comparison_json if format_ == "json" else render.comparison_text
-    click.echo(write(found), nl=False)
+    click.echo(write(comparison), nl=False)
     return 0
 
 
@@ -194,21 +194,21 @@ def diff(
 @click.option(
     "--against",
     type=LocalPath(exists=True, file_okay=False, path_type=Path),
-    help="The folder of another mlperf_logging than the installed one.",
+    help="Compare with the mlperf_logging in this folder, not with the installed one.",
 )
 @click.option(
     "--accept",
     metavar="REASON",
-    help="For maintainers: keep in rules/upstream.json that the rules that differ mean the same.",
+    help="For maintainers: accept all differing rules as the same, in rules/upstream.json.",
 )
 @_format
 def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     """Compare the rulebook with the installed mlperf-logging.
 
-    Every difference is named, so that a change of the official checker is seen
-    the day it is installed.
+    Report every difference, so that changes of the official checker show as soon
+    as it is installed.
 
-    Exit status: 0 if they agree, 1 if they differ, 2 if it could not be told.
+    Exit status: 0 if they agree, 1 if they differ, 2 if they cannot be compared.
 
     \b
     Examples:
@@ -217,11 +217,11 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     """
     if accept:
         verification.accept(verification.verify(against), accept)
-    found = verification.verify(against)
+    differences = verification.verify(against)
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
     if format_ == "json":
-        click.echo(render.differences_json(found, reference), nl=False)
+        click.echo(render.differences_json(differences, reference), nl=False)
     else:
-        click.echo(render.differences_text(found, reference, count), nl=False)
-    return int(bool(found))
+        click.echo(render.differences_text(differences, reference, count), nl=False)
+    return int(bool(differences))

@@ -27,7 +27,7 @@ USAGES = {"training": "MLPerf Training", "hpc": "MLPerf HPC"}
 
 
 def wrapped(first: str, text: str, indent: int | None = None) -> str:
-    """``text`` after ``first``, further lines indented below it or by ``indent``."""
+    """Return ``text`` after ``first``, its further lines below it or indented by ``indent``."""
     hanging = " " * (len(first) if indent is None else indent)
     layout = TextWrapper(WIDTH, hanging, hanging, break_long_words=False, break_on_hyphens=False)
     layout.initial_indent = first
@@ -35,7 +35,7 @@ def wrapped(first: str, text: str, indent: int | None = None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows in columns, the last of them wrapped; the first row is the header."""
+    """Yield rows in columns, the last column wrapped; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     for *cells, last in rows:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
@@ -43,38 +43,38 @@ def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def as_json(kind: str, content: dict[str, Any]) -> str:
-    """A JSON document that names its format."""
+    """Return a JSON document that names its format."""
     return json.dumps({"format": f"mlperf-pkg/rules-{kind}/1", **content}, indent=2) + "\n"
 
 
 # ---- list ---------------------------------------------------------------------------------
 
 
-def rounds_text(several: Sequence[Round]) -> str:
-    """What the rulebook covers: each usage's rounds with their benchmarks."""
+def rounds_text(rounds: Sequence[Round]) -> str:
+    """Return the rounds of each usage with their benchmarks."""
     blocks = []
-    for usage, group in groupby(several, key=lambda round_: round_.usage):
+    for usage, group in groupby(rounds, key=lambda round_: round_.usage):
         header = ("ROUND", "SUBMISSION", "RULESET", "BENCHMARKS")
         rows = [
-            (each.name, f"{each.submission_date}", each.ruleset, ", ".join(each.benchmarks))
-            for each in group
+            (item.name, f"{item.submission_date}", item.ruleset, ", ".join(item.benchmarks))
+            for item in group
         ]
         blocks.append("\n".join([USAGES[usage], *table([header, *rows])]))
     return "\n\n".join(blocks) + "\n"
 
 
 def round_text(round_: Round) -> str:
-    """A round: its benchmarks with runs and targets."""
+    """Return the benchmarks of a round with their runs and targets."""
     header = ("BENCHMARK", "RUNS", "DROP", "COUNTS", "TARGET")
     rows = [
         (
-            each.name,
-            f"{each.runs.required}",
-            f"{each.runs.drop}+{each.runs.drop}",
-            each.unit,
+            benchmark.name,
+            f"{benchmark.runs.required}",
+            f"{benchmark.runs.drop}+{benchmark.runs.drop}",
+            benchmark.unit,
             target,
         )
-        for each, target in _with_targets(round_)
+        for benchmark, target in _with_targets(round_)
     ]
     return "\n".join([_title(round_), "", *table([header, *rows])]) + "\n"
 
@@ -93,7 +93,7 @@ def _title(round_: Round) -> str:
 
 
 def benchmark_text(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> str:
-    """A benchmark of a round with its rules, one a line."""
+    """Return a benchmark of a round with its rules, one per line."""
     lines = [
         _title(round_),
         wrapped(f"{benchmark.name}: ", describe.runs(benchmark.runs)),
@@ -114,12 +114,12 @@ def _heading(where: str) -> str:
 
 
 def _rules(layer: Layer) -> Iterator[Rule]:
-    return (rule for several in layer.rules.values() for rule in several)
+    return (rule for key_rules in layer.rules.values() for rule in key_rules)
 
 
-def rounds_json(several: Iterable[Round]) -> str:
-    """As ``rounds_text``, with runs and targets."""
-    return as_json("list", {"rounds": [_round_fields(each) for each in several]})
+def rounds_json(rounds: Iterable[Round]) -> str:
+    """Return the same as ``rounds_text`` as JSON, with runs and targets."""
+    return as_json("list", {"rounds": list(map(_round_fields, rounds))})
 
 
 def _round_fields(round_: Round) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _round_fields(round_: Round) -> dict[str, Any]:
         "submission_date": f"{round_.submission_date}",
         "ruleset": round_.ruleset,
         "normalised": round_.normalised,
-        "benchmarks": [_benchmark_fields(each) for each, _ in _with_targets(round_)],
+        "benchmarks": [_benchmark_fields(benchmark) for benchmark, _ in _with_targets(round_)],
     }
 
 
@@ -144,8 +144,10 @@ def _benchmark_fields(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def benchmark_json(round_: Round, benchmark: Benchmark, layers: Iterable[Layer]) -> str:
-    """As ``benchmark_text``."""
-    rules = [{"where": each.name, **_rule_fields(rule)} for each in layers for rule in _rules(each)]
+    """Return the same as ``benchmark_text`` as JSON."""
+    rules = [
+        {"where": layer.name, **_rule_fields(rule)} for layer in layers for rule in _rules(layer)
+    ]
     about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
     return as_json("list", {**about, **_benchmark_fields(benchmark), "rules": rules})
 
@@ -154,7 +156,7 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
     return {
         "code": rule.code,
         "key": rule.key,
-        "asked": describe.asked(rule),
+        "asked": describe.requirement(rule),
         "basis": rule.basis.value,
         "severity": rule.severity.value,
         "source": rule.source,
@@ -165,7 +167,7 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
 
 
 def code_text(code: str) -> str:
-    """A finding's code, explained."""
+    """Return the explanation of a code."""
     lines = _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
     return "\n".join(lines) + "\n"
 
@@ -175,22 +177,22 @@ def _other(code: Code) -> Iterator[str]:
     yield wrapped("source    ", code.source)
 
 
-def _rule(code: str, several: Sequence[History]) -> Iterator[str]:
-    keys = dict.fromkeys(span.rule.key for each in several for span in each.spans)
+def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
+    keys = dict.fromkeys(span.rule.key for history in histories for span in history.spans)
     yield f"{code}: {', '.join(keys)}"
-    for history in several:
+    for history in histories:
         yield ""
         yield wrapped("", f"{USAGES[history.usage]}, {_places(history.where)}")
         for span in history.spans:
             yield wrapped("  ", f"{span.words}: {describe.with_basis(span.rule)}", 4)
     yield ""
-    rules = [span.rule for each in several for span in reversed(each.spans)]
+    rules = [span.rule for history in histories for span in reversed(history.spans)]
     yield from _explained(rules)
-    yield from dict.fromkeys(line for each in several for line in _targets(each))
-    if joined := describe.joined(several[0], several[0].spans[-1]):
+    yield from dict.fromkeys(line for history in histories for line in _targets(history))
+    if joined := describe.joined(histories[0], histories[0].spans[-1]):
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
-    yield from _example(several[0])
+    yield from _example(histories[0])
 
 
 def _places(names: Sequence[str]) -> str:
@@ -203,7 +205,7 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     for severity in dict.fromkeys(rule.severity for rule in rules):
         yield wrapped("severity  ", describe.SEVERITY[severity])
     if any(rule.fatal for rule in rules):
-        yield wrapped("fatal     ", "the official checker dies where it is broken")
+        yield wrapped("fatal     ", "the official checker crashes where it is broken")
     for text in dict.fromkeys(rule.message for rule in rules if rule.message):
         yield wrapped("message   ", text)
     for text in dict.fromkeys(rule.hint for rule in rules if rule.hint):
@@ -220,9 +222,9 @@ def _example(history: History) -> Iterator[str]:
     lines = _example_of(history, history.spans[-1])
     yield ""
     if lines:
-        yield from (f"What meets it in {history.spans[-1].until}:", lines)
+        yield from (f"Example of round {history.spans[-1].until}:", lines)
     else:
-        yield "No line meets it by itself: it depends on what else the run logs."
+        yield "No example: whether a line meets the rule depends on others of the run."
 
 
 def _example_of(history: History, span: Span) -> str | None:
@@ -232,14 +234,14 @@ def _example_of(history: History, span: Span) -> str | None:
 
 
 def code_json(code: str) -> str:
-    """As ``code_text``."""
+    """Return the same as ``code_text`` as JSON."""
     if code in codes():
         return as_json("show", asdict(codes()[code]))
     return as_json("show", {"code": code, "rules": list(_history_fields(describe.histories(code)))})
 
 
-def _history_fields(several: Iterable[History]) -> Iterator[dict[str, Any]]:
-    for history in several:
+def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
+    for history in histories:
         for span in history.spans:
             yield {
                 "usage": history.usage,
@@ -254,37 +256,39 @@ def _history_fields(several: Iterable[History]) -> Iterator[dict[str, Any]]:
 # ---- diff ---------------------------------------------------------------------------------
 
 
-def comparison_text(found: Comparison) -> str:
-    """What changes from one round to another."""
-    old, new = found.old, found.new
+def comparison_text(comparison: Comparison) -> str:
+    """Return what changes from one round to another."""
+    old, new = comparison.old, comparison.new
     lines = [
-        f"{USAGES[found.usage]} {old.name} -> {new.name}"
+        f"{USAGES[comparison.usage]} {old.name} -> {new.name}"
         f" (submission {old.submission_date} -> {new.submission_date})"
     ]
-    lines += ["", "Benchmarks"] if found.gone or found.added or found.renamed else []
-    lines += [f"  - {name}" for name in found.gone]
-    lines += [f"  ~ {one} is now called {other}" for one, other in found.renamed]
-    for each in found.added:
-        text = f"{each.name}: target {describe.target(each)}; {describe.runs(each.runs)}"
+    moved = comparison.gone or comparison.added or comparison.renamed
+    lines += ["", "Benchmarks"] if moved else []
+    lines += [f"  - {name}" for name in comparison.gone]
+    lines += [f"  ~ {one} is now called {other}" for one, other in comparison.renamed]
+    for new_one in comparison.added:
+        target, runs = describe.target(new_one), describe.runs(new_one.runs)
+        text = f"{new_one.name}: target {target}; {runs}"
         lines.append(wrapped("  + ", text, 6))
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
         lines += ["", f"Scores {word} normalised where convergence beats the reference."]
-    for where, group in groupby(found.changes, key=lambda change: change.where):
+    for where, group in groupby(comparison.changes, key=lambda change: change.where):
         lines += ["", _heading(where)]
         lines += [line for change in _together(group) for line in _change(*change)]
-    if found.unchanged:
-        lines += ["", wrapped("Unchanged: ", ", ".join(found.unchanged))]
+    if comparison.unchanged:
+        lines += ["", wrapped("Unchanged: ", ", ".join(comparison.unchanged))]
     return "\n".join(lines) + "\n"
 
 
 def _together(changes: Iterable[Change]) -> Iterator[tuple[str, Change]]:
-    """Changes that are alike under one line: "tensor_parallelism, pipeline_parallelism"."""
+    """Yield changes that are alike once, with all keys: "block_start, block_stop"."""
     alike: dict[tuple[tuple[str, ...], ...], list[Change]] = {}
     for change in changes:
         alike.setdefault((change.old, change.new), []).append(change)
-    for several in alike.values():
-        yield ", ".join(each.key for each in several), several[0]
+    for group in alike.values():
+        yield ", ".join(change.key for change in group), group[0]
 
 
 def _change(keys: str, change: Change) -> Iterator[str]:
@@ -297,19 +301,19 @@ def _change(keys: str, change: Change) -> Iterator[str]:
         yield wrapped("  + " if change.new else "  - ", f"{keys}: {new or old}", 6)
 
 
-def comparison_json(found: Comparison) -> str:
-    """As ``comparison_text``."""
+def comparison_json(comparison: Comparison) -> str:
+    """Return the same as ``comparison_text`` as JSON."""
     return as_json(
         "diff",
         {
-            "usage": found.usage,
-            "old": found.old.name,
-            "new": found.new.name,
-            "gone": list(found.gone),
-            "added": [_benchmark_fields(each) for each in found.added],
-            "changes": [asdict(change) for change in found.changes],
-            "renamed": dict(found.renamed),
-            "unchanged": list(found.unchanged),
+            "usage": comparison.usage,
+            "old": comparison.old.name,
+            "new": comparison.new.name,
+            "gone": list(comparison.gone),
+            "added": list(map(_benchmark_fields, comparison.added)),
+            "changes": [asdict(change) for change in comparison.changes],
+            "renamed": dict(comparison.renamed),
+            "unchanged": list(comparison.unchanged),
         },
     )
 
@@ -317,26 +321,26 @@ def comparison_json(found: Comparison) -> str:
 # ---- verify -------------------------------------------------------------------------------
 
 
-def differences_text(found: Sequence[Difference], reference: str, rounds: int) -> str:
-    """What the rulebook and the official checker say differently."""
-    if not found:
+def differences_text(differences: Sequence[Difference], reference: str, rounds: int) -> str:
+    """Return the differences between the rulebook and the official checker."""
+    if not differences:
         return f"The rulebook's {rounds} rounds agree with {reference}, key by key.\n"
-    lines = [line for each in found for line in _difference(each)]
-    count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
+    lines = [line for difference in differences for line in _difference(difference)]
+    count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
     return "\n".join([*lines, f"{count} between the rulebook and {reference}"]) + "\n"
 
 
-def _difference(each: Difference) -> Iterator[str]:
-    yield f"{each.usage} {each.round}, {each.kind}: {each.key}"
-    yield wrapped("  ", each.file)
-    if each.where:
-        yield wrapped("  in ", ", ".join(each.where))
-    yield from (wrapped("  - rulebook        ", text) for text in each.rulebook)
-    yield from (wrapped("  + mlperf-logging  ", text) for text in each.upstream)
+def _difference(item: Difference) -> Iterator[str]:
+    yield f"{item.usage} {item.round}, {item.kind}: {item.key}"
+    yield wrapped("  ", item.file)
+    if item.where:
+        yield wrapped("  in ", ", ".join(item.where))
+    yield from (wrapped("  - rulebook        ", text) for text in item.rulebook)
+    yield from (wrapped("  + mlperf-logging  ", text) for text in item.upstream)
     yield ""
 
 
-def differences_json(found: Iterable[Difference], reference: str) -> str:
-    """As ``differences_text``."""
-    content = {"reference": reference, "differences": [asdict(each) for each in found]}
+def differences_json(differences: Iterable[Difference], reference: str) -> str:
+    """Return the same as ``differences_text`` as JSON."""
+    content = {"reference": reference, "differences": list(map(asdict, differences))}
     return as_json("verify", content)

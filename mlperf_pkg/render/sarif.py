@@ -91,7 +91,7 @@ def _rulebook_texts(code: str) -> tuple[str, str]:
     spans = [span for history in describe.histories(code) for span in history.spans]
     keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
     texts = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
-    return f"{keys}: {describe.asked(spans[-1].rule)}", f"{keys}: {'; '.join(texts)}"
+    return f"{keys}: {describe.requirement(spans[-1].rule)}", f"{keys}: {'; '.join(texts)}"
 
 
 # ---- results ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Brace expansion: many similar names as one short pattern, as a shell writes them."""
+"""Brace expansion: one short pattern for many similar names, as in a shell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """All strings that ``pattern`` stands for, the rightmost brace varying fastest.
+    """Return all strings that a pattern means; the rightmost brace varies fastest.
 
-    ``{a,b,c}`` stands for each alternative, of which any may be empty or hold braces itself;
-    ``{0..23}`` for each whole number of the range, both ends included. A comma outside braces is
-    a comma.
+    ``{a,b,c}`` means each alternative, which may be empty or have braces of its own; ``{0..23}``
+    each whole number of the range, both ends included. A comma outside braces is a comma.
 
     Raises:
-        ValueError: a brace without its partner, or a range that ends before it starts.
+        ValueError: a brace is not balanced, or a range ends before it starts.
     """
     words, end = _product(pattern, 0, "}")
     if end < len(pattern):
@@ -24,7 +23,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
-    """The words from ``at`` up to an unnested character of ``stops``, and where that is."""
+    """Return the words from ``at`` to an unnested character of ``stops``, and its index."""
     words = [""]
     while at < len(pattern) and pattern[at] not in stops:
         if pattern[at] == "{":
@@ -36,7 +35,7 @@ def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
 
 
 def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
-    """The words of the brace whose content begins at ``start``, and the place after the brace."""
+    """Return the words of the brace whose content begins at ``start``, and the index after it."""
     options, at = _product(pattern, start, ",}")
     while pattern[at : at + 1] == ",":
         more, at = _product(pattern, at + 1, ",}")

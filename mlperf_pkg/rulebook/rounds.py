@@ -1,4 +1,4 @@
-"""Which round a run belongs to, where nobody says it."""
+"""The round of a run, where the user does not name it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TREE = re.compile(r"(?:(training|hpc)_results_|(hpc)_)?v(\d+\.\d+)")
 
 
 def round_of_tree(parts: Iterable[str]) -> tuple[str, str] | None:
-    """Usage and round from the names of folders, innermost first: ``training_results_v2.0``.
+    """Return usage and round by the names of folders, innermost first: ``training_results_v2.0``.
 
-    ``v2.0`` and ``hpc_v3.0`` are understood as well. None where no name tells.
+    ``v2.0`` and ``hpc_v3.0`` are valid as well. None if no name has a round.
     """
     for name in parts:
         if match := _TREE.fullmatch(name):
@@ -31,11 +31,11 @@ def round_of_tree(parts: Iterable[str]) -> tuple[str, str] | None:
 
 
 def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
-    """The first round that still took a run of that time and benchmark, and why.
+    """Return the first round that accepts a run of that time and benchmark, and the reason.
 
-    Published logs may be older than their round (they may be submitted again), never younger
-    than its submission and review. Where none is left, the newest round is taken. A benchmark
-    that no round has tells nothing; neither does a time of 0.
+    Published logs may be older than their round, as logs may be submitted again, but never younger
+    than its submission and review. For a later log it is the newest round. A benchmark that no
+    round has is ignored, and so is a time of 0.
     """
     day = _day(time_ms)
     fitting = _rounds_with(usage, benchmark)
@@ -68,7 +68,7 @@ def known_verdicts(verdicts: Verdicts, usage: str, round_name: str) -> Verdicts:
 
 @per_rulebook
 def _rounds_with(usage: str, benchmark: str | None) -> Mapping[str, date]:
-    """The rounds with a benchmark (None: any), and the last day that each still took a run of."""
+    """Return the rounds with a benchmark (None: any), each with the last day of its runs."""
     return {
         name: submission_date(usage, name) + REVIEW
         for name in rounds(usage)

@@ -174,7 +174,7 @@ def test_show_explains_a_rule() -> None:
     assert "MLPerf Training, Closed bert" in lines
     assert "source    training_rules, Hyperparameters: bert" in lines
     assert "target    bert in 5.0: at least 0.72 and below 1.0" in lines
-    assert "What meets it in 5.0:" in lines
+    assert "Example of round 5.0:" in lines
     assert lines[-1].startswith(":::MLLOG {")
 
 
@@ -182,10 +182,10 @@ def test_show_explains_a_rule() -> None:
     ("code", "part"),
     [
         ("RUN101", "from 5.1 on: once, a value"),
-        ("RUN122", "basis     rules: the written rules ask it"),
-        ("RUN124", "fatal     the official checker dies"),
+        ("RUN122", "basis     rules: the written rules require it"),
+        ("RUN124", "fatal     the official checker crashes"),
         ("RUN124", "message   the official checker has no rule file for Open runs of gpt3"),
-        ("DSV107", "No line meets it by itself"),
+        ("DSV107", "No example: whether a line meets the rule"),
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
     ],
@@ -321,7 +321,7 @@ def test_exit_status(arguments: tuple[str, ...], status: int) -> None:
 def test_a_folder_that_is_no_mlperf_logging(tmp_path: Path) -> None:
     result = program.call("rules", "verify", "--against", tmp_path)
     assert result.exit_code == 2
-    assert "no mlperf_logging here (it has no folder compliance_checker/)" in result.stderr
+    assert "not an mlperf_logging: it has no folder compliance_checker/" in result.stderr
 
 
 def test_exit_status_of_a_difference(other: Path) -> None:

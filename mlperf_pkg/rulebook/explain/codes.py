@@ -1,4 +1,4 @@
-"""Look up codes as users type them."""
+"""Codes of findings as users type them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from mlperf_pkg.rulebook.explain.describe import rulebook_codes
 
 
 def known_code(code: str) -> str:
-    """A code as it is spelled, whatever its case.
+    """Return a code of a finding in capital letters.
 
     Raises:
-        UserError: there is none; the nearest is named.
+        UserError: there is no such code. The message names the nearest.
     """
-    known = codes().keys() | rulebook_codes()
+    names = codes().keys() | rulebook_codes()
     wanted = code.upper()
-    if wanted in known:
+    if wanted in names:
         return wanted
-    raise UserError(f"no finding has the code {code!r}: {_near(wanted, known)}")
+    raise UserError(f"no finding has the code {code!r}: {_near(wanted, names)}")
 
 
 def known_prefix(prefix: str) -> str:
-    """The beginning of some codes as it is spelled, whatever its case.
+    """Return a prefix of codes in capital letters.
 
     Raises:
-        UserError: no code begins so; the nearest is named.
+        UserError: no code begins with it. The message names the nearest.
     """
-    known = codes().keys() | rulebook_codes()
+    names = codes().keys() | rulebook_codes()
     wanted = prefix.upper()
-    if wanted and any(code.startswith(wanted) for code in known):
+    if wanted and any(code.startswith(wanted) for code in names):
         return wanted
-    families = {code.rstrip("0123456789") for code in known}
-    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, known | families)}")
+    families = {code.rstrip("0123456789") for code in names}
+    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, names | families)}")
 
 
-def _near(wanted: str, known: Set[str]) -> str:
-    near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.7)
+def _near(wanted: str, names: Set[str]) -> str:
+    near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.7)
     return f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"

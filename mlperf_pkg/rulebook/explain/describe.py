@@ -1,8 +1,8 @@
-"""The rulebook in prose: what a rule asks, where and since when it holds, a line that meets it."""
+"""The rulebook in words: what a rule requires, and where and since when it holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -18,10 +18,10 @@ from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule,
 EVERY_RUN = "every run"
 
 BASIS: Mapping[Basis, str] = {
-    Basis.BOTH: "the written rules ask it and the official checker tests it",
+    Basis.BOTH: "the written rules require it and the official checker tests it",
     Basis.OFFICIAL: "the official checker rejects what the written rules allow",
-    Basis.RULES: "the written rules ask it, the official checker does not test it",
-    Basis.ADVICE: "our advice: neither the written rules nor the official checker ask it",
+    Basis.RULES: "the written rules require it, the official checker does not test it",
+    Basis.ADVICE: "our advice: neither the written rules nor the official checker require it",
 }
 SEVERITY: Mapping[Severity, str] = {
     Severity.ERROR: "an error: it fails the verdict",
@@ -33,20 +33,20 @@ SEVERITY: Mapping[Severity, str] = {
 # ---- one rule -----------------------------------------------------------------------------
 
 
-def asked(rule: Rule) -> str:
-    """What a rule asks, in words: ``once, "adamw"``."""
+def requirement(rule: Rule) -> str:
+    """Return what a rule requires, in words: ``once, "adamw"``."""
     often = occurrence(rule)
     words = [part for part in (often, *_conditions(rule)) if part]
     return ", ".join(words if often else ["where logged", *words])
 
 
 def with_basis(rule: Rule) -> str:
-    """What a rule asks; in brackets whose rule it is, where it is not everybody's."""
-    return asked(rule) + ("" if rule.basis is Basis.BOTH else f" [{rule.basis}]")
+    """Return what a rule requires, with its basis in brackets where that is not ``both``."""
+    return requirement(rule) + ("" if rule.basis is Basis.BOTH else f" [{rule.basis}]")
 
 
 def occurrence(rule: Rule) -> str:
-    """How often a key is to be logged, in words; empty where that is free."""
+    """Return how often a key must be logged, in words; empty if any number is allowed."""
     match rule.occurs:
         case str():
             return rule.occurs.replace("_", " ")
@@ -65,8 +65,8 @@ def _conditions(rule: Rule) -> Iterator[str]:
     else:
         about_value = {n: a for n, a in rule.constraints.items() if n in OF_VALUE or n == "same_as"}
         about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
-        asks = [needed_in_words(about_value), rule.formula_text]
-        yield first + " and ".join(part for part in asks if part)
+        parts = [needed_in_words(about_value), rule.formula_text]
+        yield first + " and ".join(part for part in parts if part)
         yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"
@@ -77,12 +77,12 @@ def _conditions(rule: Rule) -> Iterator[str]:
 
 
 def target(benchmark: Benchmark) -> str:
-    """The quality that training must reach, in words."""
+    """Return the quality that training must reach, in words."""
     return needed_in_words(benchmark.target)
 
 
 def targets(history: History) -> Iterator[tuple[str, str, str]]:
-    """What a rule that asks for the target last meant by it: benchmark, round, in words."""
+    """Yield what the target of a rule is in its latest round: benchmark, round, words."""
     latest = history.spans[-1]
     if latest.rule.reaches:
         round_ = load_round(history.usage, latest.until)
@@ -90,9 +90,9 @@ def targets(history: History) -> Iterator[tuple[str, str, str]]:
             yield name, round_.name, target(loaded(round_, name))
 
 
-def runs(needed: Runs) -> str:
-    """How many runs make a result, in words."""
-    return f"{needed.required} runs, the fastest {needed.drop} and slowest {needed.drop} dropped"
+def runs(count: Runs) -> str:
+    """Return the number of runs of a result, in words."""
+    return f"{count.required} runs, the fastest {count.drop} and slowest {count.drop} dropped"
 
 
 # ---- where rules hold ---------------------------------------------------------------------
@@ -112,53 +112,53 @@ class Layer(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """In words: "Closed bert", "Closed resnet with opt_name lars"."""
+        """The name in words: "Closed bert", "Closed resnet with opt_name lars"."""
         words = " ".join(part for part in (self.division.title(), self.benchmark) if part)
         return (words or EVERY_RUN) + (f" with {self.variant}" if self.variant else "")
 
 
 def common_layers(round_: Round, division: str | None = None) -> list[Layer]:
-    """What a round asks whatever the benchmark; for one division if given."""
+    """Return the rules of a round for all benchmarks, of all divisions or of one."""
     parts = [""] + [part for part in DIVISIONS if part == division or not division]
-    found = [Layer("", part, "", round_.sections[part or "common"]) for part in parts]
-    return [layer for layer in found if layer.rules]
+    layers = [Layer("", part, "", round_.sections[part or "common"]) for part in parts]
+    return [layer for layer in layers if layer.rules]
 
 
 def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[Layer]:
-    """What a benchmark asks; in one division if given."""
-    found = [
+    """Return the rules of a benchmark, of all divisions or of one."""
+    layers = [
         Layer(benchmark.name, part, "", benchmark.sections[part])
         for part in DIVISIONS
         if part == division or not division
     ]
     if division != "open":
-        found += [
+        layers += [
             Layer(benchmark.name, "closed", f"{key} {value}", rules)
             for key, choices in benchmark.variants.items()
             for value, rules in choices.items()
         ]
-    return [layer for layer in found if layer.rules]
+    return [layer for layer in layers if layer.rules]
 
 
 def loaded(round_: Round, name: str) -> Benchmark:
-    """A benchmark of a round.
+    """Return a benchmark of a round.
 
     Raises:
         UserError: the round has no such benchmark.
     """
-    found = load_benchmark(round_.usage, round_.name, name)
-    if found is None:
-        known = ", ".join(round_.benchmarks)
+    benchmark = load_benchmark(round_.usage, round_.name, name)
+    if benchmark is None:
+        names = ", ".join(round_.benchmarks)
         meant = did_you_mean(name, round_.benchmarks)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {known}{meant}")
-    return found
+        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {names}{meant}")
+    return benchmark
 
 
-def effective(several: Iterable[Layer]) -> list[Layer]:
-    """The layers of one run without the rules that a layer above replaces."""
+def effective(layers: Iterable[Layer]) -> list[Layer]:
+    """Return the layers of one run without the rules that a layer above replaces."""
     kept: list[Layer] = []
     above: set[str] = set()
-    for layer in reversed(list(several)):
+    for layer in reversed(list(layers)):
         rules = {key: rules for key, rules in layer.rules.items() if key not in above}
         kept.insert(0, Layer(layer.benchmark, layer.division, layer.variant, rules))
         above |= layer.rules.keys() if not layer.variant else set()
@@ -169,7 +169,7 @@ def effective(several: Iterable[Layer]) -> list[Layer]:
 
 
 class Span(Struct, frozen=True):
-    """A rule as it stands in the rounds from ``first`` to ``until``; ``last`` None: to this day."""
+    """A rule in the rounds from ``first`` to ``until``; ``last`` is None where it still holds."""
 
     first: str
     until: str
@@ -187,7 +187,7 @@ class Span(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """How a rule went from round to round in some layers of a usage, which all had it alike."""
+    """How a rule changed from round to round, alike in several layers of a usage."""
 
     usage: str
     where: tuple[str, ...]
@@ -197,72 +197,84 @@ class History(Struct, frozen=True):
 
 @per_rulebook
 def rulebook_codes() -> frozenset[str]:
-    """Every code that a rule of the rulebook has."""
-    return frozenset(rule.code for _, _, _, rule in _everywhere())
+    """Return the codes of all rules of the rulebook."""
+    return frozenset(use.rule.code for use in _everywhere())
 
 
 def histories(code: str) -> list[History]:
-    """Where a rule holds and how it changed; empty where no rule has this code."""
-    found: dict[tuple[str, str], list[tuple[str, Rule]]] = {}
-    named: dict[tuple[str, str], str] = {}
-    for usage, round_name, layer, rule in _everywhere():
-        if rule.code == code:
-            found.setdefault((usage, layer.name), []).append((round_name, rule))
-            named[usage, layer.name] = layer.benchmark
-    spans = {place: _spans(place[0], steps) for place, steps in found.items()}
-    alike: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
-    for place in found:
-        told = ((span.words, span.rule.basis, asked(span.rule)) for span in spans[place])
-        alike.setdefault((place[0], *told), []).append(place)
+    """Return where a rule holds and how it changed; empty if no rule has this code."""
+    uses: dict[tuple[str, str], list[_Use]] = {}
+    for use in _everywhere():
+        if use.rule.code == code:
+            uses.setdefault((use.usage, use.layer.name), []).append(use)
+    alike: dict[tuple[Any, ...], list[_Use]] = {}
+    for layer_uses in uses.values():
+        usage = layer_uses[0].usage
+        spans = _spans(layer_uses)
+        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
+        alike.setdefault((usage, *words), []).append(layer_uses[-1])
     return [
         History(
-            usage=places[0][0],
-            where=tuple(name for _, name in places),
-            benchmarks=tuple(dict.fromkeys(filter(None, (named[each] for each in places)))),
-            spans=spans[places[0]],
+            usage=last_uses[0].usage,
+            where=tuple(use.layer.name for use in last_uses),
+            benchmarks=tuple(
+                dict.fromkeys(filter(None, (use.layer.benchmark for use in last_uses)))
+            ),
+            spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
         )
-        for places in alike.values()
+        for last_uses in alike.values()
     ]
 
 
 def joined(history: History, span: Span) -> Joined | None:
-    """From which records a rule's key is made, where it is not a key that runs log."""
+    """Return how a rule's key is joined from records, None where runs log the key itself."""
     round_ = load_round(history.usage, span.until)
-    found = (loaded(round_, name).joined for name in history.benchmarks)
-    return next((each for each in found if each and each.key == span.rule.key), None)
+    candidates = (loaded(round_, name).joined for name in history.benchmarks)
+    return next((item for item in candidates if item and item.key == span.rule.key), None)
 
 
-def _everywhere() -> Iterator[tuple[str, str, Layer, Rule]]:
+class _Use(Struct, frozen=True):
+    """A rule in one layer of one round."""
+
+    usage: str
+    round: str
+    layer: Layer
+    rule: Rule
+
+
+def _everywhere() -> Iterator[_Use]:
     for usage in reversed(usages()):
         for name in rounds(usage):
-            round_ = load_round(usage, name)
-            found = [benchmark_layers(loaded(round_, each)) for each in round_.benchmarks]
-            for layer in (*common_layers(round_), *(each for part in found for each in part)):
-                for rule in (each for several in layer.rules.values() for each in several):
-                    yield usage, name, layer, rule
+            for layer in _all_layers(load_round(usage, name)):
+                for rule in (rule for key_rules in layer.rules.values() for rule in key_rules):
+                    yield _Use(usage, name, layer, rule)
 
 
-def _spans(usage: str, steps: Iterable[tuple[str, Rule]]) -> tuple[Span, ...]:
-    """Rounds in a row in which a rule is the same, put together."""
-    order = rounds(usage)
+def _all_layers(round_: Round) -> Iterator[Layer]:
+    yield from common_layers(round_)
+    for name in round_.benchmarks:
+        yield from benchmark_layers(loaded(round_, name))
+
+
+def _spans(uses: Sequence[_Use]) -> tuple[Span, ...]:
+    """Join consecutive rounds in which a rule is the same."""
+    order = rounds(uses[0].usage)
     spans: list[Span] = []
-    for name, rule in steps:
-        last = None if name == order[-1] else name
+    for use in uses:
+        last = None if use.round == order[-1] else use.round
         before = spans[-1] if spans else None
-        follows = before and order.index(before.until) + 1 == order.index(name)
-        if before and follows and same(before.rule, rule):
-            spans[-1] = Span(before.first, name, last, before.rule)
+        follows = before and order.index(before.until) + 1 == order.index(use.round)
+        if before and follows and same(before.rule, use.rule):
+            spans[-1] = Span(before.first, use.round, last, before.rule)
         else:
-            spans.append(Span(name, name, last, rule))
+            spans.append(Span(use.round, use.round, last, use.rule))
     return tuple(spans)
 
 
-_ASKED = ("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors")
+_REQUIRED = ("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors")
 
 
 def same(one: Rule, other: Rule) -> bool:
-    """Whether two rules ask the same with the same weight, be it ``0`` for the one, ``0.0`` for
-    the other.
-    """
-    fields = (*_ASKED, "basis", "severity")
+    """Return whether two rules require the same with the same weight; ``0`` equals ``0.0``."""
+    fields = (*_REQUIRED, "basis", "severity")
     return all(getattr(one, name) == getattr(other, name) for name in fields)

@@ -1,4 +1,4 @@
-"""What changes for a submitter from one round to another."""
+"""What changes for a submitter between two rounds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
 
 
 class Change(Struct, frozen=True):
-    """What one key, or the ``target`` or ``runs`` of a benchmark, asked and now asks.
+    """What a key, or the ``target`` or ``runs`` of a benchmark, required and now requires.
 
-    ``where`` names the layer ("Closed bert"), ``benchmark`` its benchmark if any; ``old`` is
-    empty where the key is new, ``new`` where it is gone. ``codes`` are those of the rules that
-    changed.
+    ``where`` is the layer ("Closed bert"), ``benchmark`` its benchmark if any. ``old`` is empty for
+    a new key, ``new`` for a removed one. ``codes`` are those of the rules that changed.
     """
 
     where: str
@@ -40,10 +39,10 @@ class Change(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two rounds of a usage: benchmarks that are gone or new, and changes in what both have.
+    """Two rounds of a usage: benchmarks removed or added, and changes in those that stay.
 
-    ``renamed`` pairs old with new names; ``unchanged`` are benchmarks whose own rules are as they
-    were. That ``submission_benchmark`` names another list is no change of its own.
+    ``renamed`` has pairs of an old and a new name; ``unchanged`` are benchmarks whose own rules did
+    not change. The list of benchmarks in the rule of ``submission_benchmark`` is left out.
     """
 
     usage: str
@@ -59,7 +58,7 @@ class Comparison(Struct, frozen=True):
 def compare(
     usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
 ) -> Comparison:
-    """Compare two rounds, in all or in one benchmark and division.
+    """Compare two rounds, as a whole or in one benchmark and division.
 
     Raises:
         UserError: the rulebook has no such round, or neither round has the benchmark.
@@ -99,10 +98,10 @@ def _require(benchmark: str | None, before: Round, after: Round) -> None:
 
 
 def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
-    """Whether a benchmark is another by a new name: its own rules have the same codes."""
+    """Return whether one benchmark is the other with a new name: they share codes of rules."""
     old, new = (
-        {rule.code for rules in loaded(*each).sections["open"].values() for rule in rules}
-        for each in ((before, one), (after, other))
+        {rule.code for rules in loaded(*pair).sections["open"].values() for rule in rules}
+        for pair in ((before, one), (after, other))
     )
     return bool(old & new)
 
@@ -110,7 +109,7 @@ def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
 def _changes(
     before: Round, after: Round, pairs: Mapping[str, str], division: str | None
 ) -> Iterator[Change]:
-    was, now = (_without_list(each, division) for each in (before, after))
+    was, now = (_without_list(round_, division) for round_ in (before, after))
     yield from _of_layers(was, now)
     for name, new_name in pairs.items():
         old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
@@ -122,7 +121,7 @@ def _changes(
 
 
 def _without_list(round_: Round, division: str | None) -> list[Layer]:
-    """The rules of every run but those that list the round's benchmarks."""
+    """Return the rules of every run but those that list the round's benchmarks."""
     return [
         replace(
             layer,
@@ -136,9 +135,9 @@ def _without_list(round_: Round, division: str | None) -> list[Layer]:
 
 
 def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
-    old, new = ({layer.name: layer for layer in each} for each in (before, after))
+    old, new = ({layer.name: layer for layer in layers} for layers in (before, after))
     for where, layer in {**old, **new}.items():
-        was, now = (found[where].rules if where in found else {} for found in (old, new))
+        was, now = (layers[where].rules if where in layers else {} for layers in (old, new))
         for key in {**was, **now}:
             yield from _of_key(layer, key, was.get(key, ()), now.get(key, ()))
 
@@ -146,10 +145,10 @@ def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Chan
 def _of_key(
     layer: Layer, key: str, was: tuple[Rule, ...], now: tuple[Rule, ...]
 ) -> Iterator[Change]:
-    """What changed of a key's rules; rules that are as they were are left out."""
+    """Yield what changed in a key's rules, without those that did not change."""
     old = [rule for rule in was if not any(same(rule, other) for other in now)]
     new = [rule for rule in now if not any(same(rule, other) for other in was)]
     if old or new:
         codes = tuple(dict.fromkeys(rule.code for rule in (*old, *new)))
-        told = (tuple(map(with_basis, each)) for each in (old, new))
-        yield Change(layer.name, layer.benchmark, key, codes, *told)
+        words = (tuple(map(with_basis, rules)) for rules in (old, new))
+        yield Change(layer.name, layer.benchmark, key, codes, *words)

@@ -1,4 +1,4 @@
-"""A line of a log that meets a rule, to be shown beside it."""
+"""An example: a line of a log that meets a rule."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STEP = 0.01
 
 
 def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
-    """A record that meets a rule by itself; None where other records decide.
+    """Return a record that meets a rule by itself, as a line; None where other records decide.
 
-    Of a key that is ``joined`` from several records these are shown, one a line. Their time is
+    For a key that is ``joined`` from several records, return these, one per line. Their time is
     noon of the round's submission date.
     """
     if "same_as" in rule.constraints:
@@ -31,13 +31,13 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
     for value, metadata in product(_values(rule, round_), _metadata(rule)):
         record = Record(rule.key, int(noon.timestamp() * 1000), value, metadata)
         if _meets(rule, record):
-            several = _parts(record, joined) if joined and joined.key == rule.key else [record]
-            return "\n".join(map(_line, several))
+            records = _parts(record, joined) if joined and joined.key == rule.key else [record]
+            return "\n".join(map(_line, records))
     return None
 
 
 def _parts(record: Record, joined: Joined) -> Iterator[Record]:
-    """The records that are joined to one; a rule need not name what they are joined by."""
+    """Yield the records that are joined to one; a rule may omit what they are joined by."""
     for name, value in record.value.items():
         if name != joined.by:
             metadata = {joined.name: name, joined.by: record.value.get(joined.by, 1)}
@@ -67,7 +67,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         for key in (*rule.constraints.get("after", ()), "submission_division")
     }
     try:
-        tests = [CONSTRAINTS[name].test(asked) for name, asked in rule.constraints.items()]
+        tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
         formula = compile_formula(rule.formula) if rule.formula else None
@@ -80,13 +80,13 @@ def _meets(rule: Rule, record: Record) -> bool:
 
 
 def _values(rule: Rule, round_: Round) -> Iterator[Any]:
-    """Values that may meet a rule, the likeliest first."""
-    asked = {**rule.constraints, **(rule.reaches or {})}
-    yield from _candidates(asked)
-    if names := asked.get("has", ()):
-        fields = asked.get("fields", {})
+    """Yield values that may meet a rule, the likeliest first."""
+    constraints = {**rule.constraints, **(rule.reaches or {})}
+    yield from _candidates(constraints)
+    if names := constraints.get("has", ()):
+        fields = constraints.get("fields", {})
         yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
-    if "none_of" in asked:
+    if "none_of" in constraints:
         yield from round_.benchmarks
     if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
         yield None
@@ -94,8 +94,8 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     yield None
 
 
-def _candidates(asked: Mapping[str, Any]) -> Iterator[Any]:
-    for name, argument in asked.items():
+def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    for name, argument in constraints.items():
         match name:
             case "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy":
                 yield argument
@@ -106,19 +106,19 @@ def _candidates(asked: Mapping[str, Any]) -> Iterator[Any]:
             case "length" | "length_at_least":
                 yield [1] * argument
             case "fields":
-                yield {each: next(_fitting(needs), 1) for each, needs in argument.items()}
+                yield {field: next(_fitting(limits), 1) for field, limits in argument.items()}
                 yield [5.0] * (len(argument) + 1)
 
 
 def _beside(bound: float) -> Iterator[float]:
-    """A little below and above a bound; whole numbers beside whole ones."""
+    """Yield numbers just below and above a bound, whole ones for a whole bound."""
     step = 1 if isinstance(bound, int) else _STEP
     yield from (round(bound - step, 6), round(bound + step, 6))
 
 
-def _fitting(asked: Mapping[str, Any]) -> Iterator[Any]:
-    tests = [CONSTRAINTS[name].test(argument) for name, argument in asked.items()]
-    for value in _candidates(asked):
+def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    tests = [CONSTRAINTS[name].test(argument) for name, argument in constraints.items()]
+    for value in _candidates(constraints):
         if all(test(Record("", 0, value, {}), {}) for test in tests):
             yield value
 

@@ -1,1 +1,1 @@
-"""upstream"""
+"""Our rules compared with those of the installed mlperf-logging."""

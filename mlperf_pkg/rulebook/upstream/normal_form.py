@@ -1,7 +1,7 @@
-"""Conditions, however they are spelled, in one normal form that can be compared as text.
+"""Conditions in one normal form, however they are written, so that they compare as text.
 
-The official checker's rules are Python expressions over a record and a state; ours are words of
-a vocabulary. Both become sets of plain expressions over ``value``, ``metadata`` and the names of
+The official checker's rules are Python expressions over a record and a state; ours are
+constraints. Both become sets of plain expressions over ``value``, ``metadata`` and the names of
 other keys. Nothing is evaluated: expressions are parsed and rewritten.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct, field
 
 WHOLE_LOG = "the whole log"
-"""Stands in the place of a key for what is asked of no single one."""
+"""The name used instead of a key for conditions that no single key is about."""
 
 TRUE = ast.Constant(1.0)
 
@@ -35,9 +35,9 @@ _CALLED = {"math.abs": "abs", "math.greatest": "max"}
 
 
 class Definition(Struct, frozen=True):
-    """What a state variable is after a record of ``key``; None: too much to follow.
+    """The expression of a state variable after a record of ``key``; None if it is too complex.
 
-    Where it ``gathers``, its expression speaks of all records so far, be there none.
+    With ``gathers``, the expression is about all records so far, of which there may be none.
     """
 
     key: str
@@ -48,20 +48,20 @@ class Definition(Struct, frozen=True):
 class State(Struct):
     """The variables that the expressions of one file of the official checker share.
 
-    ``initial`` holds those that are set at the beginning; ``known`` the values of keys that this
-    run is known to log, such as its division.
+    ``initial`` holds those that are set at the beginning; ``logged`` the values of keys that this
+    run logs for certain, such as its division.
     """
 
-    known: Mapping[str, str] = field(default_factory=dict)
+    logged: Mapping[str, str] = field(default_factory=dict)
     initial: dict[str, ast.expr] = field(default_factory=dict)
     definitions: dict[str, list[Definition]] = field(default_factory=dict)
 
 
 def conditions(text: str, state: State | None = None, key: str | None = None) -> frozenset[str]:
-    """The conditions whose conjunction an expression is, in normal form.
+    """Split an expression at its ``and`` into conditions in normal form.
 
-    ``key`` is the key whose records ``v`` stands for, where that is not the record in question.
-    What is no Python expression stays as it is.
+    ``key`` is the key of the record ``v``, where that is not the record being checked. Text that
+    is not a Python expression stays as it is.
     """
     try:
         parsed = ast.parse(text.strip(), mode="eval").body
@@ -73,42 +73,42 @@ def conditions(text: str, state: State | None = None, key: str | None = None) ->
 
 
 def conjuncts(node: ast.expr) -> list[ast.expr]:
-    """The parts of an ``and``; nothing of what is always true."""
+    """Return the parts of an ``and``, without those that are always true."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return [part for each in node.values for part in conjuncts(each)]
+        return [part for value in node.values for part in conjuncts(value)]
     return [] if isinstance(node, ast.Constant) and node.value == TRUE.value else [node]
 
 
 def joined(parts: Iterable[str]) -> frozenset[str]:
-    """Conditions as one set, each without what another of them implies."""
-    known = frozenset(parts)
-    return frozenset(_unconditional(part, known) for part in known)
+    """Return conditions as one set, each without what another of them implies."""
+    whole = frozenset(parts)
+    return frozenset(_unconditional(part, whole) for part in whole)
 
 
 def either(key: str, other: str) -> tuple[str, str]:
-    """That one of two keys be logged: the key that answers for it, and what is asked of it."""
+    """Require that one of two keys is logged: return the key to report, and its condition."""
     first, second = sorted((key, other))
     return first, f"at least once, or {second}"
 
 
-def _unconditional(part: str, known: frozenset[str]) -> str:
-    """``a if b else True`` is ``a`` where ``b`` is asked as well."""
+def _unconditional(part: str, whole: frozenset[str]) -> str:
+    """Replace ``a if b else True`` by ``a`` where ``b`` is a condition as well."""
     then, _, rest = part.partition(" if ")
-    return then if rest and rest.removesuffix(" else 1.0") in known else part
+    return then if rest and rest.removesuffix(" else 1.0") in whole else part
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:
-    """Whether two expressions are spelled alike."""
+    """Return whether two expressions are written alike."""
     return ast.dump(one) == ast.dump(other)
 
 
 def call(function: str, argument: ast.expr) -> ast.expr:
-    """``function(argument)``."""
+    """Return the expression ``function(argument)``."""
     return ast.Call(ast.Name(function, ast.Load()), [argument], [])
 
 
 def rewritten(expression: ast.expr, state: State, key: str) -> str:
-    """An expression of the code that follows a record of ``key``, in normal form."""
+    """Return an expression of the code that runs after a record of ``key``, in normal form."""
     return ast.unparse(Rewriter(state).follow(expression, key))
 
 
@@ -116,15 +116,15 @@ class Rewriter(ast.NodeTransformer):
     """Rewrites an expression into normal form; numbers become floats, as ``1 == 1.0 == True``."""
 
     def __init__(self, state: State, key: str | None = None) -> None:
-        """``key`` as in ``conditions``."""
+        """Take the variables of a file; ``key`` is as in ``conditions``."""
         self._state = state
         self._key = key
         self.implied: set[str] = set()
 
-    # ---- what stands for something else ---------------------------------------------------
+    # ---- names and values -----------------------------------------------------------------
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """``v['value']``, ``v['metadata']['x']`` and ``s['x']`` by their names."""
+        """Replace ``v['value']``, ``v['metadata']['x']`` and ``s['x']`` by names."""
         name = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if isinstance(node.value, ast.Name) and isinstance(name, str):
             if node.value.id == "s":
@@ -141,18 +141,18 @@ class Rewriter(ast.NodeTransformer):
             return ast.Name(name, ast.Load())
         if name != "value":
             return ast.Attribute(ast.Name(self._key, ast.Load()), name, ast.Load())
-        if self._key in self._state.known:
-            return ast.Constant(self._state.known[self._key])
+        if self._key in self._state.logged:
+            return ast.Constant(self._state.logged[self._key])
         return ast.Name(self._key, ast.Load())
 
     def _variable(self, name: str) -> ast.expr:
-        several = self._state.definitions.get(name, [])
+        definitions = self._state.definitions.get(name, [])
         initial = self._state.initial.get(name)
-        if not several and initial is not None:
+        if not definitions and initial is not None:
             return self.follow(initial, None)
-        if len(several) != 1 or several[0].expression is None:
+        if len(definitions) != 1 or definitions[0].expression is None:
             return ast.Subscript(ast.Name("s", ast.Load()), ast.Constant(name), ast.Load())
-        (only,) = several
+        (only,) = definitions
         assert only.expression  # noqa: S101
         value = self.follow(only.expression, only.key)
         if only.gathers:
@@ -160,26 +160,26 @@ class Rewriter(ast.NodeTransformer):
         if initial is not None and ast.unparse(initial) != "None":
             start = self.follow(initial, None)
             return _chosen(ast.IfExp(call("seen", ast.Constant(only.key)), value, start))
-        if only.key not in {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}:
+        if only.key not in {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}:
             self.implied.add(only.key)
         return value
 
     def follow(self, expression: ast.expr, key: str | None) -> ast.expr:
-        """The normal form of an expression that the state holds, set by a record of ``key``."""
+        """Return the normal form of an expression of the state, set by a record of ``key``."""
         inner = Rewriter(self._state, key)
         inner.implied = self.implied
         copy = ast.parse(ast.unparse(expression), mode="eval").body
         result: ast.expr = inner.visit(copy)
         return result
 
-    # ---- what can be spelled in several ways ----------------------------------------------
+    # ---- one of several ways to write the same --------------------------------------------
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """Every number as a float."""
+        """Write every number as a float."""
         return ast.Constant(float(node.value)) if isinstance(node.value, int | float) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Functions by one name each, without conversions that change no value."""
+        """Give each function one name, and drop conversions that change no value."""
         if ast.unparse(node.func) == "s.get":
             return self.visit_Subscript(
                 ast.Subscript(ast.Name("s", ast.Load()), node.args[0], ast.Load())
@@ -198,7 +198,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """Arithmetic of constants done; ``|`` of conditions as ``or``."""
+        """Compute with constants; write ``|`` of conditions as ``or``."""
         self.generic_visit(node)
         if isinstance(node.op, ast.BitOr):
             return self.visit_BoolOp(ast.BoolOp(ast.Or(), [node.left, node.right]))
@@ -209,7 +209,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Chains as several comparisons; the smaller side first; lists sorted."""
+        """Split chains; put the smaller side first; sort lists."""
         self.generic_visit(node)
         sides = [node.left, *node.comparators]
         links = [
@@ -219,7 +219,7 @@ class Rewriter(ast.NodeTransformer):
         return links[0] if len(links) == 1 else ast.BoolOp(ast.And(), links)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Alternatives for one value as a list of values."""
+        """Write alternatives for one value as a list of values."""
         self.generic_visit(node)
         if isinstance(node.op, ast.Or) and (value := _common_value(node.values)):
             options = [part.comparators[0] for part in node.values if isinstance(part, ast.Compare)]
@@ -227,7 +227,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """A choice that is already made."""
+        """Replace a choice whose condition is constant."""
         self.generic_visit(node)
         return _chosen(node)
 
@@ -261,11 +261,11 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
 
 
 def _common_value(parts: list[ast.expr]) -> ast.expr | None:
-    """The one value that all parts compare with ``==``, if it is one."""
-    found = [
+    """Return the value that all parts compare by ``==``, if it is the same."""
+    values = [
         part.left
         for part in parts
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
     ]
-    alike = len(found) == len(parts) and all(same(each, found[0]) for each in found)
-    return found[0] if alike else None
+    alike = len(values) == len(parts) and all(same(value, values[0]) for value in values)
+    return values[0] if alike else None

@@ -1,4 +1,4 @@
-"""The official part of our rules, in the normal form of ``conditions.py``."""
+"""Our rules with an official basis, in the normal form of ``normal_form.py``."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ _OCCURS = {"once": "once", "at_least_once": "at least once"}
 def official_rules(
     usage: str, round_name: str, division: str, benchmark: str, chosen: frozenset[tuple[str, str]]
 ) -> dict[str, frozenset[str]]:
-    """What our rules with an official basis ask of each key of a run.
+    """Return the conditions that our rules with an official basis set on each key of a run.
 
     Raises:
         UserError: the rulebook has no such round.
     """
     table = rule_table(usage, round_name, division, benchmark, chosen)
     rules = {
-        key: [each.rule for each in several.rules if _official(each.rule)]
-        for key, several in table.keys.items()
+        key: [compiled.rule for compiled in key_rules.rules if _official(compiled.rule)]
+        for key, key_rules in table.keys.items()
     }
-    asked = {
-        key: joined(_but_refused(part for rule in several for part in _asked(rule)))
-        for key, several in rules.items()
+    of_keys = {
+        key: joined(_merged_lists(part for rule in key_rules for part in _conditions(rule)))
+        for key, key_rules in rules.items()
     }
     whole = {key: frozenset(parts) for key, parts in _of_whole_log(rules, table.joined).items()}
-    return {key: asked.get(key, frozenset()) | whole.get(key, frozenset()) for key in asked | whole}
+    return {
+        key: of_keys.get(key, frozenset()) | whole.get(key, frozenset()) for key in of_keys | whole
+    }
 
 
 def _official(rule: Rule) -> bool:
     return rule.basis in (Basis.BOTH, Basis.OFFICIAL) and rule.severity is Severity.ERROR
 
 
-def _asked(rule: Rule) -> Iterator[str]:
-    """One rule's conditions."""
+def _conditions(rule: Rule) -> Iterator[str]:
+    """Yield the conditions of one rule."""
     match rule.occurs:
         case None:
             pass
@@ -61,12 +63,12 @@ def _asked(rule: Rule) -> Iterator[str]:
         yield from (f"one record: {part}" for part in conditions(text))
 
 
-def _but_refused(parts: Iterable[str]) -> Iterator[str]:
-    """``in`` a list and ``not in`` another as one list."""
-    listed = list(parts)
-    refused = [part for part in listed if part.startswith("value not in ")]
+def _merged_lists(parts: Iterable[str]) -> Iterator[str]:
+    """Write ``in`` a list and ``not in`` another as one list."""
+    whole = list(parts)
+    refused = [part for part in whole if part.startswith("value not in ")]
     names = {name for part in refused for name in _NAME.findall(part)}
-    for part in listed:
+    for part in whole:
         if refused and part.startswith("value in "):
             yield f"value in {[name for name in _NAME.findall(part) if name not in names]}"
         elif part not in refused:
@@ -74,15 +76,15 @@ def _but_refused(parts: Iterable[str]) -> Iterator[str]:
 
 
 def _of_whole_log(rules: Mapping[str, Iterable[Rule]], join: Joined | None) -> dict[str, set[str]]:
-    """What is asked of no single key, by the key that answers for it."""
-    asked: dict[str, set[str]] = {WHOLE_LOG: set(_joined(join)) if join else set()}
-    for rule in (each for several in rules.values() for each in several):
+    """Return the conditions that no single key is about, by the key to report."""
+    conditions_by_key: dict[str, set[str]] = {WHOLE_LOG: set(_joined(join)) if join else set()}
+    for rule in (rule for key_rules in rules.values() for rule in key_rules):
         if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
             key, text = either(rule.key, rule.occurs["or"])
-            asked.setdefault(key, set()).add(text)
+            conditions_by_key.setdefault(key, set()).add(text)
         if rule.tensors is not None:
-            asked[WHOLE_LOG] |= _tensors(rule)
-    return asked
+            conditions_by_key[WHOLE_LOG] |= _tensors(rule)
+    return conditions_by_key
 
 
 def _tensors(rule: Rule) -> frozenset[str]:
@@ -112,17 +114,17 @@ def _compares(sign: str) -> Callable[[str, Any], list[str]]:
 def _fields(subject: str, fields: Mapping[Any, Mapping[str, Any]]) -> list[str]:
     return [
         text
-        for name, asked in fields.items()
-        for constraint, argument in asked.items()
+        for name, constraints in fields.items()
+        for constraint, argument in constraints.items()
         for text in _EXPRESSIONS[constraint](f"{subject}[{name!r}]", argument)
     ]
 
 
-def _where_given(_subject: str, fields: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _where_present(_subject: str, fields: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
         f"{text} if {name!r} in metadata else True"
-        for name, asked in fields.items()
-        for text in _fields("metadata", {name: asked})
+        for name, constraints in fields.items()
+        for text in _fields("metadata", {name: constraints})
     ]
 
 
@@ -156,22 +158,26 @@ _EXPRESSIONS: Mapping[str, Callable[[str, Any], list[str]]] = {
     "metadata_pairs": lambda s, pairs: [
         f"{other!r} in metadata if {name!r} in metadata else True" for name, other in pairs.items()
     ],
-    "metadata_fields": _where_given,
+    "metadata_fields": _where_present,
     "same_as": lambda s, key: [f"{s} == {key}"],
     "after": lambda s, keys: [f"seen({key!r})" for key in keys],
     "before": lambda s, keys: [f"not seen({key!r})" for key in keys],
     "within_minutes": _within,
     "formula": lambda s, text: [_python(text)],
 }
-"""Every constraint as Python expressions of its subject."""
+"""The Python expressions that mean the same as a constraint, by its name."""
 
 
 def python_of(constraints: Mapping[str, Any], formula: str | None) -> list[str]:
-    """What constraints and a formula ask of a record, as Python expressions."""
-    asked = {**constraints, **({"formula": formula} if formula else {})}
-    return [text for name, each in asked.items() for text in _EXPRESSIONS[name]("value", each)]
+    """Return constraints and a formula as Python expressions about a record."""
+    arguments = {**constraints, **({"formula": formula} if formula else {})}
+    return [
+        text
+        for name, argument in arguments.items()
+        for text in _EXPRESSIONS[name]("value", argument)
+    ]
 
 
 def _python(formula: str) -> str:
-    """CEL as Python, where the two differ only in how ``and`` and ``or`` are spelled."""
+    """Return CEL as Python, from which it differs only in ``and`` and ``or``."""
     return formula.replace("&&", " and ").replace("||", " or ")

@@ -1,8 +1,8 @@
-"""Our rulebook against the installed mlperf-logging: every difference, key by key.
+"""Compare our rulebook with an mlperf-logging, key by key.
 
-What the two say in ways that no program can compare (a formula for a state machine) people have
-compared: ``rules/upstream.json`` keeps what they accepted, the official text as a digest, so that
-any change on either side is seen.
+Some rules mean the same although no program can see it (a formula and a state machine).
+Maintainers compare these: ``rules/upstream.json`` keeps what they accepted, with a digest of the
+official text, so that any change on either side is reported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,17 +25,17 @@ from mlperf_pkg.rulebook.upstream import theirs as upstream
 from mlperf_pkg.rulebook.upstream.ours import official_rules
 
 NOT_COVERED = {("training", "0.6.0"): "before the format that logs have had since 0.7"}
-"""Rulesets that mlperf-logging still carries and the rulebook leaves out, with the reason."""
+"""Rulesets of mlperf-logging that the rulebook leaves out, with the reason."""
 
 _FIRST_WITH_REFERENCE = (1, 0)
 
 
 class Difference(Struct, frozen=True):
-    """One thing that the rulebook and mlperf-logging say differently.
+    """One difference between the rulebook and mlperf-logging.
 
-    ``kind`` is ``ruleset``, ``benchmarks``, ``runs``, ``reference`` or ``rule``; ``key`` the key or
-    benchmark; ``file`` the file of mlperf-logging; ``where`` the divisions and benchmarks
-    concerned. ``upstream`` and ``rulebook`` hold what only the one or only the other asks.
+    ``kind`` is ``ruleset``, ``benchmarks``, ``runs``, ``reference`` or ``rule``; ``key`` is the key
+    or benchmark, ``file`` the file of mlperf-logging, ``where`` the divisions and benchmarks
+    concerned. ``upstream`` and ``rulebook`` are the conditions that only one of the two has.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Difference(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """What people hold to mean the same: digests of the official conditions, our own, and why."""
+    """Conditions accepted as the same: digests of the official ones, our own, and the reason."""
 
     key: str
     upstream: tuple[str, ...]
@@ -58,69 +58,71 @@ class Accepted(Struct, frozen=True):
 
 
 def digest(condition: str) -> str:
-    """What stands for an official condition in ``rules/upstream.json``."""
+    """Return the digest of an official condition, as ``rules/upstream.json`` has it."""
     return hashlib.sha256(condition.encode()).hexdigest()[:16]
 
 
 def ledger_path() -> Path:
-    """Where accepted differences are kept."""
+    """Return the file of accepted differences."""
     return data_folder("rules") / "upstream.json"
 
 
 def accepted() -> tuple[Accepted, ...]:
-    """What people have accepted.
+    """Return the differences that maintainers have accepted.
 
     Raises:
-        UserError: the file is missing or malformed.
+        UserError: the file is missing or not valid.
     """
     try:
-        entries = json.loads(ledger_path().read_text("utf-8"))
-        return tuple(
-            Accepted(
-                each["key"], tuple(each["upstream"]), tuple(each["rulebook"]), str(each["why"])
-            )
-            for each in entries
-        )
+        return tuple(map(_entry, json.loads(ledger_path().read_text("utf-8"))))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{ledger_path()}: {error}") from error
 
 
+def _entry(fields: Mapping[str, Any]) -> Accepted:
+    upstream_digests, conditions = tuple(fields["upstream"]), tuple(fields["rulebook"])
+    return Accepted(fields["key"], upstream_digests, conditions, str(fields["why"]))
+
+
 def accept(differences: Iterable[Difference], why: str) -> None:
-    """Note that people have compared what the rules differ in, and that it means the same."""
+    """Keep differences between rules as accepted, because both sides mean the same."""
     kept = set(accepted()) | {
-        Accepted(each.key, tuple(map(digest, each.upstream)), each.rulebook, why)
-        for each in differences
-        if each.kind == "rule"
+        Accepted(item.key, tuple(map(digest, item.upstream)), item.rulebook, why)
+        for item in differences
+        if item.kind == "rule"
     }
-    ordered = sorted(kept, key=lambda each: (each.key, each.rulebook, each.upstream))
+    ordered = sorted(kept, key=lambda entry: (entry.key, entry.rulebook, entry.upstream))
     fields = ("key", "upstream", "rulebook", "why")
-    entries = [{name: getattr(each, name) for name in fields} for each in ordered]
+    entries = [{name: getattr(entry, name) for name in fields} for entry in ordered]
     ledger_path().write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
 
 
 def verify(
     folder: Path | None = None, ledger: Sequence[Accepted] | None = None
 ) -> list[Difference]:
-    """Every difference between the rulebook and an mlperf-logging, by default the installed one.
+    """Return all differences between the rulebook and an mlperf-logging, by default the installed.
 
     Raises:
         UserError: mlperf-logging is not installed or cannot be read.
     """
     root = folder or official_folder()
-    known = accepted() if ledger is None else ledger
-    every = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
-    found = [*_rulesets(root, every), *(each for round_ in every for each in _round(root, round_))]
-    beyond = (_beyond(each, known) if each.kind == "rule" else each for each in found)
-    return [each for each in beyond if each.upstream or each.rulebook]
+    entries = accepted() if ledger is None else ledger
+    all_rounds = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
+    differences = [
+        *_rulesets(root, all_rounds),
+        *(difference for round_ in all_rounds for difference in _round(root, round_)),
+    ]
+    remaining = (_beyond(item, entries) if item.kind == "rule" else item for item in differences)
+    return [item for item in remaining if item.upstream or item.rulebook]
 
 
-def _beyond(difference: Difference, known: Iterable[Accepted]) -> Difference:
-    """A difference without what people have accepted of it."""
+def _beyond(difference: Difference, entries: Iterable[Accepted]) -> Difference:
+    """Return a difference without the part that is accepted."""
     theirs = {digest(condition): condition for condition in difference.upstream}
     ours = set(difference.rulebook)
-    for each in sorted(known, key=lambda each: -len(each.upstream)):
-        there, here = set(each.upstream), set(each.rulebook)
-        if each.key == difference.key and there <= theirs.keys() and here <= ours:
+    for entry in sorted(entries, key=lambda entry: -len(entry.upstream)):
+        there, here = set(entry.upstream), set(entry.rulebook)
+        if entry.key == difference.key and there <= theirs.keys() and here <= ours:
             theirs = {name: theirs[name] for name in theirs.keys() - there}
             ours -= here
     return replace(
@@ -128,8 +130,8 @@ def _beyond(difference: Difference, known: Iterable[Accepted]) -> Difference:
     )
 
 
-def _rulesets(root: Path, every: Iterable[Round]) -> Iterator[Difference]:
-    ours = {(round_.usage, round_.ruleset) for round_ in every}
+def _rulesets(root: Path, all_rounds: Iterable[Round]) -> Iterator[Difference]:
+    ours = {(round_.usage, round_.ruleset) for round_ in all_rounds}
     theirs = set(upstream.rulesets(root)) - NOT_COVERED.keys()
     for usage, ruleset in sorted(ours ^ theirs):
         only = ("a folder of rules",)
@@ -179,14 +181,14 @@ def _common_file(round_: Round, files: set[str]) -> str:
 
 def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
     about = partial(Difference, usage=round_.usage, round=round_.name, where=())
-    listed = set(upstream.benchmarks(root).get(round_.usage, {}).get(round_.name, ()))
-    for name in sorted(listed ^ set(round_.benchmarks)):
+    names = set(upstream.benchmarks(root).get(round_.usage, {}).get(round_.name, ()))
+    for name in sorted(names ^ set(round_.benchmarks)):
         yield about(
             kind="benchmarks",
             key=name,
             file="benchmark_meta.py",
-            upstream=(name,) if name in listed else (),
-            rulebook=() if name in listed else (name,),
+            upstream=(name,) if name in names else (),
+            rulebook=() if name in names else (name,),
         )
     if round_.version < _FIRST_WITH_REFERENCE:
         return
@@ -219,23 +221,29 @@ def _counts(root: Path, round_: Round, benchmark: Benchmark) -> Iterator[Differe
         )
 
 
-Compared = tuple[str, tuple[str, ...], tuple[str, ...], str]
+class Compared(NamedTuple):
+    """A key, the conditions on it that only one side has, and the official file."""
+
+    key: str
+    upstream: tuple[str, ...]
+    rulebook: tuple[str, ...]
+    file: str
 
 
 def _compared(root: Path, round_: Round, division: str, benchmark: Benchmark) -> Iterator[Compared]:
-    """Key, what only the one and only the other asks, and the file, for all variants of a run."""
+    """Yield the keys with other conditions on either side, for all variants of a run."""
     seen: set[Compared] = set()
     for chosen in _choices(root, round_, division, benchmark):
-        for found in _compared_run(root, round_, division, benchmark.name, chosen):
-            if found not in seen:
-                seen.add(found)
-                yield found
+        for compared in _compared_run(root, round_, division, benchmark.name, chosen):
+            if compared not in seen:
+                seen.add(compared)
+                yield compared
 
 
 def _choices(
     root: Path, round_: Round, division: str, benchmark: Benchmark
 ) -> Iterator[Mapping[str, str]]:
-    """No variant, and each value of each key that chooses one, on either side."""
+    """Yield no choice, and then each value of each key that chooses a variant on either side."""
     yield {}
     layers = upstream.layers(root, _folder(round_), _logged(division, benchmark.name, {}))
     ours = {key: set(map(str, choices)) for key, choices in benchmark.variants.items()}
@@ -251,11 +259,11 @@ def _compared_run(
     layers = upstream.layers(root, _folder(round_), _logged(division, name, chosen))
     ours = official_rules(round_.usage, round_.name, division, name, frozenset(chosen.items()))
     fallback = f"{_folder(round_)}/{division}_{name}.yaml"
-    for key in sorted(layers.asked.keys() | ours.keys()):
-        theirs, mine = layers.asked.get(key, frozenset()), ours.get(key, frozenset())
+    for key in sorted(layers.conditions.keys() | ours.keys()):
+        theirs, mine = layers.conditions.get(key, frozenset()), ours.get(key, frozenset())
         if theirs != mine:
-            only = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
-            yield key, *only, layers.files.get(key, fallback)
+            only_theirs, only_ours = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
+            yield Compared(key, only_theirs, only_ours, layers.files.get(key, fallback))
 
 
 def _folder(round_: Round) -> str:
@@ -263,5 +271,5 @@ def _folder(round_: Round) -> str:
 
 
 def _logged(division: str, benchmark: str, chosen: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    named = {"submission_division": division, "submission_benchmark": benchmark}
-    return frozenset({**named, **chosen}.items())
+    identity = {"submission_division": division, "submission_benchmark": benchmark}
+    return frozenset({**identity, **chosen}.items())

@@ -11,12 +11,12 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import (
-    asked,
     benchmark_layers,
     common_layers,
     effective,
     histories,
     loaded,
+    requirement,
     rulebook_codes,
     with_basis,
 )
@@ -59,14 +59,14 @@ WORDS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fields", "words"), WORDS, ids=[words for _, words in WORDS])
 def test_what_is_asked(fields: dict[str, Any], words: str) -> None:
-    assert asked(replace(RULE, **fields)) == words
+    assert requirement(replace(RULE, **fields)) == words
 
 
 @pytest.mark.parametrize("code", sorted(rulebook_codes()))
 def test_every_rule_is_told_in_words(code: str) -> None:
     for history in histories(code):
         for span in history.spans:
-            words = asked(span.rule)
+            words = requirement(span.rule)
             assert words == words.strip()
             assert words not in ("", "where logged")
             assert ", ," not in words

@@ -342,7 +342,7 @@ def test_a_rule_file_that_is_no_yaml(copy: Path) -> None:
 )
 def test_a_rule_file_laid_out_otherwise(copy: Path, text: str) -> None:
     append(copy, f"{RULES}/training_6.1.0/common.yaml", text)
-    with pytest.raises(UserError, match=r"training_6.1.0/common.yaml: a block"):
+    with pytest.raises(UserError, match=r"training_6.1.0/common.yaml: not a block"):
         verify(copy)
 
 
