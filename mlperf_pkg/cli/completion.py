@@ -13,8 +13,9 @@ from click.shell_completion import CompletionItem
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
-from mlperf_pkg.rulebook.load import load_round, usages
-from mlperf_pkg.rulebook.load import rounds as rounds_of
+from mlperf_pkg.rulebook.files import rounds as rounds_of
+from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.load import load_round
 
 _Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 

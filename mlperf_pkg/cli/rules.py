@@ -23,7 +23,8 @@ from mlperf_pkg.rulebook.explain.describe import (
     loaded,
 )
 from mlperf_pkg.rulebook.explain.diff import compare
-from mlperf_pkg.rulebook.load import load_round, rounds, usages
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.rulebook.upstream import verify as verification
 

@@ -12,7 +12,8 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.system import UserValues, describe, this_machine
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_round
 
 _USAGE = "training"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_read_from
-from mlperf_pkg.rulebook.files import file_in
-from mlperf_pkg.rulebook.inheritance import ROUND, own, own_file, own_stems, problem_of
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.files import ROUND, file_in, own_file, own_stems, rounds, usages
+from mlperf_pkg.rulebook.inheritance import own, problem_of
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, suggestion
 from mlperf_pkg.rulebook.references import problems_of_definitions, problems_of_references

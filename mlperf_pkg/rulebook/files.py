@@ -11,12 +11,48 @@ import msgspec
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
+from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.problems import RuleFile
 
 COMPILED = "compiled.msgpack"
 """The name of the file that ``rulebook.compile`` writes beside the YAML files."""
 
+ROUND = "round"
+"""The name of the file of a round, without ``.yaml``."""
+
 Document: TypeAlias = dict[str, Any]
+
+
+# ---- which files --------------------------------------------------------------------------
+
+
+@per_rulebook
+def usages() -> tuple[str, ...]:
+    """Return the usages that the rulebook has, sorted: hpc and training."""
+    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
+    names = {path.parent.parent.name for path in paths if is_round_name(path.parent.name)}
+    return tuple(sorted(names))
+
+
+@per_rulebook
+def rounds(usage: str) -> tuple[str, ...]:
+    """Return the rounds that the rulebook has for a usage, oldest first."""
+    folders = (folder / usage for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob(f"*/{ROUND}.yaml"))
+    names = {path.parent.name for path in paths}
+    return tuple(sorted(filter(is_round_name, names), key=version_of))
+
+
+def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
+    """Return a file of a round; None where the round does not have it."""
+    return rule_file(f"{usage}/{round_name}/{stem}.yaml")
+
+
+def own_stems(usage: str, round_name: str) -> list[str]:
+    """Return the names of the files of a round, without ``.yaml``, sorted."""
+    folders = (folder / usage / round_name for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob("*.yaml"))
+    return sorted({path.stem for path in paths})
 
 
 @per_rulebook
@@ -42,6 +78,9 @@ def _shown(folder: Path) -> Path:
         return Path("rules")
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+# ---- what a file says ---------------------------------------------------------------------
 
 
 def read(file: RuleFile) -> Document:

@@ -6,35 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
-from mlperf_pkg.rulebook.files import Document, read, rule_file
-from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
+from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.rulebook.files import ROUND, Document, own_file, own_stems, read, rounds
+from mlperf_pkg.rulebook.model import SECTIONS, version_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 
-ROUND = "round"
-"""The name of the file of a round, without ``.yaml``."""
-
 _KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
-
-
-@per_rulebook
-def usages() -> tuple[str, ...]:
-    """Return the usages that the rulebook has, sorted: hpc and training."""
-    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
-    return tuple(sorted({path.parent.parent.name for path in paths}))
-
-
-@per_rulebook
-def rounds(usage: str) -> tuple[str, ...]:
-    """Return the rounds that the rulebook has for a usage, oldest first."""
-    paths = (path for folder in rules_folders() for path in folder.glob(f"{usage}/*/{ROUND}.yaml"))
-    names = {path.parent.name for path in paths}
-    return tuple(sorted(filter(is_round_name, names), key=version_of))
-
-
-def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
-    """Return a file of a round; None where the round does not have it."""
-    return rule_file(f"{usage}/{round_name}/{stem}.yaml")
 
 
 @per_rulebook
@@ -134,14 +111,6 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
             raise _error(usage, round_name, stem, ("like",), message)
         follower = own(usage, round_name, follower).get("like", "")
     return model
-
-
-def own_stems(usage: str, round_name: str) -> list[str]:
-    """Return the names of the files of a round, without ``.yaml``, sorted."""
-    paths = (
-        path for folder in rules_folders() for path in folder.glob(f"{usage}/{round_name}/*.yaml")
-    )
-    return sorted({path.stem for path in paths})
 
 
 def _stems(usage: str, round_name: str) -> Iterator[str]:

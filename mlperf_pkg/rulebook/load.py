@@ -19,8 +19,8 @@ from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.braces import expand_braces
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
-from mlperf_pkg.rulebook.files import Document, read, rule_files
-from mlperf_pkg.rulebook.inheritance import ROUND, inherited, problem_of, rounds, usages
+from mlperf_pkg.rulebook.files import ROUND, Document, read, rounds, rule_files, usages
+from mlperf_pkg.rulebook.inheritance import inherited, problem_of
 from mlperf_pkg.rulebook.metaschema import required_fields
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
@@ -35,19 +35,6 @@ from mlperf_pkg.rulebook.model import (
     Runs,
 )
 from mlperf_pkg.rulebook.problems import Steps
-
-__all__ = [
-    "benchmarks_of",
-    "counts_samples",
-    "load_benchmark",
-    "load_round",
-    "newest_convergence",
-    "rounds",
-    "simulation_of",
-    "submission_date",
-    "tensors",
-    "usages",
-]
 
 
 def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:

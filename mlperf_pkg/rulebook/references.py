@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.rulebook.definitions import DEFINE
+from mlperf_pkg.rulebook.files import ROUND, rounds, usages
 from mlperf_pkg.rulebook.formula import names_in
-from mlperf_pkg.rulebook.inheritance import ROUND, inherited, problem_of
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.inheritance import inherited, problem_of
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, SECTIONS, Benchmark, Round, Rule, Rules
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.strictyaml import parse, problem_at

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.load import benchmarks_of, load_round, rounds, submission_date
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
 REVIEW = timedelta(weeks=4)

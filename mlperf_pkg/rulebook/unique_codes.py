@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.inheritance import ROUND, model_of, own, own_stems, problem_of
-from mlperf_pkg.rulebook.load import rounds, usages
+from mlperf_pkg.rulebook.files import ROUND, own_stems, rounds, usages
+from mlperf_pkg.rulebook.inheritance import model_of, own, problem_of
 from mlperf_pkg.rulebook.model import SECTIONS
 from mlperf_pkg.rulebook.problems import Problem, Steps
 

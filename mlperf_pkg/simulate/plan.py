@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.inheritance import ROUND, problem_of
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.files import ROUND, rounds, usages
+from mlperf_pkg.rulebook.inheritance import problem_of
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.simulate.model import Flaw, Outcome

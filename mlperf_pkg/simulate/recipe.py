@@ -14,7 +14,8 @@ from msgspec import Struct, convert, field
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.inheritance import ROUND, layers, problem_of
+from mlperf_pkg.rulebook.files import ROUND
+from mlperf_pkg.rulebook.inheritance import layers, problem_of
 from mlperf_pkg.rulebook.load import simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import EpochRecords, Setting, Value

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.recipe import Recipe, Typical
 

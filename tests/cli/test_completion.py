@@ -13,7 +13,8 @@ from mlperf_pkg.cli.main import COMMANDS, cli
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_round
 
 
 def items(line: str) -> list[CompletionItem]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.load import rounds
+from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from tests.helpers.program import call
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table

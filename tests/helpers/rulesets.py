@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from mlperf_pkg.infra.resources import installed_version
-from mlperf_pkg.rulebook.load import load_round, rounds, usages
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.rulebook.upstream import verify
 

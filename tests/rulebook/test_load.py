@@ -10,7 +10,8 @@ import pytest
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.rules_folders import rules_read_from
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, tensors
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_benchmark, load_round, tensors
 from mlperf_pkg.rulebook.table import rule_table
 
 ROUND = """

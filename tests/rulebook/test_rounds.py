@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mlperf_pkg.rulebook.load import rounds
+from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.rulebook.load import rounds
+from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.simulate import RoundPlan, write_round
 from mlperf_pkg.simulate.tree import Written
 

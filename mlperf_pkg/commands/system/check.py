@@ -10,7 +10,8 @@ from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_round
 
 USAGE = "training"
 

@@ -12,7 +12,8 @@ from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 
 EVERY_RUN = "every run"

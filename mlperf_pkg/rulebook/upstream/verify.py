@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, official_folder
-from mlperf_pkg.rulebook.load import load_benchmark, load_round, rounds, usages
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.upstream import theirs as upstream
 from mlperf_pkg.rulebook.upstream.ours import official_rules

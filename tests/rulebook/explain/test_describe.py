@@ -20,7 +20,8 @@ from mlperf_pkg.rulebook.explain.describe import (
     rulebook_codes,
     with_basis,
 )
-from mlperf_pkg.rulebook.load import load_round, rounds
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule
 
 RULE = Rule("X101", "lr", "somewhere")
