@@ -50,7 +50,7 @@ def _round_reason(judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Seq
         return f"several rounds: {', '.join(rounds)}"
     reasons = {item.plan.reason for item in judged if item.plan.reason}
     reasons = reasons or {run.round_reason for run in runs}
-    return min(reasons, default="nothing tells the round")
+    return min(reasons, default="no log and no folder name gives the round")
 
 
 def tool() -> dict[str, str]:

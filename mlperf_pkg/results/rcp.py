@@ -240,15 +240,15 @@ def explain(result: RcpResult) -> str:
         return f"{result.message}: convergence was not compared with the reference."
     accepted = _reaches(mean, reference, minimum)
     relation, source = "reaches" if accepted else "is below", " and ".join(result.points)
-    said = (
+    sentence = (
         f"The mean to converge, {_number(mean)}, {relation} the smallest acceptable mean of"
         f" {_number(minimum)} at batch size {_number(result.batch_size)} (reference mean"
         f" {_number(reference)}, margin {result.margin_percent:.2f} %,"
         f" {'interpolated between' if result.interpolated else 'from'} {source})."
     )
     if not accepted or mean >= reference:
-        return said
-    return f"{said} Normalisation multiplies the score by {result.normalization:.4f}."
+        return sentence
+    return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
 
 
 def student_tail(t: float, df: int) -> float:

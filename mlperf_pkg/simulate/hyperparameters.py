@@ -22,7 +22,7 @@ from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
-from mlperf_pkg.simulate.model import Known, Setting, Value
+from mlperf_pkg.simulate.model import Assigned, Setting, Value
 from mlperf_pkg.simulate.recipe import Recipe
 from mlperf_pkg.simulate.settings import candidates, names_of
 
@@ -68,7 +68,7 @@ class Sources(Struct, frozen=True):
         """Return the keys that must be known before a value for ``key`` is."""
         return names_of(self.fixed.get(key, self.settings.get(key)))
 
-    def options(self, key: str, key_rules: KeyRules | None, known: Known) -> Iterator[Value]:
+    def options(self, key: str, key_rules: KeyRules | None, assigned: Assigned) -> Iterator[Value]:
         """Yield the candidates for a key.
 
         Raises:
@@ -77,11 +77,11 @@ class Sources(Struct, frozen=True):
         tables = (self.fixed,) if key in self.fixed else (self.settings, self.reference)
         try:
             for setting in (table[key] for table in tables if key in table):
-                yield from candidates(setting, known)
+                yield from candidates(setting, assigned)
         except ValueError as error:
             raise self.recipe.error(f"{key}: {error}", "values", key) from error
         if key not in self.fixed:
-            yield from _suggestions(key_rules, known)
+            yield from _suggestions(key_rules, assigned)
 
 
 def solve(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[str, Value]:
@@ -91,20 +91,25 @@ def solve(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[str,
         UserError: the rules of a key refuse all candidates.
         RulebookError: a formula of the recipe is wrong.
     """
-    known: dict[str, Value] = {}
+    assigned: dict[str, Value] = {}
     for key in _in_order(list(keys), rules, sources):
-        known[key] = _allowed(key, rules.get(key), sources, known)
-    return known
+        assigned[key] = _allowed(key, rules.get(key), sources, assigned)
+    return assigned
 
 
 def broken(
-    key: str, value: Value, key_rules: KeyRules | None, known: Known, *, official: bool = False
+    key: str,
+    value: Value,
+    key_rules: KeyRules | None,
+    assigned: Assigned,
+    *,
+    official: bool = False,
 ) -> Rule | None:
-    """Return the first rule that ``value`` breaks after ``known`` was logged, None without any.
+    """Return the first rule that ``value`` breaks after ``assigned`` was logged, None without any.
 
     With ``official``, only rules that the official checker has are checked.
     """
-    seen = {name: Logged.of(Record(name, 0.0, setting, None)) for name, setting in known.items()}
+    seen = {name: Logged.of(Record(name, 0.0, setting, None)) for name, setting in assigned.items()}
     for compiled in key_rules.rules if key_rules else ():
         record = Record(key, 0.0, value, metadata_of(key_rules))
         if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
@@ -130,14 +135,14 @@ def metadata_of(key_rules: KeyRules | None) -> dict[str, Value]:
     return metadata
 
 
-def without_required(settings: Known, rules: KeyedRules) -> dict[str, Value]:
+def without_required(settings: Assigned, rules: KeyedRules) -> dict[str, Value]:
     """Return the settings without the last one that the official checker requires."""
     needed = set(required(rules, official=True))
     gone = [key for key in settings if key in needed][-1]
     return {key: value for key, value in settings.items() if key != gone}
 
 
-def with_wrong(settings: Known, rules: KeyedRules) -> dict[str, Value]:
+def with_wrong(settings: Assigned, rules: KeyedRules) -> dict[str, Value]:
     """Return the settings with the last value that can be one the official checker refuses."""
     choices = [
         (key, value)
@@ -153,11 +158,11 @@ def _is_official(compiled: CompiledRule) -> bool:
     return compiled.rule.basis in (Basis.BOTH, Basis.OFFICIAL)
 
 
-def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, known: Known) -> Value:
+def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, assigned: Assigned) -> Value:
     """Return the first candidate that the rules of the key allow."""
     refused = []
-    for value in sources.options(key, key_rules, known):
-        rule = broken(key, value, key_rules, known)
+    for value in sources.options(key, key_rules, assigned):
+        rule = broken(key, value, key_rules, assigned)
         if rule is None:
             return value
         refused.append(f"{shown(value)} (rule {rule.code})")
@@ -200,28 +205,28 @@ def _related(key_rules: KeyRules | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def _suggestions(key_rules: KeyRules | None, known: Known) -> Iterator[Value]:
+def _suggestions(key_rules: KeyRules | None, assigned: Assigned) -> Iterator[Value]:
     """Yield values that rules suggest, finally 1."""
     for compiled in key_rules.rules if key_rules else ():
-        yield from _suggested(compiled.rule.constraints, known)
-        yield from _solutions(compiled.rule.formula or "", known)
+        yield from _suggested(compiled.rule.constraints, assigned)
+        yield from _solutions(compiled.rule.formula or "", assigned)
     yield 1
 
 
-def _suggested(constraints: Mapping[str, Any], known: Known) -> Iterator[Value]:
+def _suggested(constraints: Mapping[str, Any], assigned: Assigned) -> Iterator[Value]:
     """Yield values that meet one or the other of the constraints."""
     for name, argument in constraints.items():
-        if name == "same_as" and argument in known:
-            yield known[argument]
+        if name == "same_as" and argument in assigned:
+            yield assigned[argument]
         elif name in _SUGGESTIONS:
             yield from _SUGGESTIONS[name](argument)
 
 
-def _solutions(formula: str, known: Known) -> Iterator[Value]:
+def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
     """Yield the value that a formula fixes, as an integer first where it is whole."""
     if equation := _EQUATION.fullmatch(formula):
         try:
-            number = evaluate(equation[1] or equation[2], known)
+            number = evaluate(equation[1] or equation[2], assigned)
         except ValueError:  # another key is absent
             return
         if isfinite(number):

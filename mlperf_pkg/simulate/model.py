@@ -11,7 +11,7 @@ from msgspec import Struct
 Value = Any
 """A value as it is logged: any that JSON has."""
 
-Known = Mapping[str, Any]
+Assigned = Mapping[str, Any]
 """The hyperparameters chosen so far, by key."""
 
 Setting = Any

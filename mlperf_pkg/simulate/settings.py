@@ -12,16 +12,16 @@ from msgspec import Struct, convert
 
 from mlperf_pkg.rulebook.formula import names_in
 from mlperf_pkg.rulebook.quantity import evaluate
-from mlperf_pkg.simulate.model import Known, Setting, Value
+from mlperf_pkg.simulate.model import Assigned, Setting, Value
 
 
 class Computed(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that a formula gives, rounded to so many decimal ``digits`` if these are set."""
+    """A number from a formula, rounded to ``digits`` decimal places if these are set."""
 
     formula: str
     digits: int | None = None
 
-    def number(self, values: Known) -> int | float:
+    def number(self, values: Assigned) -> int | float:
         """Return the number.
 
         Raises:
@@ -31,14 +31,14 @@ class Computed(Struct, frozen=True, forbid_unknown_fields=True):
         return number if self.digits is None else round(number, self.digits)
 
 
-def candidates(setting: Setting, known: Known) -> Iterator[Value]:
+def candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
     """Yield the values of a setting, the preferred one first.
 
     Raises:
-        ValueError: a formula is wrong, or needs a key that is not in ``known``.
+        ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
     """
     for option in _options(setting):
-        yield _value(option, known)
+        yield _value(option, assigned)
 
 
 def names_of(setting: Setting) -> frozenset[str]:
@@ -57,9 +57,9 @@ def _options(setting: Setting) -> list[Setting]:
     return [setting]
 
 
-def _value(setting: Setting, known: Known) -> Value:
+def _value(setting: Setting, assigned: Assigned) -> Value:
     if isinstance(setting, dict):
-        return convert(setting, Computed).number(known)
+        return convert(setting, Computed).number(assigned)
     if isinstance(setting, list):
-        return [_value(part, known) for part in setting]
+        return [_value(part, assigned) for part in setting]
     return setting

@@ -21,7 +21,7 @@ from mlperf_pkg.simulate.hyperparameters import (
     with_wrong,
     without_required,
 )
-from mlperf_pkg.simulate.model import EpochRecords, Flaw, Known, Outcome, Setting
+from mlperf_pkg.simulate.model import Assigned, EpochRecords, Flaw, Outcome, Setting
 from mlperf_pkg.simulate.plan import (
     FAILURES,
     SUCCESS,
@@ -87,7 +87,7 @@ class Setup(Struct, frozen=True):
     tracks: Mapping[str, Track]
     point: ReferencePoint
     batch_size: int
-    settings: Known
+    settings: Assigned
     minutes: float
     start_ms: int
 
