@@ -90,7 +90,7 @@ class _Finder(Struct):
         entries = walk(
             self.top.path,
             cache=self.folder_cache,
-            keep=lambda entry: self._inside(self.top.child(entry.path), entry) and not entry.hidden,
+            keep=lambda entry: self._inside(self.top, entry) and not entry.hidden,
             follow_links=True,
         )
         files = (self.top.child(entry.path) for entry in entries if entry.file)
@@ -226,10 +226,10 @@ class _Finder(Struct):
             if folder.path.is_dir():
                 raise
             return []
-        return [entry for entry in entries if self._inside(folder.child(entry.name), entry)]
+        return [entry for entry in entries if self._inside(folder, entry)]
 
-    def _inside(self, place: Place, entry: Entry) -> bool:
-        return entry.link is None or self._leads_inside(place)
+    def _inside(self, folder: Place, entry: Entry) -> bool:
+        return entry.link is None or self._leads_inside(folder.child(entry.path))
 
     def _leads_inside(self, place: Place) -> bool:
         """Return whether a path, links resolved, is within the argument; if not, skip it."""
