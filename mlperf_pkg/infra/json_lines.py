@@ -166,11 +166,13 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
         line = text.count("\n", 0, comma) + 1
         return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
     token = _TOKEN.match(text, error.pos)
-    found = repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
+    token_text = (
+        repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
+    )
     expected = next(
         (text for start, text in _EXPECTED.items() if error.msg.startswith(start)), "JSON"
     )
-    return JsonSyntaxError(error.lineno, f"found {found}; expected {expected}")
+    return JsonSyntaxError(error.lineno, f"found {token_text}; expected {expected}")
 
 
 @lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never

@@ -26,7 +26,7 @@ def codes() -> Mapping[str, Code]:
     Raises:
         RulebookError: the file is not valid.
     """
-    found: dict[str, Code] = {}
+    entries: dict[str, Code] = {}
     for file in reversed(list(rule_files("findings.yaml"))):
-        found |= {code: Code(code=code, **fields) for code, fields in read(file).items()}
-    return found
+        entries |= {code: Code(code=code, **fields) for code, fields in read(file).items()}
+    return entries

@@ -196,20 +196,22 @@ def _logged(keys: Sequence[str], *, expected: bool) -> Test:
     return test
 
 
-def _out_of_order(found: str, expected: str, *, logged: bool) -> Callable[[Any, Seen], Misplaced]:
+def _out_of_order(
+    violation: str, expected: str, *, logged: bool
+) -> Callable[[Any, Seen], Misplaced]:
     """Name the keys that were ``logged`` before a record, or were not, against a constraint."""
 
     def words(keys: Sequence[str], seen: Seen) -> Misplaced:
         wrong = [key for key in keys if (key in seen) is logged] or keys
         pronoun = "it" if len(wrong) == 1 else "them"
-        return Misplaced(f"{found} {' and '.join(wrong)}", f"{expected} {pronoun}")
+        return Misplaced(f"{violation} {' and '.join(wrong)}", f"{expected} {pronoun}")
 
     return words
 
 
 def _too_late(argument: Mapping[str, Any], _: Seen) -> Misplaced:
-    found = f"before {argument['until']}" if "until" in argument else "too late"
-    return Misplaced(found, _minutes_of(argument))
+    violation = f"before {argument['until']}" if "until" in argument else "too late"
+    return Misplaced(violation, _minutes_of(argument))
 
 
 def _minutes_of(argument: Mapping[str, Any]) -> str:

@@ -118,8 +118,8 @@ def _unknown(name: str, names: Sequence[str], subject: str) -> str:
     kind = (
         "constraint" if near in constraints or (not near and constraints & set(names)) else "field"
     )
-    listed = f"; expected one of {', '.join(names)}" if len(names) <= _FEW else ""
-    return f"unknown {kind} {name!r} of {subject}{suggestion(name, names) or listed}"
+    alternatives = f"; expected one of {', '.join(names)}" if len(names) <= _FEW else ""
+    return f"unknown {kind} {name!r} of {subject}{suggestion(name, names) or alternatives}"
 
 
 def _subject(steps: Sequence[Step], document: Any) -> str:

@@ -102,10 +102,10 @@ class Joined(Struct, frozen=True):
 
 
 class Epochs(Struct, frozen=True):
-    """How many samples the epochs stand for that a benchmark's evaluations tell.
+    """The number of samples behind the epochs that a benchmark's evaluations log.
 
-    ``samples`` is the size of the data set of the Closed division, None where only the log tells.
-    Evaluations begin at epoch ``numbered_from``; more than ``at_most`` is no number of epochs.
+    ``samples`` is the size of the data set of the Closed division, None if only the log gives it.
+    Evaluations begin at epoch ``numbered_from``; a larger number than ``at_most`` does not count epochs.
     """
 
     samples: int | None = None

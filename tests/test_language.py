@@ -1,0 +1,79 @@
+"""The language of the code: variables are nouns of the field, texts are plain English."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mlperf_pkg
+
+PACKAGE = Path(mlperf_pkg.__file__).parent
+RULES = PACKAGE.parent / "rules"
+DOCS = PACKAGE.parent / "docs"
+
+VAGUE = {"asked", "each", "found", "given", "known", "listed", "said", "several", "told"}
+"""Participles and pronouns that say how a value was come by, not what it is."""
+
+QUAINT = re.compile(
+    r"\b(dies|die of|died|tells|told|mends?|mended|stands (twice|beside|in|on)"
+    r"|(?<![Tt]here )(is|are|was|were) no(?! (more|longer|worse|less|better)\b) [a-z]+"
+    r"|so many|at last|for want of|as a whole or not)\b"
+)
+"""Words of a literal translation; the contributing guide has what to write instead."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TEXTS = sorted([*RULES.rglob("*.yaml"), *DOCS.rglob("*.md"), *PACKAGE.parent.glob("*.md")])
+
+
+def name(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix()
+
+
+def variables(path: Path) -> Iterator[str]:
+    """The names that a module assigns, without the fields of its classes (``Finding.found``)."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    fields = {
+        id(part.target)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for part in node.body
+        if isinstance(part, ast.AnnAssign)
+    }
+    for node in nodes:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and id(node) not in fields
+        ):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def words(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments and texts of a module, with their lines."""
+    with path.open("rb") as stream:
+        for token in tokenize.tokenize(stream.readline):
+            if token.type in {tokenize.COMMENT, tokenize.STRING}:
+                yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_variables_are_nouns(path: Path) -> None:
+    assert VAGUE.intersection(variables(path)) == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_code_is_plain_english(path: Path) -> None:
+    assert [f"{number}: {line}" for number, line in words(path) if QUAINT.search(line)] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name)
+def test_texts_are_plain_english(path: Path) -> None:
+    lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+    assert [f"{number}: {line}" for number, line in lines if QUAINT.search(line)] == []
