@@ -105,7 +105,7 @@ class Epochs(Struct, frozen=True):
     """The number of samples behind the epochs that a benchmark's evaluations log.
 
     ``samples`` is the size of the data set of the Closed division, None if only the log gives it.
-    Evaluations begin at epoch ``numbered_from``; a larger number than ``at_most`` does not count epochs.
+    Evaluations begin at epoch ``numbered_from``; a number above ``at_most`` does not count epochs.
     """
 
     samples: int | None = None
