@@ -5,8 +5,11 @@ Everything in it has a default. A recipe says what the rules and the reference p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from math import ceil, floor
 from typing import Any
 
 from msgspec import Struct, convert, field
@@ -18,11 +21,15 @@ from mlperf_pkg.rulebook.files import ROUND
 from mlperf_pkg.rulebook.inheritance import layers, problem_of
 from mlperf_pkg.rulebook.load import simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
 from mlperf_pkg.simulate.settings import Computed
 
 Number = int | float
 Quantity = Number | Computed
+
+_INTERVAL = re.compile(r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+)")
+"""A formula that fixes the interval between evaluations, which is its second group."""
 
 _EVALUATIONS = 10
 """Evaluations until the reference converges, where nothing says how often there is one."""
@@ -111,22 +118,32 @@ def schedule_of(
 ) -> Schedule:
     """Return when a run of a batch size is evaluated.
 
-    By default it is every epoch or, where convergence counts something else, ten times until
-    ``point`` converges. A free offset is chosen as submitters do: an evaluation follows at once
-    on the mean at which the reference converges.
+    Where the recipe does not say it, a rule may. Otherwise it is every epoch or, where convergence
+    counts something else, ten times until ``point`` converges. A free offset is chosen as
+    submitters do: an evaluation follows at once on the mean at which the reference converges.
 
     Raises:
         RulebookError: a formula is wrong, or the interval is not positive.
     """
     names: dict[str, Number] = {"global_batch_size": batch_size}
     default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
-    every = _position(recipe, benchmark, "every", default, names)
+    interval = next(_intervals(benchmark, names), default)
+    every = _position(recipe, benchmark, "every", interval, names)
     if every <= 0:
         raise recipe.error(f"every is {every}, expected a positive number", "every")
     first = _position(recipe, benchmark, "first", every, {**names, "every": every})
     if recipe.free_offset:
         first = (ceil(point.mean) - 1) % every + 1
     return Schedule(first, every)
+
+
+def _intervals(benchmark: Benchmark, names: Mapping[str, Number]) -> Iterator[Number]:
+    """Yield the intervals between evaluations that rules of the Closed division fix."""
+    for rule in chain.from_iterable(benchmark.sections["closed"].values()):
+        if match := _INTERVAL.fullmatch(rule.formula or ""):
+            with suppress(ValueError, OverflowError):  # it needs another key, or is not finite
+                interval = evaluate(match[2], names)
+                yield int(interval) if interval == floor(interval) else interval
 
 
 def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, Number]:
