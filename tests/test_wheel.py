@@ -131,7 +131,7 @@ def test_it_has_the_compiled_rulebook(tmp_path: Path) -> None:
     assert_has_the_compiled_rulebook(built_wheel(tmp_path, copied_source(tmp_path)))
 
 
-def test_it_has_so_as_well_when_built_from_the_source_distribution(tmp_path: Path) -> None:
+def test_a_wheel_of_the_source_distribution_has_the_compiled_rulebook(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="needs pip install build")
     source = copied_source(tmp_path)
     built = run(

@@ -53,7 +53,8 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
         try:
             compile_formula(text, names)
         except ValueError as error:
-            yield steps, f"formula of {owner} is not valid: {_reason(error)}"
+            problem = _reason(error) or "expected a condition, which is true or false"
+            yield steps, f"formula of {owner} is not valid: {problem}"
 
 
 def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
@@ -63,14 +64,14 @@ def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Ste
             compile_quantity(text)
         except ValueError as error:
             name = ".".join(map(str, steps[:-1]))
-            yield steps, f"formula of {name} is not valid: {_reason(error)}"
+            yield steps, f"formula of {name} is not valid: {_reason(error) or error}"
 
 
 def _reason(error: ValueError) -> str:
-    """Return in one line why the CEL library refused a formula."""
+    """Return in one line why the CEL library refused a formula; empty if it did not."""
     match = _REASON.search(str(error))
     if not match:
-        return str(error)
+        return ""
     column, text = match.groups()
     hint = " (write whole numbers with a point: 2.0)" if "int" in text else ""
     return f"{text} at column {column}{hint}"

@@ -40,8 +40,8 @@ def output(*arguments: str) -> str:
 
 
 def document(*arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(output(*arguments, "--format", "json"))
-    return found
+    parsed: dict[str, Any] = json.loads(output(*arguments, "--format", "json"))
+    return parsed
 
 
 # ---- all ----------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def test_list_shows_a_division() -> None:
 
 
 def test_list_as_json() -> None:
-    found = document("list", "--round", "2.0", "--usage", "training")
-    (round_,) = found["rounds"]
-    assert found["format"] == "mlperf-pkg/rules-list/1"
+    answer = document("list", "--round", "2.0", "--usage", "training")
+    (round_,) = answer["rounds"]
+    assert answer["format"] == "mlperf-pkg/rules-list/1"
     assert round_["submission_date"] == "2022-05-20"
     assert {
         "name": "bert",
@@ -152,8 +152,8 @@ def test_list_as_json() -> None:
 
 
 def test_list_of_rules_as_json() -> None:
-    found = document("list", "--benchmark", "bert", "--round", "2.0")
-    assert (found["round"], found["name"], found["runs"]) == ("2.0", "bert", 10)
+    answer = document("list", "--benchmark", "bert", "--round", "2.0")
+    assert (answer["round"], answer["name"], answer["runs"]) == ("2.0", "bert", 10)
     assert {
         "where": "Closed bert",
         "code": "BERT101",
@@ -162,7 +162,7 @@ def test_list_of_rules_as_json() -> None:
         "basis": "both",
         "severity": "error",
         "source": "training_rules, Hyperparameters: bert",
-    } in found["rules"]
+    } in answer["rules"]
 
 
 # ---- show ---------------------------------------------------------------------------------
@@ -235,10 +235,10 @@ def test_diff_tells_old_and_new_words() -> None:
 
 
 def test_diff_as_json() -> None:
-    found = document("diff", "4.1", "5.0")
-    assert found["renamed"] == {"gnn": "rgat", "ssd": "retinanet"}
-    assert [each["name"] for each in found["added"]] == ["llama31_405b"]
-    assert found["changes"][0]["codes"] == ["RUN101"]
+    answer = document("diff", "4.1", "5.0")
+    assert answer["renamed"] == {"gnn": "rgat", "ssd": "retinanet"}
+    assert [benchmark["name"] for benchmark in answer["added"]] == ["llama31_405b"]
+    assert answer["changes"][0]["codes"] == ["RUN101"]
 
 
 # ---- verify -------------------------------------------------------------------------------
@@ -275,9 +275,9 @@ def test_verify_fails_and_names_each_difference(other: Path) -> None:
 
 def test_verify_as_json(other: Path) -> None:
     result = call("verify", "--against", str(other), "--format", "json")
-    (found,) = json.loads(result.output)["differences"]
+    (difference,) = json.loads(result.output)["differences"]
     assert result.return_value == 1
-    assert (found["key"], found["upstream"]) == ("opt_adamw_beta_2", ["value == 0.96"])
+    assert (difference["key"], difference["upstream"]) == ("opt_adamw_beta_2", ["value == 0.96"])
 
 
 def test_what_people_accept_is_no_difference_any_more(

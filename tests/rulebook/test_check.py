@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from tests.helpers.own_rules import BENCHMARK, BENCHMARK_FILE, FILES, ROUND, ROUND_FILE, written
 
@@ -84,7 +88,7 @@ IN_THE_BENCHMARK = [
     (BENCHMARK, "", "1: not a mapping"),
     # A formula.
     ("value >= step", "value >=", "12: formula of OWNB103 is not valid: Syntax error: mismatched input '<EOF>' expecting"),
-    ("value >= step", "value + step", "12: formula of OWNB103 is not valid: formula 'value + (math.ceil"),
+    ("value >= step", "value + step", "12: formula of OWNB103 is not valid: expected a condition, which is true or false"),
     ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: found no matching overload for '_*_' applied to '(int, double)' at column 12 (write whole numbers with a point: 2.0)"),
     ("value >= step", "value >= step && int >= 2.0", "12: formula of OWNB103 uses int, which CEL reserves"),
     ("value >= step", "value >= step * warmup_factor", "12: formula of OWNB103 uses 'warmup_factor', which is not a key of ownb"),
@@ -202,3 +206,39 @@ def test_the_same_code_in_a_benchmark_that_is_like_another(tmp_path: Path) -> No
 def test_what_is_not_a_rulebook(tmp_path: Path, files: Mapping[str, str]) -> None:
     (message,) = refusal(written(tmp_path, files))
     assert message == "rules: not a rulebook, which has files such as training/7.0/round.yaml"
+
+
+# ---- any edit -----------------------------------------------------------------------------
+
+WORDS = sorted({*re.findall(r"\w+|[{}\[\]:,]", BENCHMARK + ROUND), "null", "0.5", "- ", "&a", "*a"})
+PROBLEM = re.compile(r"rules/\S+?\.yaml(:\d+)?: .+")
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> dict[str, str]:
+    """The files with some words replaced by others of theirs."""
+    files = dict(FILES)
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.sampled_from(sorted(files)))
+        parts = re.split(r"(\w+|[{}\[\]:,])", files[name])
+        index = draw(st.integers(0, len(parts) - 1))
+        parts[index] = draw(st.sampled_from(["", *WORDS]))
+        files[name] = "".join(parts)
+    return files
+
+
+@settings(max_examples=100, deadline=None)
+@given(files=edited())
+def test_any_edit_passes_or_is_reported_with_its_file(files: dict[str, str]) -> None:
+    with TemporaryDirectory() as name:
+        folder = written(Path(name), files)
+        try:
+            check_rulebook(folder)
+        except RulebookError as error:
+            lines = str(error).replace(folder.as_posix(), "rules").splitlines()
+            assert [line for line in lines if not PROBLEM.fullmatch(line)] == []
+        else:
+            with rules_read_from(folder):
+                for usage, benchmark in product(usages(), ("flux1", "ownb")):
+                    for round_name in rounds(usage)[-1:]:
+                        load_benchmark(usage, round_name, benchmark)

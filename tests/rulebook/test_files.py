@@ -101,9 +101,9 @@ def test_every_benchmark_of_a_round_has_rules(usage: str, name: str) -> None:
 @pytest.mark.parametrize(("usage", "name"), EVERY_ROUND)
 def test_ruleset_and_date_follow_the_round(usage: str, name: str) -> None:
     loaded = load_round(usage, name)
-    earlier = [load_round(usage, each) for each in rounds(usage) if each != name]
+    earlier = [load_round(usage, other) for other in rounds(usage) if other != name]
     assert loaded.ruleset == f"{name}.0"
-    assert loaded.submission_date not in [each.submission_date for each in earlier]
+    assert loaded.submission_date not in [round_.submission_date for round_ in earlier]
 
 
 @pytest.mark.parametrize("usage", usages())
@@ -128,12 +128,12 @@ def test_a_key_keeps_its_codes_in_all_rounds() -> None:
             rules = load_benchmark(usage, name, benchmark)
             assert rules is not None
             for part, section in rules.sections.items():
-                for key, several in section.items():
-                    codes[usage, benchmark, part, key].append(tuple(r.code for r in several))
+                for key, key_rules in section.items():
+                    codes[usage, benchmark, part, key].append(tuple(r.code for r in key_rules))
     assert not {
-        where: known
-        for where, known in codes.items()
-        if any(first[:1] != second[:1] for first in known for second in known)
+        where: lists
+        for where, lists in codes.items()
+        if any(first[:1] != second[:1] for first in lists for second in lists)
     }
 
 
@@ -153,4 +153,4 @@ def _every_rule() -> Iterator[tuple[str, str, Rule]]:
 
 
 def _flat(section: Rules) -> Iterator[Rule]:
-    return (rule for several in section.values() for rule in several)
+    return (rule for key_rules in section.values() for rule in key_rules)

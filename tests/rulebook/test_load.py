@@ -137,7 +137,7 @@ def test_a_benchmark_without_rules(write: Write) -> None:
     assert all(key.startswith("submission_") for key in table.keys)
 
 
-def test_a_formula_that_is_none(write: Write) -> None:
+def test_a_formula_that_is_not_valid(write: Write) -> None:
     write({"toys/1.0/toy": TOY.replace("occurs: once", "formula: value >= 2 * other")})
     with pytest.raises(RulebookError, match=r"toy.yaml:8: .*found no matching overload"):
         rule_table("toys", "1.0", "closed", "toy", frozenset())

@@ -11,7 +11,7 @@ from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
 
 
 @pytest.mark.parametrize(
-    ("parts", "found"),
+    ("parts", "expected"),
     [
         (["training_results_v2.0"], ("training", "2.0")),
         (["hpc_results_v3.0"], ("hpc", "3.0")),
@@ -23,12 +23,12 @@ from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
         ([], None),
     ],
 )
-def test_round_of_tree(parts: list[str], found: tuple[str, str] | None) -> None:
-    assert round_of_tree(parts) == found
+def test_round_of_tree(parts: list[str], expected: tuple[str, str] | None) -> None:
+    assert round_of_tree(parts) == expected
 
 
 @pytest.mark.parametrize(
-    ("usage", "day", "benchmark", "found"),
+    ("usage", "day", "benchmark", "expected"),
     [
         ("training", "2020-01-01", "resnet", "0.7"),
         ("training", "2020-06-20", "bert", "0.7"),
@@ -51,9 +51,9 @@ def test_round_of_tree(parts: list[str], found: tuple[str, str] | None) -> None:
         ("hpc", "2021-10-10", "openfold", "3.0"),
     ],
 )
-def test_round_of_run(usage: str, day: str, benchmark: str, found: str) -> None:
+def test_round_of_run(usage: str, day: str, benchmark: str, expected: str) -> None:
     time_ms = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
-    assert round_of_run(usage, time_ms, benchmark)[0] == found
+    assert round_of_run(usage, time_ms, benchmark)[0] == expected
 
 
 @pytest.mark.parametrize("time_ms", [1e300, float("nan"), float("inf"), -1e300])

@@ -120,10 +120,11 @@ HISTORIES: list[tuple[str, list[tuple[str, tuple[str, ...], list[str]]]]] = [
 
 @pytest.mark.parametrize(("code", "expected"), HISTORIES, ids=[code for code, _ in HISTORIES])
 def test_histories(code: str, expected: list[tuple[str, tuple[str, ...], list[str]]]) -> None:
-    found = [
-        (each.usage, each.where, [span.words for span in each.spans]) for each in histories(code)
+    rows = [
+        (history.usage, history.where, [span.words for span in history.spans])
+        for history in histories(code)
     ]
-    assert found == expected
+    assert rows == expected
 
 
 def test_a_code_of_no_rule_has_no_history() -> None:
@@ -134,11 +135,11 @@ def test_a_code_of_no_rule_has_no_history() -> None:
 def test_every_rule_of_every_round_is_in_some_history(usage: str) -> None:
     for name in rounds(usage):
         round_ = load_round(usage, name)
-        several = [*common_layers(round_)]
-        several += [
-            layer for each in round_.benchmarks for layer in benchmark_layers(loaded(round_, each))
+        layers = [*common_layers(round_)]
+        layers += [
+            layer for name in round_.benchmarks for layer in benchmark_layers(loaded(round_, name))
         ]
-        codes = {r.code for layer in several for rules in layer.rules.values() for r in rules}
+        codes = {r.code for layer in layers for rules in layer.rules.values() for r in rules}
         assert codes <= rulebook_codes()
 
 
@@ -163,12 +164,12 @@ def test_the_layers_of_a_run() -> None:
 def test_a_layer_hides_what_it_replaces_below() -> None:
     round_ = load_round("training", "2.0")
     resnet = loaded(round_, "resnet")
-    several = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
-    found = {layer.name: layer.rules for layer in effective(several)}
-    assert "eval_accuracy" not in found["every run"]
-    assert "eval_accuracy" in found["Closed resnet"]
-    assert "init_stop" not in found["every run"]
-    assert "run_start" in found["every run"]
+    layers = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
+    rules_by_layer = {layer.name: layer.rules for layer in effective(layers)}
+    assert "eval_accuracy" not in rules_by_layer["every run"]
+    assert "eval_accuracy" in rules_by_layer["Closed resnet"]
+    assert "init_stop" not in rules_by_layer["every run"]
+    assert "run_start" in rules_by_layer["every run"]
 
 
 def test_a_benchmark_that_a_round_does_not_have() -> None:

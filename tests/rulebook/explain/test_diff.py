@@ -11,22 +11,27 @@ from mlperf_pkg.rulebook.explain.diff import Change, compare
 
 
 def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:
-    return {(each.where, each.key): each for each in compare(*arguments, **more).changes}
+    return {(item.where, item.key): item for item in compare(*arguments, **more).changes}
 
 
 @pytest.mark.parametrize("usage", ["training", "hpc"])
 def test_a_round_does_not_differ_from_itself(usage: str) -> None:
-    found = compare(usage, "2.0", "2.0")
-    assert (found.gone, found.added, found.renamed, found.changes) == ((), (), (), ())
-    assert found.unchanged == found.old.benchmarks
+    comparison = compare(usage, "2.0", "2.0")
+    assert (comparison.gone, comparison.added, comparison.renamed, comparison.changes) == (
+        (),
+        (),
+        (),
+        (),
+    )
+    assert comparison.unchanged == comparison.old.benchmarks
 
 
 def test_benchmarks_gone_new_and_renamed() -> None:
-    found = compare("training", "4.1", "5.0")
-    assert found.gone == ("gpt3",)
-    assert [each.name for each in found.added] == ["llama31_405b"]
-    assert found.renamed == (("gnn", "rgat"), ("ssd", "retinanet"))
-    assert "rgat" in found.unchanged
+    comparison = compare("training", "4.1", "5.0")
+    assert comparison.gone == ("gpt3",)
+    assert [benchmark.name for benchmark in comparison.added] == ["llama31_405b"]
+    assert comparison.renamed == (("gnn", "rgat"), ("ssd", "retinanet"))
+    assert "rgat" in comparison.unchanged
 
 
 # rounds, where, key: what was asked, what is
@@ -73,19 +78,19 @@ def test_changes(row: tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]
 
 
 def test_one_number_is_spelled_in_two_ways() -> None:
-    found = changes("training", "1.1", "2.0")
-    assert ("Closed ssd", "opt_learning_rate_warmup_factor") not in found
+    differences = changes("training", "1.1", "2.0")
+    assert ("Closed ssd", "opt_learning_rate_warmup_factor") not in differences
 
 
-def test_another_list_of_benchmarks_is_no_change_of_a_key() -> None:
+def test_another_list_of_benchmarks_is_not_a_change() -> None:
     assert ("Closed", "submission_benchmark") not in changes("training", "5.1", "6.0")
     assert ("Open", "submission_benchmark") in changes("training", "2.1", "3.0")
 
 
 def test_one_benchmark_and_division() -> None:
-    found = compare("training", "1.1", "2.0", "ssd", "open")
-    assert found.unchanged == ()
-    assert {each.where for each in found.changes} == {"Open", "ssd"}
+    comparison = compare("training", "1.1", "2.0", "ssd", "open")
+    assert comparison.unchanged == ()
+    assert {item.where for item in comparison.changes} == {"Open", "ssd"}
     assert compare("training", "4.1", "5.0", "rgat").renamed == (("gnn", "rgat"),)
     assert compare("training", "4.1", "5.0", "gpt3").gone == ("gpt3",)
 

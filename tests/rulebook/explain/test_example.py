@@ -35,14 +35,14 @@ def test_only_rules_about_several_records_have_no_example() -> None:
 
 @pytest.mark.parametrize("code", sorted(rulebook_codes()))
 def test_examples_are_records(code: str) -> None:
-    found: list[Finding] = []
-    for _, usage, span in (each for each in SPANS if each[0] == code):
+    findings: list[Finding] = []
+    for _, usage, span in (row for row in SPANS if row[0] == code):
         if line := example(span.rule, load_round(usage, span.until)):
-            reader = LogReader(BytesIO(line.encode()), "example", found.append)
+            reader = LogReader(BytesIO(line.encode()), "example", findings.append)
             (record,) = chain(reader)
             assert record
             assert record.key == span.rule.key
-    assert found == []
+    assert findings == []
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], D
     folder = copied(tmp_path_factory.mktemp("changed"))
     for file, old, new, *_ in CHANGES.values():
         change(folder, f"{RULES}/{file}", old, new)
-    return {(each.file, each.key): each for each in verify(folder)}
+    return {(item.file, item.key): item for item in verify(folder)}
 
 
 def append(folder: Path, file: str, text: str) -> None:
@@ -65,20 +65,20 @@ def test_mlperf_logging_has_a_ruleset_of_the_round(usage: str, name: str) -> Non
     require_ruleset(usage, name)
 
 
-def test_everything_that_people_accepted_is_still_to_be_accepted() -> None:
-    found = verify(ledger=[])
-    assert {(each.kind, each.key, each.rulebook) for each in found} == {
-        ("rule", each.key, each.rulebook) for each in accepted()
+def test_every_accepted_difference_still_exists() -> None:
+    differences = verify(ledger=[])
+    assert {(item.kind, item.key, item.rulebook) for item in differences} == {
+        ("rule", entry.key, entry.rulebook) for entry in accepted()
     }
 
 
 def test_everything_accepted_has_a_reason() -> None:
-    assert [each for each in accepted() if len(each.why) < 20] == []
+    assert [entry for entry in accepted() if len(entry.why) < 20] == []
 
 
 @pytest.mark.parametrize("other", [{"rulebook": ("x",)}, {"upstream": ("x",)}, {"key": "x"}])
 def test_what_was_accepted_holds_for_both_sides_of_a_key(other: dict[str, Any]) -> None:
-    changed = [replace(each, **other) for each in accepted()]
+    changed = [replace(entry, **other) for entry in accepted()]
     assert verify(ledger=changed) == verify(ledger=[])
 
 
@@ -275,14 +275,14 @@ def test_nothing_but_the_changed_rules_is_named(
 
 def test_a_difference_names_the_file_and_all_runs_that_it_concerns(copy: Path) -> None:
     change(copy, f"{RULES}/training_6.1.0/common.yaml", "config_filename", "config_file")
-    more, less = sorted(verify(copy), key=lambda each: each.key)
+    more, less = sorted(verify(copy), key=lambda difference: difference.key)
     assert short(more) == ("rule", "6.1", "config_file", f"{RULES}/training_6.1.0/common.yaml")
     assert short(less) == ("rule", "6.1", "config_filename", f"{RULES}/training_6.1.0")
     assert len(more.where) == len(less.where) == 14
     assert more.where[0] == "closed deepseekv3_671b"
 
 
-def test_spelling_is_no_difference(copy: Path) -> None:
+def test_spelling_is_not_a_difference(copy: Path) -> None:
     file = f"{RULES}/training_6.0.0/closed_llama31_8b.yaml"
     change(copy, file, "\" v['value'] == 0.95 \"", "\"(v['value']) == .950\"")
     assert verify(copy) == []
@@ -293,21 +293,21 @@ def test_spelling_is_no_difference(copy: Path) -> None:
 
 def test_a_new_ruleset_is_named(copy: Path) -> None:
     shutil.copytree(copy / RULES / "training_6.1.0", copy / RULES / "training_99.0.0")
-    (found,) = verify(copy)
-    assert short(found) == ("ruleset", "99.0", "99.0.0", f"{RULES}/training_99.0.0")
-    assert found.upstream
+    (difference,) = verify(copy)
+    assert short(difference) == ("ruleset", "99.0", "99.0.0", f"{RULES}/training_99.0.0")
+    assert difference.upstream
 
 
 def test_a_ruleset_that_is_gone_is_named(copy: Path) -> None:
     shutil.rmtree(copy / RULES / "training_0.7.0")
-    (found,) = verify(copy)
-    assert short(found) == ("ruleset", "0.7", "0.7.0", f"{RULES}/training_0.7.0")
-    assert found.rulebook
+    (difference,) = verify(copy)
+    assert short(difference) == ("ruleset", "0.7", "0.7.0", f"{RULES}/training_0.7.0")
+    assert difference.rulebook
 
 
 def test_another_list_of_benchmarks_is_named(copy: Path) -> None:
     change(copy, "benchmark_meta.py", "'rnnt',\n        'unet3d',\n    ],\n    '1.1'", "],'1.1'")
-    assert [short(each) for each in verify(copy)] == [
+    assert [short(item) for item in verify(copy)] == [
         ("benchmarks", "1.0", "rnnt", "benchmark_meta.py"),
         ("benchmarks", "1.0", "unet3d", "benchmark_meta.py"),
     ]
@@ -315,7 +315,7 @@ def test_another_list_of_benchmarks_is_named(copy: Path) -> None:
 
 def test_another_number_of_runs_is_named(copy: Path) -> None:
     change(copy, "benchmark_meta.py", "'flux1': 10", "'flux1': 5")
-    assert [(*short(each), each.upstream, each.rulebook) for each in verify(copy)] == [
+    assert [(*short(item), item.upstream, item.rulebook) for item in verify(copy)] == [
         ("runs", round_, "flux1", "benchmark_meta.py", ("5 runs",), ("10 runs",))
         for usage, round_ in WITH_RULESET
         if "flux1" in load_round(usage, round_).benchmarks
@@ -325,13 +325,13 @@ def test_another_number_of_runs_is_named(copy: Path) -> None:
 def test_missing_reference_points_are_named(copy: Path) -> None:
     file = "rcp_checker/training_4.0.0/rcps_gnn.json"
     (copy / file).unlink()
-    assert [short(each) for each in verify(copy)] == [("reference", "4.0", "gnn", file)]
+    assert [short(item) for item in verify(copy)] == [("reference", "4.0", "gnn", file)]
 
 
 # ---- what cannot be read ------------------------------------------------------------------
 
 
-def test_a_rule_file_that_is_no_yaml(copy: Path) -> None:
+def test_a_rule_file_that_is_not_yaml(copy: Path) -> None:
     append(copy, f"{RULES}/training_6.1.0/common.yaml", "\n- KEY: [")
     with pytest.raises(UserError, match=r"training_6.1.0/common.yaml"):
         verify(copy)
