@@ -145,22 +145,25 @@ class _Reading:
             self._add("LOG110", "not an MLPerf log: it has no record that can be read", Pending)
 
     def _check_end(self) -> None:
-        number = self._clock.stop_number
-        line = None if number is None else self._reader.line_of(number)
         if self._clock.backwards:
             message = "run_stop is earlier than run_start; expected later"
-            self._add("RUN155", message, line=line, basis=Basis.RULES)
+            self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
         if self._records and not self._is_success:
             self._add(
                 "RUN130",
                 f"{self._clock.ending}: this run did not converge",
                 Pending if self._clock.stop_ms is None else Finding,
-                line=line,
+                line=self._stop_line(),
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=self._clock.status,
                 expected="success",
             )
+
+    def _stop_line(self) -> int | None:
+        """Search the line of ``run_stop``, which takes time."""
+        number = self._clock.stop_number
+        return None if number is None else self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
         self._findings.add(

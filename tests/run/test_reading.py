@@ -9,6 +9,7 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
+from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.run.kept_findings import MAX_ALIKE
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import (
@@ -311,3 +312,18 @@ def test_nothing_that_was_read_stays_in_a_circle(log: bytes) -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_a_passing_log_needs_few_line_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are searched for findings, seeds and a few keys, not for the end of each log."""
+    numbers: list[int] = []
+    line_of_number = LineNumbers.of
+
+    def recorded(lines: LineNumbers, number: int) -> int:
+        numbers.append(number)
+        return line_of_number(lines, number)
+
+    monkeypatch.setattr(LineNumbers, "of", recorded)
+    run = run_of(good_log())
+    assert run.findings == ()
+    assert 0 < max(numbers) < run.records // 2
