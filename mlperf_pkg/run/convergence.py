@@ -58,6 +58,7 @@ class ConvergenceReader:
         self._step_unit = "step_num" if steps else "samples_count"
         self._batch_size: Any = -1
         self._benchmark: Any = None
+        self._counts_samples = False  # whether evaluations of the benchmark count samples
         self._position: Any = UNSET  # the epoch or samples of the last evaluation
         self._reached: Any = None
         self._converged = False
@@ -101,6 +102,7 @@ class ConvergenceReader:
             self._benchmark = fields["value"]
             hash(self._benchmark)  # the official checker crashes on a list or an object
             self._train_samples = self._train_samples and self._benchmark == "bert"
+            self._counts_samples = counts_samples(self._benchmark)
         if not self._train_samples:
             if b"eval_error" in words or b"eval_accuracy" in words:
                 self._evaluate(fields)
@@ -117,7 +119,7 @@ class ConvergenceReader:
             self._metrics += 1
             if self._metrics > MAX_METRICS:
                 raise OverflowError(f"more than {MAX_METRICS:,} metrics")
-        elif counts_samples(self._benchmark):
+        elif self._counts_samples:
             self._position = metadata["samples_count"]
         else:
             self._position = round(metadata["epoch_num"], 3)
