@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.rulesets import EVERY_ROUND, WITH_RULESET
 from tests.helpers.trees import SYSTEM, write_system
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +37,9 @@ def test_commands_run_as_written(tmp_path: Path) -> None:
     for line in [*simulate, *(line for line in TOOL if line not in simulate)]:
         command = [sys.executable, "-m", "mlperf_pkg", *shlex.split(line)[1:]]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        # A round that mlperf-logging does not have yet is a difference.
+        status = int("rules verify" in line and WITH_RULESET != EVERY_ROUND)
+        assert done.returncode == status, f"{line}\n{done.stdout}\n{done.stderr}"
     assert (tmp_path / "submissions").is_dir()
 
 

@@ -41,14 +41,15 @@ class Reference(Struct, frozen=True):
 def reference(
     usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe, batch_size: int
 ) -> Reference:
-    """Return the points of the round, else of the next one that has some, else a typical one.
+    """Return the points of the round, else of the nearest later or earlier one, else a typical one.
 
     ``batch_size`` is that of the typical point where the recipe does not say it.
     """
     runs, drop = benchmark.runs.required, benchmark.runs.drop
     names = rounds(usage)
-    for later in names[names.index(round_name) :]:
-        ruleset = load_round(usage, later).ruleset
+    index = names.index(round_name)
+    for name in (*names[index:], *reversed(names[:index])):
+        ruleset = load_round(usage, name).ruleset
         if points := prune(reference_points(usage, ruleset, benchmark.name, runs=runs, drop=drop)):
             return Reference(points, _hyperparameters(usage, ruleset, benchmark.name))
     length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size

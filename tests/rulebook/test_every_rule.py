@@ -47,7 +47,7 @@ class Case:
         rule = self.rule
         words = {
             **{word: CONSTRAINTS[word].needed(a) for word, a in rule.constraints.items()},
-            "formula": rule.formula or "",
+            "formula": rule.formula_text,
             "reaches": needed_in_words(rule.reaches or {}),
             "tensors": f"{len(rule.tensors or ())} tensors",
             "reached": "the target reached",
