@@ -1,13 +1,27 @@
-"""Findings as values: what was found, what was expected, where, and by which rule."""
+"""Findings as values: what was found, what was expected, where, and by which rule.
+
+Findings of one code on one subject are folded into one, which keeps all their places.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+MAX_LINES = 10  # of one file
+MAX_VALUES = 20  # different ones of one file, or of one finding
+MAX_MESSAGES = 10  # different ones of one code; a hostile log might have millions
+_MAX_WORDS = 6  # of them in a message
+_MAX_CHARACTERS = 80  # of a value in a message
+
+_PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|,|,?\.[0-9][fg]))?\}")
 
 
 class Severity(StrEnum):
@@ -73,6 +87,31 @@ class Waiver(Struct, frozen=True):
     until: str
 
 
+class Occurrence(Struct, frozen=True):
+    """A file in which a finding was made: on which lines, how often, and with which values.
+
+    ``lines`` are the first ``MAX_LINES`` of ``count``; none if the finding is about all of the
+    file. ``found`` and ``expected`` are the different values, at most ``MAX_VALUES``; of numbers
+    the least and the greatest.
+    """
+
+    path: str
+    lines: tuple[int, ...] = ()
+    count: int = 1
+    found: tuple[Any, ...] = ()
+    expected: tuple[Any, ...] = ()
+
+    def plus(self, other: Occurrence) -> Occurrence:
+        """Return both in one: ``other`` comes later in the same file."""
+        return Occurrence(
+            self.path,
+            (self.lines + other.lines)[:MAX_LINES],
+            self.count + other.count,
+            _merged(self.found, other.found),
+            _merged(self.expected, other.expected),
+        )
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """One observation about a submission.
 
@@ -80,6 +119,15 @@ class Finding(Struct, frozen=True, kw_only=True):
     of that file, or None if the finding is about all of it. ``found`` and ``expected`` are JSON
     values; ``source`` names the document and section of the rule. A finding with a ``waiver`` is
     reported but fails the official verdict alone, as the official checker ignores waivers.
+
+    ``message`` may have ``{found}`` and ``{expected}``, which ``text`` replaces by the values in
+    words: ``{found:,}`` with commas between thousands, ``{found:.1f}`` with one decimal,
+    ``{found:s}`` without quotation marks.
+
+    A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
+    then those of the first. It is about a ``subject``: the path of a result set, a system
+    description or a submission; None is the file ``path``. In a result set it is about ``runs``
+    of its ``of_runs`` runs; both are None if it is not about single runs.
     """
 
     code: str
@@ -93,6 +141,36 @@ class Finding(Struct, frozen=True, kw_only=True):
     hint: str | None = None
     source: str | None = None
     waiver: Waiver | None = None
+    subject: str | None = None
+    runs: int | None = None
+    of_runs: int | None = None
+    places: tuple[Occurrence, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """The path of what the finding is about."""
+        return self.path if self.subject is None else self.subject
+
+    @property
+    def text(self) -> str:
+        """The message with the values found and expected at all places."""
+        if "{" not in self.message:
+            return self.message
+        return _PLACEHOLDER.sub(lambda match: self._words(match[1], match[2]), self.message)
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The places, also of a finding that was not folded."""
+        if self.places:
+            return self.places
+        lines = () if self.line is None else (self.line,)
+        found, expected = _values(self.found), _values(self.expected)
+        return (Occurrence(self.path, lines, 1, found, expected),)
+
+    @property
+    def count(self) -> int:
+        """How often the finding was made."""
+        return sum(place.count for place in self.places) or 1
 
     @property
     def is_error(self) -> bool:
@@ -108,6 +186,12 @@ class Finding(Struct, frozen=True, kw_only=True):
         """Return whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
         counts = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
         return counts and self.basis in (Basis.BOTH, basis)
+
+    def _words(self, name: str, form: str | None) -> str:
+        values: tuple[Any, ...] = ()
+        for place in self.occurrences:
+            values = _merged(values, getattr(place, name))
+        return in_words(values, "s" if name == "expected" and form is None else form)
 
 
 class Pending(Finding, frozen=True):
@@ -130,3 +214,127 @@ def without_official(finding: Finding, hint: str) -> Finding:
     if finding.basis is Basis.BOTH:
         return replace(finding, basis=Basis.RULES)
     return replace(finding, severity=Severity.WARNING, hint=finding.hint or hint)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings by path, line and code."""
+    return tuple(sorted(findings, key=lambda finding: finding.sort_key))
+
+
+# ---- folding ------------------------------------------------------------------------------
+
+
+class Folding:
+    """Folds findings on one subject: those alike in all but place and values become one.
+
+    More than ``MAX_MESSAGES`` different messages of one code count as the first of them.
+    """
+
+    def __init__(self) -> None:
+        """Start without a finding."""
+        self._kinds: dict[tuple[Any, ...], dict[str, _Kind]] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding; those of one file are added in the order of their lines."""
+        by_message = self._kinds.setdefault(_kind(finding), {})
+        kind = by_message.get(finding.message)
+        if kind is None and len(by_message) == MAX_MESSAGES:
+            kind = next(iter(by_message.values()))
+        if kind is None:
+            kind = by_message[finding.message] = _Kind(finding, {})
+        kind.add(finding)
+
+    def folded(self) -> list[Finding]:
+        """Return a finding of each kind, in the order in which their codes were added."""
+        return [
+            replace(kind.first, places=tuple(kind.places.values()))
+            for by_message in self._kinds.values()
+            for kind in by_message.values()
+        ]
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """The verdicts that follow from the findings."""
+        kinds = self._kinds.values()
+        return verdicts_of(kind.first for by_message in kinds for kind in by_message.values())
+
+
+class _Kind(Struct):
+    """Findings alike: the first of them, and their places by path."""
+
+    first: Finding
+    places: dict[str, Occurrence]
+
+    def add(self, finding: Finding) -> None:
+        for place in finding.occurrences:
+            earlier = self.places.get(place.path)
+            self.places[place.path] = earlier.plus(place) if earlier else place
+
+
+def folded(
+    findings: Iterable[Finding], subject: str | None = None, runs: Collection[str] = ()
+) -> list[Finding]:
+    """Fold findings about a subject: a result set with these ``runs`` (paths), or another."""
+    folding = Folding()
+    for finding in findings:
+        folding.add(finding)
+    return [_about(finding, subject, runs) for finding in folding.folded()]
+
+
+def _about(finding: Finding, subject: str | None, runs: Collection[str]) -> Finding:
+    affected = len({place.path for place in finding.places}.intersection(runs))
+    if not affected:
+        return replace(finding, subject=subject)
+    return replace(finding, subject=subject, runs=affected, of_runs=len(runs))
+
+
+def _kind(finding: Finding) -> tuple[Any, ...]:
+    return (type(finding), finding.code, finding.severity, finding.basis, finding.waiver)
+
+
+# ---- values in words ----------------------------------------------------------------------
+
+
+def in_words(values: Sequence[Any], form: str | None = None) -> str:
+    """Return values in words: one, a range of numbers, or a list.
+
+    ``form`` is as in the messages of ``Finding``: "s", "," or ".1f".
+    """
+    if not values:
+        return "null"
+    if len(values) == 2 and all(map(_is_number, values)):  # noqa: PLR2004 - least and greatest
+        return " to ".join(word(value, form) for value in values)
+    words = [word(value, form) for value in values[:_MAX_WORDS]]
+    rest = len(values) - len(words)
+    return ", ".join(words) + (f" and {rest} more" if rest else "")
+
+
+def word(value: Any, form: str | None = None) -> str:
+    """Return a value as JSON, or in a ``form`` that fits it, cut to 80 characters."""
+    if isinstance(value, str) and form == "s":
+        return value
+    if form and form != "s" and _is_number(value):
+        return format(value, form)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    return () if value is None else (value,)
+
+
+def _merged(values: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the different values of both; of numbers the least and the greatest."""
+    if values == others:
+        return values
+    distinct = {word(value): value for value in (*values, *others)}
+    if len(distinct) > 1 and all(map(_is_number, distinct.values())):
+        return (min(distinct.values()), max(distinct.values()))
+    return tuple(distinct.values())[:MAX_VALUES]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))

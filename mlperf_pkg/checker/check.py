@@ -7,12 +7,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.fold import fold, in_order
+from mlperf_pkg.checker.fold import fold
 from mlperf_pkg.checker.judge import Contents, judge, not_followed
 from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.findings import folded, in_order
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, labels
@@ -53,7 +54,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     skipped = [not_followed(place) for input_ in inputs for place in input_.skipped]
     report = fold(judged, runs, waivers.waive(skipped))
     if stale := list(waivers.stale(report.findings)):
-        report = replace(report, findings=in_order([*report.findings, *stale]))
+        report = replace(report, findings=in_order([*report.findings, *folded(stale)]))
     return Checked(
         report=report,
         inputs=inputs,

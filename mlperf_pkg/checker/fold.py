@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.findings import Finding, Verdicts, verdicts_of
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.rules_folders import rules_context
@@ -36,13 +36,8 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
         ),
         result_sets=tuple(result.row for result in sets),
         runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
-        findings=in_order([*(f for item in judged for f in item.findings), *skipped]),
+        findings=in_order([*(f for item in judged for f in item.findings), *folded(skipped)]),
     )
-
-
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings by path, line and code."""
-    return tuple(sorted(findings, key=lambda finding: finding.sort_key))
 
 
 def _round_reason(judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, verdicts_of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -57,17 +57,18 @@ def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
 
 def _judge_loose_logs(plan: Plan, runs: Sequence[Run], waivers: Waivers) -> JudgedPlan:
     sets = tuple(waivers.waive_set(check_set(context)) for context in _loose_sets(runs))
-    findings = [finding for result in sets for finding in result.findings]
-    findings += [finding for run in runs for finding in run.findings]
+    findings = [finding for result in sets for finding in result.observations]
+    in_sets = {path for result in sets for path in result.runs}
+    findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
     verdict = Verdicts.worst(run.verdicts for run in runs)
     return JudgedPlan(plan, verdict, (), sets, tuple(findings))
 
 
 def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
     """Judge a submission without logs, for which no round is known."""
-    findings = waivers.waive(check_contents(submission))
+    findings = folded(waivers.waive(check_contents(submission)), submission.place.label)
     verdict = replace(verdicts_of(findings), official=Verdict.NOT_CHECKED)
-    return JudgedPlan(plan, verdict, (), (), findings)
+    return JudgedPlan(plan, verdict, (), (), tuple(findings))
 
 
 def _judge_submission(
@@ -87,8 +88,20 @@ def _judge_submission(
     around = waivers.waive(_findings_around_sets(submission, systems, round_))
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     verdict = Verdicts.worst([verdict, *(result.row.verdict for result in sets)])
-    of_sets = [f for result in sets for f in (*result.findings, *result.run_findings)]
-    return JudgedPlan(plan, verdict, systems, sets, (*around, *of_sets))
+    descriptions = {system.path for system in systems}
+    of_tree = folded((f for f in around if f.path not in descriptions), submission.place.label)
+    findings = [*of_tree, *_of_files(f for f in around if f.path in descriptions)]
+    findings += [finding for result in sets for finding in result.observations]
+    return JudgedPlan(plan, verdict, systems, sets, tuple(findings))
+
+
+def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings folded by the file that they are about."""
+    by_path: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_path.setdefault(finding.path, []).append(finding)
+    for path, of_file in by_path.items():
+        yield from folded(of_file, path)
 
 
 def _contexts(

@@ -27,7 +27,7 @@ from mlperf_pkg.checks.weak_scaling import (
     number_of_models,
     weak_set_score,
 )
-from mlperf_pkg.findings import Finding, Verdict, Verdicts, verdicts_of, without_official
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of, without_official
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
@@ -40,7 +40,7 @@ class SetResult(Struct, frozen=True):
     """A judged result set: its row, its own findings, and those of its runs.
 
     ``dropped`` maps the paths of runs that do not count in the score to the reason; ``summarized``
-    holds what only the official tables show.
+    holds what only the official tables show. ``runs`` are the paths of its runs.
     """
 
     row: ResultSetRow
@@ -48,6 +48,12 @@ class SetResult(Struct, frozen=True):
     run_findings: tuple[Finding, ...]
     dropped: dict[str, str]
     summarized: Summarized
+    runs: tuple[str, ...] = ()
+
+    @property
+    def observations(self) -> list[Finding]:
+        """All findings, those of one code in one: what a report says of the set."""
+        return folded((*self.findings, *self.run_findings), self.row.path, self.runs)
 
 
 def check_set(context: SetContext) -> SetResult:
@@ -73,6 +79,7 @@ def check_set(context: SetContext) -> SetResult:
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
         summarized=summarized(context, _scaling_factor(context.files.scaling), rcp_result),
+        runs=tuple(run.path for run in context.runs),
     )
 
 

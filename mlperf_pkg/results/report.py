@@ -1,4 +1,4 @@
-"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/1``."""
+"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/2``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Finding, Verdicts
 
-FORMAT = "mlperf-pkg/report/1"
+FORMAT = "mlperf-pkg/report/2"
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 
 
@@ -141,7 +141,11 @@ def as_builtins(value: Any) -> Any:
     Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
     """
     fields = msgspec.to_builtins(value)
-    return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
+    if not isinstance(value, Report):
+        return fields
+    for finding, item in zip(value.findings, fields["findings"], strict=True):
+        item["message"], item["places"] = finding.text, msgspec.to_builtins(finding.occurrences)
+    return {"format": FORMAT, **fields}
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
@@ -156,6 +160,9 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, Struct):
         names = value.__struct_fields__
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
+        if isinstance(value, Finding):
+            fields["message"] = as_json(value.text)
+            fields["places"] = as_json(value.occurrences, depth - 1)
         return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
     if isinstance(value, dict):
         return {_scalar(str(name)): as_json(item, depth - 1) for name, item in value.items()}

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
@@ -137,8 +137,8 @@ class Conclusions:
         if not success and rule.basis is Basis.BOTH:
             rule = replace(rule, basis=Basis.OFFICIAL)
         expected = needed_in_words(rule.reaches or {})
-        subject = f"{rule.key} never reaches the target, the last value is {shown(logged.last)}"
-        message = f"{subject}; expected {expected}"
+        subject = f"{rule.key} never reaches the target, the last value is {{found}}"
+        message = f"{subject}; expected {{expected}}"
         self._findings.add(
             rule, logged.last_number, value=logged.last, expected=expected, message=message
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
@@ -21,7 +21,6 @@ from mlperf_pkg.run.description import (
 )
 from mlperf_pkg.run.fingerprint import Fingerprint
 from mlperf_pkg.run.identity import Identity, identify, table_of
-from mlperf_pkg.run.kept_findings import KeptFindings
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.rules import RuleChecker, Taker
 from mlperf_pkg.run.scale import InstanceScale
@@ -37,7 +36,7 @@ def read_run(log: LogFile) -> Run:
         OSError: the log cannot be read.
         UserError: the rulebook has no such round.
     """
-    findings = KeptFindings()
+    findings = Folding()
     with log.source.open() as stream:
         reader = LogReader(stream, log.source.label, findings.add, _WORDS)
         blocks = reader.blocks()
@@ -56,7 +55,7 @@ class _Reading:
     """
 
     def __init__(
-        self, log: LogFile, identity: Identity, reader: LogReader, findings: KeptFindings
+        self, log: LogFile, identity: Identity, reader: LogReader, findings: Folding
     ) -> None:
         """Start at the head of a log."""
         self._log = log
@@ -105,7 +104,7 @@ class _Reading:
             round_reason=self._identity.reason,
             records=self._records,
             described=self._description.values,
-            findings=self._findings.in_order(),
+            findings=in_order(self._findings.folded()),
             verdicts=known_verdicts(self._findings.verdicts, self._log.usage, self._identity.round),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,

@@ -113,7 +113,7 @@ class RecordRules:
             number,
             value=check.constraint.found(record),
             expected=check.constraint.needed(check.argument),
-            message=rule.message or f"{rule.key} {_problem(rule, check, record, seen)}",
+            message=rule.message or f"{rule.key} {_problem(rule, check, seen)}",
         )
         if rule.fatal:
             self._crash(number, f"no rules for {shown(record.value)}")
@@ -194,7 +194,7 @@ class RecordRules:
             number,
             value=record.metadata,
             expected=expected,
-            message=f"{record.key} has metadata {shown(record.metadata)}; expected {expected}",
+            message=f"{rule.key} has metadata {{found}}; expected {{expected}}",
         )
 
     def _crash(self, number: int, reason: str) -> None:
@@ -220,12 +220,10 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
     return check
 
 
-def _problem(rule: Rule, check: Check, record: Record, seen: Seen) -> str:
+def _problem(rule: Rule, check: Check, seen: Seen) -> str:
     """Return what a record has and what is expected, in words."""
-    constraint, expected = check.constraint, rule.needed
-    if constraint.misplaced:
-        problem = constraint.misplaced(check.argument, seen)
-        return f"is logged {problem.found}; expected {expected or problem.expected}"
-    subject = "has metadata" if constraint.part is Part.METADATA else "is"
-    expected = expected or constraint.needed(check.argument)
-    return f"{subject} {shown(constraint.found(record))}; expected {expected}"
+    if check.constraint.misplaced:
+        problem = check.constraint.misplaced(check.argument, seen)
+        return f"is logged {problem.found}; expected {rule.needed or problem.expected}"
+    subject = "has metadata" if check.constraint.part is Part.METADATA else "is"
+    return f"{subject} {{found}}; expected {{expected}}"

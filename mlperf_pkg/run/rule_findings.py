@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlperf_pkg.findings import Finding, Pending
-from mlperf_pkg.log.record import shown
+from mlperf_pkg.log.record import printable
 from mlperf_pkg.rulebook.model import Rule
 
 
@@ -42,7 +42,7 @@ class RuleFindings:
         """
         expected = rule.needed or expected
         kind = Pending if self.ended and not settled else Finding
-        default = rule.message or f"{rule.key} is {shown(value)}; expected {expected}"
+        default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
         finding = kind(
             code=rule.code,
             message=message or default,
@@ -50,7 +50,7 @@ class RuleFindings:
             line=None if number is None else self.line_of(number),
             severity=rule.severity,
             basis=rule.basis,
-            found=value,
+            found=printable(value),
             expected=expected,
             hint=rule.hint,
             source=rule.source,

@@ -13,12 +13,12 @@ def test_dates_alone_find_the_round_of_nearly_all_published_logs() -> None:
     """All of training (1,910 logs); of HPC all but those that were submitted again (35 of 145)."""
     folder = corpus_folder()
     assert folder is not None
-    found: dict[str, list[bool]] = {"training": [], "hpc": []}
+    matches: dict[str, list[bool]] = {"training": [], "hpc": []}
     for tree in ROUNDS:
         usage = "hpc" if tree.startswith("hpc") else "training"
         for path in expected(tree)["logs"]:
             file = folder / tree / path
             log = LogFile(Source(path, file), usage)
-            found[usage].append(infer_round(log)[0] == tree.rpartition("v")[2])
-    assert (sum(found["training"]), len(found["training"])) == (1910, 1910)
-    assert (sum(found["hpc"]), len(found["hpc"])) == (110, 145)
+            matches[usage].append(infer_round(log)[0] == tree.rpartition("v")[2])
+    assert (sum(matches["training"]), len(matches["training"])) == (1910, 1910)
+    assert (sum(matches["hpc"]), len(matches["hpc"])) == (110, 145)

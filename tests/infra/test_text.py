@@ -83,7 +83,7 @@ KNOWN = ("bert", "resnet", "unet3d", "2.0", "2.1")
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("brt", "; did you mean bert?"),
         ("RESNET", "; did you mean resnet?"),
@@ -92,5 +92,5 @@ KNOWN = ("bert", "resnet", "unet3d", "2.0", "2.1")
         ("", ""),
     ],
 )
-def test_did_you_mean(name: str, said: str) -> None:
-    assert did_you_mean(name, KNOWN) == said
+def test_did_you_mean(name: str, text: str) -> None:
+    assert did_you_mean(name, KNOWN) == text

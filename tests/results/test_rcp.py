@@ -382,10 +382,10 @@ class TestCheckDirectory:
         for size in batch_sizes(points):
             for runs in submissions(judge(size, [1.0] * sizing["runs"]), sizing["runs"]):
                 result = judge(size, runs)
-                for bypass, said in ((False, result), (True, rcp.bypassed(result))):
+                for bypass, judgement in ((False, result), (True, rcp.bypassed(result))):
                     *verdict, factor = self.verdict(checker, size, runs, bypass=bypass)
-                    assert verdict == [said.official_pass, said.message]
-                    assert factor == pytest.approx(said.normalization, rel=1e-12, nan_ok=True)
+                    assert verdict == [judgement.official_pass, judgement.message]
+                    assert factor == pytest.approx(judgement.normalization, rel=1e-12, nan_ok=True)
 
 
 def log_of(benchmark: str, batch_size: int | None, epochs: float, status: str) -> str:

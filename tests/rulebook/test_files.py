@@ -48,9 +48,9 @@ TRAINING = [
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RULES)))
 def test_every_file_is_valid_and_compiled_to_what_it_says(path: Path) -> None:
     file = file_in(RULES, path.relative_to(RULES).as_posix())
-    said = validated(file, path.read_bytes())
-    assert repr(msgspec.msgpack.decode(COMPILED[path.read_bytes()])) == repr(said)
-    assert repr(read(file)) == repr(said)
+    document = validated(file, path.read_bytes())
+    assert repr(msgspec.msgpack.decode(COMPILED[path.read_bytes()])) == repr(document)
+    assert repr(read(file)) == repr(document)
 
 
 def test_metaschema_is_a_schema_that_forbids_the_unknown() -> None:

@@ -82,14 +82,14 @@ def has_reference(plan: RunPlan) -> bool:
 
 
 def judged(logs: list[bytes], plan: RunPlan) -> RcpResult:
-    runs, found = runs_of(plan), [read(log, plan).convergence for log in logs]
+    runs, convergences = runs_of(plan), [read(log, plan).convergence for log in logs]
     points = reference_points(
         plan.usage, ruleset(plan), plan.benchmark, runs=runs.required, drop=runs.drop
     )
     return judge(
         prune(points),
-        found[0].batch_size,
-        [each.to_converge for each in found],
+        convergences[0].batch_size,
+        [convergence.to_converge for convergence in convergences],
         runs=runs.required,
         drop=runs.drop,
         allowance=allowance(plan.usage, plan.benchmark),
@@ -111,8 +111,8 @@ def test_every_kind_of_run_is_there_but_the_impossible() -> None:
     }
     reasons = {kind: reason for kind in all_kinds if (reason := refusal(*kind))}
     assert there == all_kinds - reasons.keys()
-    known = {kind: why for kind, why in reasons.items() if version_of(kind[1]) <= (6, 1)}
-    assert known == IMPOSSIBLE
+    refused = {kind: why for kind, why in reasons.items() if version_of(kind[1]) <= (6, 1)}
+    assert refused == IMPOSSIBLE
     names = [plan.optimizer for plan in CLOSED if (plan.round, plan.benchmark) == ("2.0", "resnet")]
     assert names == ["lars", "sgd"]
 
@@ -132,11 +132,11 @@ def test_success_is_valid_by_both_checkers_and_both_verdicts(plan: RunPlan, tmp_
     assert [finding for finding in run.findings if finding.severity is Severity.ERROR] == []
     assert run.verdicts.rules is Verdict.PASS
     assert (run.converged, run.status) == (True, "success")
-    found = values(log)
-    assert found["submission_benchmark"] == plan.benchmark
-    assert found["submission_division"] == plan.division
-    assert (found["submission_org"], found["submission_platform"]) == ("Example Org", "box16")
-    assert (found.get("opt_name"), found["seed"]) == (plan.optimizer, 1)
+    logged = values(log)
+    assert logged["submission_benchmark"] == plan.benchmark
+    assert logged["submission_division"] == plan.division
+    assert (logged["submission_org"], logged["submission_platform"]) == ("Example Org", "box16")
+    assert (logged.get("opt_name"), logged["seed"]) == (plan.optimizer, 1)
     assert read_run(LogFile(Source("", log), plan.usage)).round == plan.round
     require_ruleset(plan.usage, plan.round)
     assert run.verdicts.official is Verdict.PASS
@@ -171,8 +171,8 @@ def test_closed_set_passes_the_rcp_test_unscaled(plan: RunPlan) -> None:
 @pytest.mark.parametrize("plan", NEWEST, ids=named)
 def test_closed_set_passes_the_official_rcp_test_unscaled(plan: RunPlan, tmp_path: Path) -> None:
     logs = simulate_set(plan, 3)
-    found = official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
-    assert found == (True, "RCP found", 1.0)
+    verdict = official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
+    assert verdict == (True, "RCP found", 1.0)
 
 
 @pytest.mark.parametrize("plan", NEWEST, ids=named)

@@ -47,8 +47,8 @@ def test_first_evaluations(
 )
 def test_shape_of_the_metric(benchmark: str, round_name: str, shape: set[str] | None) -> None:
     log = simulate_run(replace(PLAN, benchmark=benchmark, round=round_name), 1)
-    found = values(log)["eval_accuracy"]
-    assert (set(found) if isinstance(found, dict) else None) == shape
+    metric = values(log)["eval_accuracy"]
+    assert (set(metric) if isinstance(metric, dict) else None) == shape
 
 
 @pytest.mark.parametrize(("round_name", "staged"), [("1.0", True), ("2.0", True), ("3.0", False)])

@@ -35,7 +35,7 @@ def test_energy(seconds: float, switches: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("length", "samples"), [(500, 60), (59_000, 60), (120_500, 121)])
 def test_samples_are_many_and_a_second_apart_at_most(length: int, samples: int) -> None:
     (log,) = simulate_power(PLAN, 1, START, START + length, nodes=1, switches=0).values()
-    times = [each["time_ms"] for each in records(log) if each["key"] == "power_reading"]
+    times = [record["time_ms"] for record in records(log) if record["key"] == "power_reading"]
     assert len(times) == samples
     assert all(0 <= later - earlier <= 1000 for earlier, later in pairwise([START, *times]))
     assert times[-1] == START + length

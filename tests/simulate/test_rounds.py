@@ -53,8 +53,8 @@ def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: 
     assert [finding.code for finding in report.findings] == []
     assert (report.round, len(report.systems)) == (name, 2)
     assert (len(report.result_sets), len(report.runs)) == (written.sets, written.logs)
-    listed = load_round(usage, name).benchmarks
-    assert {each.benchmark for each in report.result_sets} == set(listed)
+    benchmarks = load_round(usage, name).benchmarks
+    assert {result_set.benchmark for result_set in report.result_sets} == set(benchmarks)
     assert [row.division for row in report.systems] == ["closed", "open"]
 
 
@@ -80,11 +80,11 @@ def test_a_closed_submission_of_every_benchmark_of_the_newest_round(
     newest = rounds("training")[-1]
     plan = RoundPlan("training", newest, 1, 2, sets=99, divisions=("closed",))
     write_round(plan, tmp_path / "round")
-    given = tmp_path / "round" / "Submitter1"
-    prepared = prepare(Folders.of(given, output=tmp_path / "built"), Order())
+    inputs = tmp_path / "round" / "Submitter1"
+    prepared = prepare(Folders.of(inputs, output=tmp_path / "built"), Order())
     assert prepared.refusals == ()
     write_tree(prepared.target, prepared.files, force=False)
-    built = {(each.planned.system.id, each.planned.benchmark) for each in prepared.judged}
+    built = {(judged_set.planned.system.id, judged_set.planned.benchmark) for judged_set in prepared.judged}
     assert len(built) == 2 * len(load_round("training", newest).benchmarks)
     require_ruleset("training", newest)
     with mock.patch.object(mlp_compliance, "yaml", OnceParsed):
@@ -107,7 +107,7 @@ def test_power_of_small_systems(tmp_path: Path) -> None:
     write_round(plan, tmp_path / "round")
     report = report_on(tmp_path / "round")
     assert report.verdict == PASS
-    measured = {each.system for each in report.result_sets if each.energy_joules}
+    measured = {result_set.system for result_set in report.result_sets if result_set.energy_joules}
     assert measured == {"system1_8x", "system2_16x"}
     assert (
         tmp_path / "round/Submitter1/results/system2_16x/retinanet/power/result_4/sw_0.txt"
@@ -117,8 +117,8 @@ def test_power_of_small_systems(tmp_path: Path) -> None:
 def test_failures_in_turn(tmp_path: Path) -> None:
     plan = replace(SMALL, systems=21, sets=1, divisions=("closed",))
     failing = replace(plan, failures=("diverged", "missing_key"))
-    found = [system.failures for system in deal(failing)]
-    assert {at: each[0] for at, each in enumerate(found) if each[0]} == {
+    failures = [system.failures for system in deal(failing)]
+    assert {at: kinds[0] for at, kinds in enumerate(failures) if kinds[0]} == {
         0: "diverged",
         10: "missing_key",
         20: "diverged",

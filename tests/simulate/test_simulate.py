@@ -123,8 +123,8 @@ def test_training_is_logged_without_a_gap(benchmark: str, optimizer: str) -> Non
 )
 def test_hyperparameters(benchmark: str, optimizer: str, expected: dict[str, float]) -> None:
     plan = replace(PLAN, benchmark=benchmark, optimizer=optimizer, batch_size=3264)
-    found = values(simulate_run(plan, 1))
-    assert {key: found[key] for key in expected} == expected
+    logged = values(simulate_run(plan, 1))
+    assert {key: logged[key] for key in expected} == expected
 
 
 def test_runs_of_a_set_follow_one_another_with_seeds_of_their_own() -> None:
@@ -267,11 +267,11 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
         "from mlperf_pkg.simulate import RunPlan, simulate_run\n"
         f"sys.stdout.buffer.write(simulate_run({PLAN!r}, 1))"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True
     )
-    assert told.stdout == simulate_run(PLAN, 1)
-    assert records(told.stdout)[0]["metadata"]["file"] == "simulate/writer.py"
+    assert process.stdout == simulate_run(PLAN, 1)
+    assert records(process.stdout)[0]["metadata"]["file"] == "simulate/writer.py"
 
 
 def test_logging_of_the_process_is_neither_used_nor_changed() -> None:

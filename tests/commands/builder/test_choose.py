@@ -32,8 +32,8 @@ def test_the_median_window_is_taken(tmp_path: Path) -> None:
     chosen = select(every.plan.sets[0].runs, rules.runs).chosen
     assert paths(made) == [run.path for run in chosen]
     assert (len(paths(made)), made.refusals) == (5, ())
-    (said,) = [note for note in made.notes if "closest to the median" in note]
-    assert all(path in said for path in set(paths(every)) - set(paths(made)))
+    (note,) = [note for note in made.notes if "closest to the median" in note]
+    assert all(path in note for path in set(paths(every)) - set(paths(made)))
 
 
 def test_as_many_as_required_are_left_alone(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("logs", "asked", "flags", "left"),
+    ("logs", "names", "flags", "left"),
     [
         (GOOD, ["rcp-bypass", "seed-checker-bypass"], set(), set()),
         (TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, set()),
@@ -72,16 +72,16 @@ def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
     ],
 )
 def test_bypasses(
-    logs: tuple[bytes, ...], asked: list[str], flags: set[str], left: set[str]
+    logs: tuple[bytes, ...], names: list[str], flags: set[str], left: set[str]
 ) -> None:
-    (judged_set,) = judged(logs, asked)
+    (judged_set,) = judged(logs, names)
     assert judged_set.flags == flags
     assert {finding.code for finding in judged_set.failures} == left
 
 
 def test_findings_of_a_kind_are_folded() -> None:
-    (said,) = reasons(judged(TWINS[:4]))
-    assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", said)).split("\n") == [
+    (reason,) = reasons(judged(TWINS[:4]))
+    assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
         "box/resnet is not valid:",
         "  logs/1.log:LINE: SEED102: seed N is also logged by the same source line in logs/0.log;"
         " expected another seed (and 2 more like this) [official checker]",
@@ -92,17 +92,17 @@ def test_findings_of_a_kind_are_folded() -> None:
 
 
 def test_more_runs_than_required_are_not_chosen_for_the_user() -> None:
-    (said,) = reasons(judged(logs_of("bow-pod16", runs=6)))
-    assert said.endswith(
+    (reason,) = reasons(judged(logs_of("bow-pod16", runs=6)))
+    assert reason.endswith(
         "\n    --select takes the 5 consecutive runs whose result is closest to the median of all"
         " such windows; 'mlperf-pkg select' shows them"
     )
 
 
 def test_systems_are_judged_too() -> None:
-    (said,) = reasons(judged(GOOD, box=system("box", cooling=None, system_name=7)))
-    assert said.startswith("systems/box.json is not valid:\n  systems/box.json:")
-    assert "SYS102" in said
+    (reason,) = reasons(judged(GOOD, box=system("box", cooling=None, system_name=7)))
+    assert reason.startswith("systems/box.json is not valid:\n  systems/box.json:")
+    assert "SYS102" in reason
 
 
 def test_report_is_of_the_tree() -> None:

@@ -117,8 +117,8 @@ def test_nobody() -> None:
 
 
 def test_no_platform_at_all() -> None:
-    (said,) = complaint(Unmapped(run(platform=""), (), ""))
-    assert said.endswith('  systems:\n    pod16:\n      logs: ["logs/..."]')
+    (message,) = complaint(Unmapped(run(platform=""), (), ""))
+    assert message.endswith('  systems:\n    pod16:\n      logs: ["logs/..."]')
 
 
 def test_no_system_of_the_division() -> None:
@@ -131,8 +131,8 @@ def test_no_system_of_the_division() -> None:
 @pytest.mark.parametrize("division", ["closed", None])
 def test_other_division(division: str | None) -> None:
     box = system("box", division)
-    (said,) = complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,))
-    assert said == (
+    (message,) = complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,))
+    assert message == (
         "1 log (logs/a.log): runs of the open division, but by its folder they belong to"
         f" systems/box.json, whose division is {division or 'missing'}. A description has one"
         " division: a system that is submitted in both needs a second file, such as"
@@ -143,7 +143,7 @@ def test_other_division(division: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paths", "said"),
+    ("paths", "text"),
     [
         (["a"], "1 log (a)"),
         (["a", "b"], "2 logs (a, b)"),
@@ -152,5 +152,5 @@ def test_other_division(division: str | None) -> None:
         (["a\n\x1b[2J"], "1 log (a\\n\\x1b[2J)"),
     ],
 )
-def test_folded(paths: list[str], said: str) -> None:
-    assert folded(paths) == said
+def test_folded(paths: list[str], text: str) -> None:
+    assert folded(paths) == text

@@ -74,19 +74,19 @@ def test_one_division() -> None:
     assert plan.notes == ("left out, of the closed division: 1 log (logs/box/a.log)",)
 
 
-@pytest.mark.parametrize("asked", ["option", "configuration"])
-def test_leave_out(asked: str) -> None:
+@pytest.mark.parametrize("origin", ["option", "configuration"])
+def test_leave_out(origin: str) -> None:
     other = run("logs/box/b.log", benchmark="bert")
     names = ("box/resnet", "box/brt")
-    config = Config(code=CODE.code, leave_out=names if asked == "configuration" else ())
-    plan = planned(HERE, other, config=config, leave_out=names if asked == "option" else ())
+    config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
+    plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
     assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
     left, unknown = (
         "left out as you asked: box/resnet, 1 run",
         "there is no result set box/brt to leave out; did you mean box/bert?",
     )
     # The configuration may be about both divisions, a command line is about what it builds.
-    expected = ((left,), (unknown,)) if asked == "option" else ((left, unknown), ())
+    expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
     assert (plan.notes, plan.problems) == expected
 
 
