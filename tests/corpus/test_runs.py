@@ -35,7 +35,7 @@ def test_official_verdict_records_minutes(tree: str) -> None:
         run = _read(tree, path)
         ours = {
             "official": run.verdicts.official.value,
-            "died": run.crash is not None,
+            "crashed": run.crash is not None,
             "records": run.records,
             "minutes": None if run.official_minutes is None else round(run.official_minutes, 4),
             "messages": _messages(run),
@@ -49,7 +49,7 @@ def _agree(ours: dict[str, Any], facts: dict[str, Any]) -> bool:
     crashed = facts["died"] is not None
     return (
         ours["official"] == facts["official"]
-        and ours["died"] == crashed
+        and ours["crashed"] == crashed
         and facts["records"] in (None, ours["records"])
         and ours["minutes"] == pytest.approx(facts["minutes"], abs=1e-4)
         and all(key in ours["messages"] for key in facts["failed_keys"])

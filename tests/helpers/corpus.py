@@ -1,4 +1,4 @@
-"""Where the published submissions lie that some tests compare with, and what is known of them."""
+"""The published submissions that some tests compare with, and their expected results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def corpus_folder() -> Path | None:
 
 
 def expected(round_name: str) -> dict[str, Any]:
-    """What the official checkers said of the round's submissions, for ``v2.0`` or ``hpc_v1.0``."""
+    """Return the results of the official checkers for the submissions of ``v2.0`` or ``hpc_v1.0``."""
     folder = corpus_folder()
     if folder is None:
         pytest.skip(_REASON)

@@ -102,7 +102,7 @@ def report(**changes: Any) -> Report:
 
 
 def nested(levels: int) -> list[Any]:
-    """Lists within lists, so many levels below the first."""
+    """A list nested to ``levels`` levels below the first."""
     value: list[Any] = []
     for _ in range(levels):
         value = [value]

@@ -45,7 +45,7 @@ class Tally:
 
 
 def compare(cases: int, seed: int) -> Tally:
-    """Compare on so many mutated logs, taken in turn from all seeds, reproducibly."""
+    """Compare on ``cases`` mutated logs, taken in turn from all seeds, reproducibly."""
     tally = Tally(Counter(), set(), [])
     with incumbent.cached_rules(), tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result_0.txt"

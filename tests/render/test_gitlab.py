@@ -35,10 +35,10 @@ def test_the_schema_is_one() -> None:
 
 
 def test_an_issue() -> None:
-    (issue,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="mend")]))
+    (issue,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="fix")]))
     assert len(issue.pop("fingerprint")) == 32
     assert issue == {
-        "description": "wrong [rules]; hint: mend",
+        "description": "wrong [rules]; hint: fix",
         "check_name": "X1",
         "severity": "major",
         "location": {"path": "logs/a b.log", "lines": {"begin": 7}},

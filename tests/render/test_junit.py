@@ -69,10 +69,10 @@ def one(**changes: Any) -> TestCase:
 
 
 def test_an_error_fails() -> None:
-    case = one(line=3, hint="mend")
+    case = one(line=3, hint="fix")
     (failure,) = failures(case)
     assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
-    assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: mend"
+    assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: fix"
     assert case.system_out == "official: FAIL\nrules: pass"
 
 

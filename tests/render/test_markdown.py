@@ -11,7 +11,7 @@ markdown = FORMATS["markdown"]
 
 def test_a_report() -> None:
     findings = [
-        finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="mend it"),
+        finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="fix it"),
         finding("systems/dgx.json", 3, severity=Severity.NOTE),
     ]
     report_ = report(verdict=FAIL, result_sets=(result_set(verdict=FAIL),), findings=findings)
@@ -33,7 +33,7 @@ def test_a_report() -> None:
         "### Findings",
         "",
         "- results/dgx/bert: **error X1**: wrong \\[official\\]",
-        "  <br>hint: mend it",
+        "  <br>hint: fix it",
         "",
     ]
 

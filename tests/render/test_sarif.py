@@ -50,14 +50,14 @@ def test_the_schema_is_one() -> None:
 
 
 def test_a_result() -> None:
-    result = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="mend", source="s")
+    result = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="fix", source="s")
     mark = result.pop("partialFingerprints")["mlperfPkgFinding/v1"]
     assert len(mark) == 32
     assert result == {
         "ruleId": "X1",
         "ruleIndex": 0,
         "level": "error",
-        "message": {"text": "wrong [rules]\nhint: mend"},
+        "message": {"text": "wrong [rules]\nhint: fix"},
         "locations": [
             {
                 "physicalLocation": {
@@ -71,7 +71,7 @@ def test_a_result() -> None:
             "fails": {"official": False, "rules": True},
             "found": 1.5,
             "expected": "2",
-            "hint": "mend",
+            "hint": "fix",
             "source": "s",
         },
     }

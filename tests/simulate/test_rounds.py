@@ -84,7 +84,8 @@ def test_a_closed_submission_of_every_benchmark_of_the_newest_round(
     prepared = prepare(Folders.of(inputs, output=tmp_path / "built"), Order())
     assert prepared.refusals == ()
     write_tree(prepared.target, prepared.files, force=False)
-    built = {(judged_set.planned.system.id, judged_set.planned.benchmark) for judged_set in prepared.judged}
+    planned = [judged_set.planned for judged_set in prepared.judged]
+    built = {(planned_set.system.id, planned_set.benchmark) for planned_set in planned}
     assert len(built) == 2 * len(load_round("training", newest).benchmarks)
     require_ruleset("training", newest)
     with mock.patch.object(mlp_compliance, "yaml", OnceParsed):

@@ -56,7 +56,7 @@ def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("logs", "names", "flags", "left"),
+    ("logs", "bypasses", "flags", "left"),
     [
         (GOOD, ["rcp-bypass", "seed-checker-bypass"], set(), set()),
         (TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, set()),
@@ -72,9 +72,9 @@ def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
     ],
 )
 def test_bypasses(
-    logs: tuple[bytes, ...], names: list[str], flags: set[str], left: set[str]
+    logs: tuple[bytes, ...], bypasses: list[str], flags: set[str], left: set[str]
 ) -> None:
-    (judged_set,) = judged(logs, names)
+    (judged_set,) = judged(logs, bypasses)
     assert judged_set.flags == flags
     assert {finding.code for finding in judged_set.failures} == left
 

@@ -244,7 +244,7 @@ CHANGES: dict[str, tuple[str, str, str, str, str, tuple[str, ...], tuple[str, ..
         ("does s['initialized_tensors'] += [v['metadata']['tensor']]",),
         (),
     ),
-    "what is no expression": (
+    "not an expression": (
         "training_6.0.0/closed_llama31_8b.yaml",
         "v['value'] == 0.9",
         "v['value'] == = 0.9",
