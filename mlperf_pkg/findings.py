@@ -182,6 +182,20 @@ class Finding(Struct, frozen=True, kw_only=True):
         """The order of findings: by file, then line, then code."""
         return (self.path, self.line or 0, self.code, self.message)
 
+    def at(self, place: Occurrence) -> Finding:
+        """Return the part of a folded finding that is about one of its places."""
+        return replace(
+            self,
+            path=place.path,
+            line=next(iter(place.lines), None),
+            found=next(iter(place.found), None),
+            expected=next(iter(place.expected), None),
+            places=(place,),
+            subject=None,
+            runs=None,
+            of_runs=None,
+        )
+
     def fails(self, basis: Basis) -> bool:
         """Return whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
         counts = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity, in_order
 from mlperf_pkg.infra.json_lines import JsonProblem, JsonSyntaxError, read_json
 
 
@@ -97,5 +97,5 @@ def _system_file(
         status=texts.get("status"),
         system_name=texts.get("system_name"),
         accelerators=None if nodes is None or per_node is None else nodes * per_node,
-        findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+        findings=in_order(findings),
     )

@@ -59,7 +59,7 @@ def command(
     pictures.library()
     checked = check(paths, check_options)
     report = filter_findings(checked.report)
-    findings = [folded.first for folded in content.shown_findings(report)[0]]
+    findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
     page = content.content(report, drawing.drawn_sets(checked, check_options.jobs), lines)
     target.write(html.html(page, pictures.runtime()))

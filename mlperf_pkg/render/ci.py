@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
@@ -26,16 +25,16 @@ def importance(finding: Finding) -> tuple[int, int]:
     return severity, _BASES.index(finding.basis)
 
 
-def finding_text(folded: Folded) -> str:
-    """Return a finding and its remarks as lines of visible text."""
-    return "\n".join(map(visible, (folded.message, *folded.remarks)))
+def finding_text(finding: Finding) -> str:
+    """Return a finding with its basis, its places and its remarks, as lines of visible text."""
+    basis = "" if finding.basis is Basis.BOTH else f" [{finding.basis}]"
+    return "\n".join(map(visible, (f"{words.sentence(finding)}{basis}", *words.remarks(finding))))
 
 
 def verdicts_in_words(report: Report) -> str:
     """Return both verdicts of a report, one per line."""
     return "\n".join(
-        f"{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}"
-        f" - {visible(headings.verdict_in_words(report, basis))}"
+        f"{basis}: {visible(headings.verdict_sentence(report, basis))}"
         for basis in (Basis.OFFICIAL, Basis.RULES)
     )
 
@@ -43,7 +42,7 @@ def verdicts_in_words(report: Report) -> str:
 def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     """Return a fingerprint of each finding, which identifies it in later checks.
 
-    Line numbers are not part of it, as they move. Equal findings are numbered.
+    Lines and values are not part of it, as they change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     return [_fingerprint(finding, view, counts) for finding in findings]
@@ -51,7 +50,8 @@ def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
 
 def _fingerprint(finding: Finding, view: View, counts: Counter[tuple[str, ...]]) -> str:
     message = _LINES.sub("line", finding.message)
-    identity = (finding.code, view.checkout.path_of(finding), finding.basis.value, message)
+    path = view.checkout.path_of(finding, finding.about)
+    identity = (finding.code, path, finding.basis.value, message)
     counts[identity] += 1
     text = "\0".join((*identity, str(counts[identity])))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

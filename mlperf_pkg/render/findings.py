@@ -1,61 +1,22 @@
-"""Findings for people: equal findings of several files are folded into one."""
+"""Findings in words: where they are, what they say, and which of them a view shows."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, folder, name
+from mlperf_pkg.results.report import name
 
-_MOST_NAMED = 3  # files of a folded finding that are named one by one
-
-
-class Folded(Struct, frozen=True):
-    """The first of several equal findings, and where the others are (empty without others)."""
-
-    first: Finding
-    extent: str = ""
-
-    @property
-    def basis(self) -> str:
-        """The basis in brackets; empty if both verdicts depend on the finding."""
-        return "" if self.first.basis is Basis.BOTH else f"[{self.first.basis}]"
-
-    @property
-    def message(self) -> str:
-        """The message with basis and extent."""
-        return " ".join(part for part in (self.first.message, self.basis, self.extent) if part)
-
-    @property
-    def remarks(self) -> list[str]:
-        """The lines below the message: a hint or the waiver."""
-        hint, waiver = self.first.hint, self.first.waiver
-        if waiver:
-            return [f"waived by {waiver.approved_by} until {waiver.until}: {waiver.reason}"]
-        return [f"hint: {hint}"] if hint else []
+_MOST_NAMED = 3  # files of a finding that are named one by one
+_MOST_LINES = 3
 
 
-def shown(report: Report, view: View) -> list[Folded]:
-    """Return the findings to show: all with ``verbose``, else folded and without notes."""
-    if view.verbose:
-        return [Folded(finding) for finding in report.findings]
-    logs = Counter(folder(run.path) for run in report.runs)
-    paths = {run.path for run in report.runs}
-    sets = {row.path for row in report.result_sets}
-    kinds: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in report.findings:
-        if finding.severity is not Severity.NOTE or finding.waiver:
-            kinds.setdefault(_kind(finding, about_set=finding.path in sets), []).append(finding)
-    return [
-        Folded(min(equal, key=_natural), _extent(equal, logs if equal[0].path in paths else None))
-        for equal in kinds.values()
-    ]
+def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
+    """Return the findings of the severities that the view shows, and waived findings."""
+    severities = view.show.severities
+    return [finding for finding in findings if finding.waiver or finding.severity in severities]
 
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
@@ -64,34 +25,60 @@ def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
     return {severity: by_severity[severity] for severity in Severity}
 
 
-def _kind(finding: Finding, *, about_set: bool) -> tuple[str, ...]:
-    """Return a key that equal findings share; findings ``about_set``, a result set, never do."""
-    texts = (finding.code, finding.severity, finding.basis, finding.message, finding.hint or "")
-    waiver = (str(finding.waiver),) if finding.waiver else ()
-    return (finding.path if about_set else folder(finding.path), *texts, *waiver)
+def location(finding: Finding) -> str:
+    """Return what a finding is about: a result set, or the only file with its line."""
+    if finding.runs or len(finding.occurrences) > 1:
+        return finding.about
+    return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
 
 
-def _natural(finding: Finding) -> tuple[list[tuple[int, str]], int]:
-    """Return a sort key: files by name, with numbers in it as numbers, then lines."""
-    parts = re.split(r"([0-9]+)", finding.path)
-    return [(int(p), "") if p.isdecimal() else (0, p) for p in parts], finding.line or 0
+def sentence(finding: Finding) -> str:
+    """Return the message, and in brackets at which places it applies."""
+    extent = _extent(finding)
+    return f"{finding.text} ({extent})" if extent else finding.text
 
 
-def _extent(equal: Sequence[Finding], logs: Counter[str] | None) -> str:
-    """Return where equal findings are, if there are several; ``logs`` counts those of folders."""
-    ordered = sorted(equal, key=_natural)
-    first_of_file = {finding.path: finding for finding in reversed(ordered)}
-    if len(first_of_file) == 1:
-        return _lines([finding.line for finding in ordered[1:] if finding.line])
-    names = [name(wording.location(finding)) for finding in reversed(first_of_file.values())]
-    number = f"{len(names)} {'files' if logs is None else 'logs'}"
-    if logs and logs[folder(equal[0].path)] == len(names):
-        number = f"all {number}"
-    listing = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} ... {names[-1]}"
-    return f"(in {number}: {listing})"
+def label(finding: Finding) -> str:
+    """Return the code, and the basis unless both verdicts depend on the finding."""
+    return finding.code if finding.basis is Basis.BOTH else f"{finding.code} [{finding.basis}]"
 
 
-def _lines(lines: Sequence[int]) -> str:
-    if not lines:
+def remarks(finding: Finding) -> list[str]:
+    """Return the lines below the message: a hint or the waiver."""
+    if waiver := finding.waiver:
+        return [f"waived by {waiver.approved_by} until {waiver.until}: {waiver.reason}"]
+    return [f"hint: {finding.hint}"] if finding.hint else []
+
+
+def _extent(finding: Finding) -> str:
+    places = finding.occurrences
+    if finding.runs:
+        number = f"{finding.runs} of {finding.of_runs} runs"
+        if len(places) > 1:
+            return f"{number}; first {_short(places[0])}"
+        return f"{number}: {_short(places[0])}{_more_lines(places[0])}"
+    if len(places) == 1:
+        return _more_lines(places[0]).removeprefix(", ")
+    return f"{len(places)} files: {_named(places)}"
+
+
+def _named(places: Sequence[Occurrence]) -> str:
+    names = [_short(place) for place in places[:_MOST_NAMED]]
+    rest = len(places) - len(names)
+    return ", ".join(names) + (f" and {rest} more" if rest else "")
+
+
+def _short(place: Occurrence) -> str:
+    line = f":{place.lines[0]}" if place.lines else ""
+    return f"{name(place.path)}{line}"
+
+
+def _more_lines(place: Occurrence) -> str:
+    """Return the lines after the first, or their number."""
+    others = place.count - 1
+    if others <= 0 or not place.lines:
         return ""
-    return f"(also on line{'' if len(lines) == 1 else 's'} {', '.join(map(str, lines))})"
+    if others <= min(_MOST_LINES, len(place.lines) - 1):
+        lines = ", ".join(map(str, place.lines[1:]))
+        return f", also on line{'' if others == 1 else 's'} {lines}"
+    return f", and {others} more lines"

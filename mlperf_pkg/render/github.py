@@ -1,7 +1,6 @@
 """A report as workflow commands of GitHub Actions, shown as annotations beside the files.
 
-GitHub shows ten errors, ten warnings and ten notices of a step. So findings are folded, and the
-most important come first.
+GitHub shows ten errors, ten warnings and ten notices of a step, so the most important come first.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from mlperf_pkg.findings import Severity
+from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings, headings
 from mlperf_pkg.render.view import View
@@ -23,20 +22,21 @@ _OF_PROPERTIES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
 
 def github(report: Report, view: View) -> str:
     """Render one annotation per line: a notice with the verdicts, then the findings."""
-    folded = sorted(
-        findings.shown(report, view),
-        key=lambda entry: (ci.importance(entry.first), view.checkout.path_of(entry.first)),
+    shown = sorted(
+        findings.shown(report.findings, view),
+        key=lambda finding: (ci.importance(finding), view.checkout.path_of(finding)),
     )
-    kinds = Counter(["notice", *map(_kind, folded)])
+    kinds = Counter(["notice", *map(_kind, shown)])
     lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, kinds))]
     lines += [
-        _command(_kind(entry), _properties(entry, view), ci.finding_text(entry)) for entry in folded
+        _command(_kind(finding), _properties(finding, view), ci.finding_text(finding))
+        for finding in shown
     ]
     return "\n".join(lines) + "\n"
 
 
-def _kind(folded: findings.Folded) -> str:
-    return "notice" if folded.first.waiver else _KINDS[folded.first.severity]
+def _kind(finding: Finding) -> str:
+    return "notice" if finding.waiver else _KINDS[finding.severity]
 
 
 def _summary(report: Report, kinds: Mapping[str, int]) -> str:
@@ -48,8 +48,7 @@ def _summary(report: Report, kinds: Mapping[str, int]) -> str:
     return "\n".join(lines)
 
 
-def _properties(folded: findings.Folded, view: View) -> dict[str, str]:
-    finding = folded.first
+def _properties(finding: Finding, view: View) -> dict[str, str]:
     title = f"waived {finding.code}" if finding.waiver else finding.code
     line = {"line": str(finding.line)} if finding.line else {}
     return {"file": visible(view.checkout.path_of(finding)), **line, "title": visible(title)}

@@ -8,7 +8,6 @@ from typing import Any
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci
-from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.report import Report
 
@@ -28,7 +27,7 @@ def gitlab(report: Report, view: View) -> str:
 
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     return {
-        "description": ci.finding_text(Folded(finding)).replace("\n", "; "),
+        "description": ci.finding_text(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": _severity(finding),

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 NO_RESULT_SET = "no result set: no log names its benchmark"
-
-_MEANINGS = {
-    (Basis.OFFICIAL, Verdict.PASS): "{reference} accepts this",
-    (Basis.OFFICIAL, Verdict.FAIL): "{reference} rejects this",
-    (Basis.OFFICIAL, Verdict.NOT_CHECKED): "the verdict of {reference} is unknown",
-    (Basis.RULES, Verdict.PASS): "no violation of the written rules found",
-    (Basis.RULES, Verdict.FAIL): "violates the written rules",
-    (Basis.RULES, Verdict.NOT_CHECKED): "the rulebook does not cover this",
-}
 
 
 def system_title(row: ResultSetRow, report: Report) -> str:
@@ -35,17 +28,57 @@ def system_title(row: ResultSetRow, report: Report) -> str:
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:
-    """Return what a verdict (OFFICIAL or RULES) means, and how much was not checked."""
+    """Return what follows a verdict (OFFICIAL or RULES): its findings, and what was not checked.
+
+    Such as ``12 warnings in 8 of 184 result sets``; it may be empty.
+    """
     verdict: Verdict = getattr(report.verdict, basis)
-    if verdict is Verdict.NOT_CHECKED and any(map(_not_as_packed, report.findings)):
-        return "not confirmed as the files that were packed"
-    meaning = _MEANINGS[basis, verdict].format(reference=report.tool["reference"])
+    if verdict is Verdict.NOT_CHECKED:
+        return _reason(report, basis)
+    parts = list(_amounts(report, basis))
+    if basis is Basis.OFFICIAL:
+        outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
+        parts.insert(0, f"{report.tool['reference']} {outcome} this")
     rows = report.result_sets or report.runs
-    unchecked = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
-    if not unchecked or verdict is Verdict.NOT_CHECKED:
-        return meaning
-    noun = "result set" if report.result_sets else "log"
-    return f"{meaning}; {unchecked} of {wording.counted(len(rows), noun)} not checked"
+    if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
+        noun = "result set" if report.result_sets else "log"
+        parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
+    return ", ".join(parts)
+
+
+def verdict_sentence(report: Report, basis: Basis) -> str:
+    """Return a verdict and what follows it: ``pass, 12 warnings in 8 of 184 result sets``."""
+    word = wording.VERDICTS[getattr(report.verdict, basis)]
+    return ", ".join(part for part in (word, verdict_in_words(report, basis)) if part)
+
+
+def _reason(report: Report, basis: Basis) -> str:
+    """Return why nothing was checked."""
+    if any(map(_not_as_packed, report.findings)):
+        return "not confirmed as the files that were packed"
+    if not (report.result_sets or report.runs or report.systems):
+        return "there is no log and no system description"
+    if basis is Basis.OFFICIAL:
+        return f"{report.tool['reference']} has no rules for this, or skips it"
+    return "the rulebook does not have the benchmark"
+
+
+def _amounts(report: Report, basis: Basis) -> Iterator[str]:
+    """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
+    sets = {row.path for row in report.result_sets}
+    for severity in (Severity.ERROR, Severity.WARNING):
+        findings = [
+            finding
+            for finding in report.findings
+            if finding.severity is severity
+            and not finding.waiver
+            and finding.basis in (Basis.BOTH, basis)
+        ]
+        if findings:
+            in_sets = len(sets.intersection(finding.about for finding in findings))
+            total = wording.counted(len(sets), "result set")
+            where = f" in {in_sets} of {total}" if in_sets else ""
+            yield f"{wording.counted(len(findings), severity.value)}{where}"
 
 
 def _not_as_packed(finding: Finding) -> bool:

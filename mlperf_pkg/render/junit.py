@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import ci, findings, headings
+from mlperf_pkg.render import ci, headings
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
@@ -61,7 +61,8 @@ def junit(report: Report, view: View) -> str:
 def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
     by_path: dict[str, list[Finding]] = {}
     for finding in report.findings:
-        by_path.setdefault(finding.path, []).append(finding)
+        for place in finding.occurrences:
+            by_path.setdefault(place.path, []).append(finding.at(place))
 
     def case(path: str, verdict: Verdicts, name: str = "") -> _Case:
         return _Case(name or view.checkout.path(path), verdict, by_path.pop(path, ()))
@@ -139,7 +140,7 @@ def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
     worst = min(errors, key=ci.importance)
     others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
     fails = [basis for basis in (Basis.OFFICIAL, Basis.RULES) if _fails(errors, basis)]
-    message = visible(f"{worst.code}: {worst.message}") + others
+    message = visible(f"{worst.code}: {worst.text}") + others
     failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
     failure.text = "\n".join(_lines(errors, view))
 
@@ -157,6 +158,6 @@ def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
     for finding in group:
         path = visible(view.checkout.path_of(finding))
         line = f":{finding.line}" if finding.line else ""
-        first, *remarks = ci.finding_text(findings.Folded(finding)).split("\n")
+        first, *remarks = ci.finding_text(finding).split("\n")
         yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.findings import Basis
+from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings, headings, tables
 from mlperf_pkg.render.terminal import Group
@@ -28,8 +28,7 @@ def section(titles: dict[str, bool], group: Group) -> str:
 def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
     lines = [
-        f"**{basis}: {wording.VERDICTS[getattr(report.verdict, basis)]}**"
-        f" - {escape_markdown(headings.verdict_in_words(report, basis))}"
+        f"**{basis}**: {escape_markdown(headings.verdict_sentence(report, basis))}"
         for basis in (Basis.OFFICIAL, Basis.RULES)
     ]
     lines.append(headings.counts_in_words(report))
@@ -42,15 +41,15 @@ def _results(report: Report) -> str:
 
 
 def _findings(report: Report, view: View) -> str:
-    lines = [_finding(folded) for folded in findings.shown(report, view)]
+    lines = [_finding(finding) for finding in findings.shown(report.findings, view)]
     return "\n".join(["### Findings", "", *lines]) if lines else ""
 
 
-def _finding(folded: findings.Folded) -> str:
-    finding = folded.first
-    remarks = "".join(f"\n  <br>{escape_markdown(remark)}" for remark in folded.remarks)
+def _finding(finding: Finding) -> str:
+    lines = map(escape_markdown, (findings.sentence(finding), *findings.remarks(finding)))
+    text = "\n  <br>".join(lines)
     return (
-        f"- {escape_markdown(wording.location(finding))}:"
-        f" **{wording.severity(finding)} {escape_markdown(finding.code)}**:"
-        f" {escape_markdown(folded.message)}{remarks}"
+        f"- {escape_markdown(findings.location(finding))}:"
+        f" **{wording.severity(finding)} {escape_markdown(findings.label(finding))}**:"
+        f" {text}"
     )

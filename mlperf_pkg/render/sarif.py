@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, headings
-from mlperf_pkg.render.findings import Folded
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.rulebook.explain import describe
@@ -23,6 +22,7 @@ SCHEMA = (
 FINGERPRINT_NAME = "mlperfPkgFinding/v1"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
+_MOST_RELATED = 100  # places of one result; the property "places" is their number
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
 
 
@@ -98,18 +98,29 @@ def _rulebook_texts(code: str) -> tuple[str, str]:
 
 
 def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
-    region = {"region": {"startLine": finding.line}} if finding.line else {}
-    artifact = {"uri": _uri(view.checkout.path_of(finding)), "uriBaseId": _ROOT}
+    first, *others = _locations(finding, view)
+    related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
     return {
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
         "level": _LEVELS[finding.severity],
-        "message": _message(ci.finding_text(Folded(finding))),
-        "locations": [{"physicalLocation": {"artifactLocation": artifact, **region}}],
+        "message": _message(ci.finding_text(finding)),
+        "locations": [first],
+        **related,
         "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
         **_suppressions(finding),
         "properties": _finding_properties(finding),
     }
+
+
+def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
+    """Yield every line, or file, of a finding."""
+    for place in finding.occurrences:
+        uri = _uri(view.checkout.path_of(finding, place.path))
+        artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
+        for line in place.lines or (None,):
+            region = {"region": {"startLine": line}} if line else {}
+            yield {"physicalLocation": {**artifact, **region}}
 
 
 def _suppressions(finding: Finding) -> Mapping[str, Any]:
@@ -128,7 +139,14 @@ def _finding_properties(finding: Finding) -> dict[str, Any]:
     """Return the basis, the verdicts that the finding fails, and its other fields."""
     fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
     rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}
-    return {"basis": finding.basis.value, "fails": fails, **as_json(rest)}
+    where = {"subject": finding.subject, "runs": finding.runs, "of_runs": finding.of_runs}
+    return {
+        "basis": finding.basis.value,
+        "fails": fails,
+        **as_json({**rest, **where}),
+        "count": finding.count,
+        "places": len(finding.occurrences),
+    }
 
 
 def _message(text: str) -> dict[str, str]:

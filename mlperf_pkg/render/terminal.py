@@ -52,7 +52,7 @@ class Column(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Rows of a table, indented below their title, and paragraphs (remarks) below them."""
+    """Rows of a table, indented below their title if any, and paragraphs (remarks) below."""
 
     title: str
     rows: Sequence[Sequence[Span]]
@@ -95,7 +95,8 @@ class Terminal:
         columns = self._fitted(columns, [row for group in indented for row in group.rows])
         self._rows(columns, [[(column.title, HEADING) for column in columns]])
         for group in indented:
-            self.paragraph((group.title, HEADING))
+            if group.title:
+                self.paragraph((group.title, HEADING))
             self._rows(columns, group.rows)
             for remark in group.remarks:
                 self._remark(remark)

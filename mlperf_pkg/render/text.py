@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
-from mlperf_pkg.render.view import View
+from mlperf_pkg.render.groups import (
+    CodeGroup,
+    SubmitterRow,
+    Submitters,
+    by_code,
+    subjects_in_words,
+)
+from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
+from mlperf_pkg.render.view import Show, View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
 
 _Row = TypeVar("_Row")
+
+_MOST_RUNS = 20  # loose logs that are listed without being asked for
 
 _VERDICTS = (Column("Official", 11), Column("Rules", 11))
 _SETS = (
@@ -28,6 +37,20 @@ _RUNS = (
     Column("Status, dropped", 16),
     *_VERDICTS,
 )
+_SUBMITTERS = (
+    Column("Submitters"),
+    Column("Result sets", 11, numbers=True),
+    *_VERDICTS,
+    Column("Errors", 6, numbers=True),
+    Column("Warnings", 8, numbers=True),
+    Column("RCP failures", 12, numbers=True),
+)
+_STATISTICS = (
+    Column("Codes"),
+    Column("Findings", 8, numbers=True),
+    Column("Places", 9, numbers=True),
+    Column("Submitters", 40),
+)
 _SYSTEMS = (
     Column("Systems"),
     Column("Division", 8),
@@ -39,8 +62,9 @@ _SYSTEMS = (
 def text(report: Report, view: View) -> str:
     """Render text of at most ``view.width`` columns, except for findings: they are never cut."""
     terminal = Terminal(view)
-    for table in (_sets, _systems, _runs, _findings):
-        table(terminal, report, view)
+    if not view.quiet:
+        for table in (_submitters, _sets, _systems, _runs, _findings):
+            table(terminal, report, view)
     _summary(terminal, report, view)
     return terminal.text()
 
@@ -61,8 +85,26 @@ def _grouped(
     return [Group(title, members) for title, members in groups.items()]
 
 
-def _sets(terminal: Terminal, report: Report, _: View) -> None:
-    if report.result_sets:
+def _submitters(terminal: Terminal, report: Report, _: View) -> None:
+    """Add the submissions, if there are several."""
+    submitters = Submitters(report)
+    if submitters.number > 1:
+        terminal.table(_SUBMITTERS, [Group("", [_submitter(row) for row in submitters.rows()])])
+
+
+def _submitter(row: SubmitterRow) -> list[Span]:
+    failures = str(row.rcp_failures) if row.rcp_failures else wording.NOTHING
+    numbers = [str(row.errors or wording.NOTHING), str(row.warnings or wording.NOTHING), failures]
+    cells = [(cell, PLAIN) for cell in numbers]
+    return [(row.name, PLAIN), (str(row.result_sets), PLAIN), *verdict_spans(row.verdicts), *cells]
+
+
+def _in_detail(report: Report, view: View) -> bool:
+    return view.verbose or Submitters(report).number <= 1
+
+
+def _sets(terminal: Terminal, report: Report, view: View) -> None:
+    if report.result_sets and _in_detail(report, view):
         groups = _grouped(report.result_sets, lambda row: headings.system_title(row, report), _set)
         terminal.table(_SETS, groups)
 
@@ -90,9 +132,9 @@ def _system(row: SystemRow) -> list[Span]:
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
-    """Add all runs with ``verbose``, else only loose logs."""
+    """Add all runs with ``verbose``, else only loose logs, if they are few."""
     rows = report.runs if view.verbose else tuple(_loose(report))
-    if rows:
+    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
         terminal.table(_RUNS, _grouped(rows, _run_title, _run))
 
 
@@ -113,37 +155,105 @@ def _run(row: RunRow) -> list[Span]:
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
-    folded_findings = findings.shown(report, view)
-    for folded in folded_findings:
-        _finding(terminal, folded, view)
-    if folded_findings:
+    if view.statistics:
+        _statistics(terminal, report)
+        return
+    groups = by_code(findings.shown(report.findings, view))
+    submitters = Submitters(report)
+    for title, members in _titled(groups):
+        terminal.line((title, HEADING))
+        for group in members:
+            if view.show is Show.ALL or len(group.findings) == 1:
+                for finding in group.findings:
+                    _finding(terminal, finding, view)
+            else:
+                _group(terminal, group, submitters)
         terminal.line()
 
 
-def _finding(terminal: Terminal, folded: findings.Folded, view: View) -> None:
-    finding = folded.first
+def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]]:
+    """Yield the groups of each severity with its heading, and those that are waived."""
+    by_title: dict[str, list[CodeGroup]] = {}
+    for group in groups:
+        title = "Waived" if group.first.waiver else f"{group.first.severity.capitalize()}s"
+        by_title.setdefault(title, []).append(group)
+    yield from by_title.items()
+
+
+def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
+    first = group.first
+    terminal.line((f"  {group.text}  ", PLAIN), (findings.label(first), _style(first)))
+    several = submitters.number > 1
+    listing = submitters.of_group(group) if several else subjects_in_words(group)
+    number = len(group.subjects)
+    terminal.line((f"    {number} {_noun(group)}: {listing}", PLAIN))
+    if several and first.about not in submitters.roots:
+        terminal.line((f"    first {findings.location(first)}", "dim"))
+    _remarks(terminal, first)
+
+
+def _noun(group: CodeGroup) -> str:
+    """Return what the findings of a group are about."""
+    of_sets = group.first.of_runs or "/results/" in f"/{group.first.about}"
+    return "result sets" if of_sets else "files"
+
+
+def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
     terminal.line(
-        (f"{wording.location(finding)}: ", PLAIN),
-        (wording.severity(finding), STYLES[finding.severity] if not finding.waiver else PLAIN),
-        (f" {finding.code}: {folded.message}", PLAIN),
+        (f"  {findings.location(finding)}: {findings.sentence(finding)}  ", PLAIN),
+        (findings.label(finding), _style(finding)),
     )
-    for remark in folded.remarks:
-        terminal.line((f"  {remark}", "dim"))
-    if view.verbose and finding.source:
-        terminal.line((f"  source: {finding.source}", "dim"))
+    _remarks(terminal, finding)
+    if view.show is Show.ALL and finding.source:
+        terminal.line((f"    source: {finding.source}", "dim"))
+
+
+def _remarks(terminal: Terminal, finding: Finding) -> None:
+    for remark in findings.remarks(finding):
+        terminal.line((f"    {remark}", "dim"))
+
+
+def _style(finding: Finding) -> str:
+    return PLAIN if finding.waiver else STYLES[finding.severity]
+
+
+def _statistics(terminal: Terminal, report: Report) -> None:
+    """Add the number of findings by code and submitter."""
+    groups, submitters = by_code(report.findings), Submitters(report)
+    titled = [
+        Group(title, [_statistic(group, submitters) for group in members])
+        for title, members in _titled(groups)
+    ]
+    if titled:
+        terminal.table(_STATISTICS, titled)
+
+
+def _statistic(group: CodeGroup, submitters: Submitters) -> list[Span]:
+    numbers = (str(len(group.findings)), str(sum(finding.count for finding in group.findings)))
+    cells = (findings.label(group.first), *numbers, submitters.of_group(group))
+    return [(cell, PLAIN) for cell in cells]
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
     for basis, verdict in _both(report.verdict):
+        words = headings.verdict_in_words(report, basis)
         terminal.paragraph(
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
             (wording.VERDICTS[verdict], STYLES[verdict]),
-            (f" - {headings.verdict_in_words(report, basis)}", PLAIN),
+            (f", {words}" if words else "", PLAIN),
         )
-    notes = findings.counts(report.findings)[Severity.NOTE]
-    hidden = " (--verbose shows the notes)" if notes and not view.verbose else ""
-    terminal.paragraph((f"{headings.counts_in_words(report)}{hidden}", PLAIN))
+    if view.quiet:
+        return
+    terminal.paragraph((f"{headings.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
     terminal.paragraph((headings.round_in_words(report), PLAIN))
+
+
+def _hidden(report: Report, view: View) -> str:
+    """Return how to see the findings that are not shown."""
+    numbers = findings.counts(report.findings)
+    if any(numbers[severity] for severity in Severity if severity not in view.show.severities):
+        return " (--show notes shows them all)"
+    return ""
 
 
 def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:

@@ -1,14 +1,29 @@
-"""The view of a report: width, colours, and where its paths start."""
+"""The view of a report: width, colours, how much it shows, and where its paths start."""
 
 from __future__ import annotations
 
 import posixpath
+from enum import StrEnum
 
 from msgspec import Struct, field
 
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, Severity
 
 WAIVERS = "WAIVE"  # findings about the configuration, whose path starts from the current folder
+
+
+class Show(StrEnum):
+    """The findings that a view shows: of this severity and above; ALL lists them one by one."""
+
+    ERRORS = "errors"
+    WARNINGS = "warnings"
+    NOTES = "notes"
+    ALL = "all"
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """The severities that are shown, the most important first."""
+        return tuple(Severity)[: list(Show).index(self) + 1]
 
 
 class Checkout(Struct, frozen=True):
@@ -26,16 +41,22 @@ class Checkout(Struct, frozen=True):
         """Return a path of the report, from the root of the repository."""
         return posixpath.relpath(posixpath.join(self.base, label), self.root)
 
-    def path_of(self, finding: Finding) -> str:
-        """Return the path of a finding, from the root of the repository."""
+    def path_of(self, finding: Finding, path: str | None = None) -> str:
+        """Return a path of a finding, its first by default, from the root of the repository."""
         base = self.here if finding.code.startswith(WAIVERS) else self.base
-        return posixpath.relpath(posixpath.join(base, finding.path), self.root)
+        return posixpath.relpath(posixpath.join(base, path or finding.path), self.root)
 
 
 class View(Struct, frozen=True):
-    """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all and folds nothing."""
+    """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all runs and result sets.
+
+    ``quiet`` shows the verdicts alone; ``statistics`` shows a table of codes instead of findings.
+    """
 
     width: int = 80
     color: bool = False
     verbose: bool = False
+    show: Show = Show.WARNINGS
+    quiet: bool = False
+    statistics: bool = False
     checkout: Checkout = field(default_factory=Checkout)

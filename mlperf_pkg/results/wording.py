@@ -42,11 +42,6 @@ def severity(finding: Finding) -> str:
     return f"waived {finding.severity}" if finding.waiver else finding.severity.value
 
 
-def location(finding: Finding) -> str:
-    """Return ``path:line``, or the path alone."""
-    return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
-
-
 def rcp_state(row: ResultSetRow) -> str | None:
     """Return ``pass``, ``fail``, ``bypassed`` or ``not_checked``; None if no test is required."""
     if row.division != "closed":

@@ -6,11 +6,11 @@ import gc
 from typing import Any
 
 import pytest
+from mlperf_pkg.run.kept_findings import MAX_ALIKE
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.log.line_numbers import LineNumbers
-from mlperf_pkg.run.kept_findings import MAX_ALIKE
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import (
     doubled,

@@ -22,7 +22,7 @@ from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest
 from mlperf_pkg.commands.archive.packing import ENDING, compress
 from mlperf_pkg.commands.archive.untar import Unpacked, untar
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.folders import new_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
@@ -186,9 +186,9 @@ def _report(root: Path, name: str, options: Options, integrity: Sequence[Finding
         if failed:
             return _unchecked(integrity)
         raise UserError(str(error).replace(str(root), name)) from error
-    findings = sorted((*report.findings, *integrity), key=lambda finding: finding.sort_key)
+    findings = in_order((*report.findings, *folded(integrity)))
     verdict = _without_pass(report.verdict) if failed else report.verdict
-    return replace(report, findings=tuple(findings), verdict=verdict)
+    return replace(report, findings=findings, verdict=verdict)
 
 
 def _without_pass(verdicts: Verdicts) -> Verdicts:

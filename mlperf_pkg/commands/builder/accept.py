@@ -10,7 +10,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.judge import failures
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.results.wording import location
+from mlperf_pkg.render.findings import location, sentence
 
 
 def acceptance(prepared: Prepared) -> Callable[[Path], None]:
@@ -25,7 +25,7 @@ def acceptance(prepared: Prepared) -> Callable[[Path], None]:
         findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
         new = [finding for finding in failures(findings) if finding.code not in accepted]
         if new:
-            lines = [f"  {location(finding)}: {finding.code}: {finding.message}" for finding in new]
-            raise UserError("\n".join(["the tree would not be valid:", *lines]))
+            lines = (f"{location(f)}: {f.code}: {sentence(f)}" for f in new)
+            raise UserError("\n  ".join(["the tree would not be valid:", *lines]))
 
     return accept

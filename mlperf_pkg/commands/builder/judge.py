@@ -16,8 +16,9 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdicts, Waiver
+from mlperf_pkg.findings import Basis, Finding, Verdicts, Waiver, in_order
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -44,7 +45,7 @@ class JudgedSet(Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings on the set and its runs."""
-        return (*self.result.findings, *self.result.run_findings)
+        return tuple(self.result.observations)
 
     @property
     def failures(self) -> list[Finding]:
@@ -67,10 +68,10 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one text for each of them."""
     for system in _systems(judged):
         if failed := failures(system.findings):
-            yield "\n".join([f"{system.path} is not valid:", *_folded(failed)])
+            yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
     for judged_set in judged:
         if failed := judged_set.failures:
-            yield "\n".join([f"{judged_set.planned.name} is not valid:", *_folded(failed)])
+            yield "\n".join([f"{judged_set.planned.name} is not valid:", *_lines(failed)])
 
 
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
@@ -78,17 +79,17 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[
     findings = [finding for system in _systems(judged) for finding in system.findings]
     findings += [finding for judged_set in judged for finding in judged_set.findings]
     waived: dict[tuple[str, Waiver], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: finding.sort_key):
+    for finding in in_order(findings):
         if finding.waiver:
             waived.setdefault((finding.code, finding.waiver), []).append(finding)
     for (code, waiver), group in waived.items():
         number = words.counted(len(group), "finding")
         yield (
             f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
-            f" {words.location(group[0])}: {waiver.reason}"
+            f" {location(group[0])}: {waiver.reason}"
         )
     for finding in _waivers(workspace).stale(findings):
-        yield f"{words.location(finding)}: {finding.message}"
+        yield f"{location(finding)}: {finding.text}"
 
 
 def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
@@ -160,17 +161,12 @@ def _context(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
 # ---- messages -----------------------------------------------------------------------------
 
 
-def _folded(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for all findings of one code and basis: the first, and their number."""
-    groups: dict[tuple[str, Basis], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: finding.sort_key):
-        groups.setdefault((finding.code, finding.basis), []).append(finding)
-    for (code, basis), group in groups.items():
-        first = group[0]
-        more = f" (and {len(group) - 1} more like this)" if len(group) > 1 else ""
-        text = f"{words.location(first)}: {code}: {first.message}"
-        yield f"  {visible(text)}{more} [{_BASES[basis]}]"
-        if hint := _hint(first):
+def _lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a line for each finding, and its hint."""
+    for finding in in_order(findings):
+        text = f"{location(finding)}: {finding.code}: {sentence(finding)}"
+        yield f"  {visible(text)} [{_BASES[finding.basis]}]"
+        if hint := _hint(finding):
             yield f"    {hint}"
 
 

@@ -207,7 +207,7 @@ def _bad_systems(workspace: Workspace) -> Iterator[str]:
         yield f"{CONFIG_NAME}: systems: {name}: there is no {name}.json among the systems"
     for system in workspace.systems:
         if system.contents is None:
-            yield from (f"{f.path}:{f.line}: {f.message}" for f in system.findings)
+            yield from (f"{f.path}:{f.line}: {f.text}" for f in system.findings)
 
 
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:

@@ -151,16 +151,20 @@ def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], 
 
 
 def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[FindingChange, ...]:
-    """Return the codes whose number of findings changed."""
+    """Return the codes that were found more often, or less often, than before."""
     before, after = _by_code(old), _by_code(new)
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        old_count, new_count = len(before.get(code, ())), len(after.get(code, ()))
+        old_count, new_count = (_places(side.get(code, ())) for side in (before, after))
         if old_count != new_count:
             first = (after.get(code) or before[code])[0]
-            change = FindingChange(code, first.severity, first.message, old_count, new_count)
+            change = FindingChange(code, first.severity, first.text, old_count, new_count)
             changes.append(change)
     return tuple(changes)
+
+
+def _places(findings: Iterable[Finding]) -> int:
+    return sum(finding.count for finding in findings)
 
 
 def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

@@ -72,7 +72,7 @@ def _side(checked: Checked, logs: _Logs) -> Side:
             path=_within(label, scored.row.path),
             row=scored.row,
             logs=tuple(logs.read(places[run.path].path) for run in scored.runs),
-            findings=(*result.findings, *result.run_findings),
+            findings=tuple(result.observations),
         )
         for scored, result in zip(scored_sets, checked.sets, strict=True)
     )

@@ -8,14 +8,11 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.charts import DrawnSet
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
-from mlperf_pkg.render import findings as folding
+from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.findings import Folded
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 
-MOST_FINDINGS = 800
 _ORDER = {severity: index for index, severity in enumerate(Severity)}
 
 
@@ -38,15 +35,12 @@ class ShownFinding(Struct, frozen=True):
     """A finding of a page: the id of its element, and the raw line, None if it was not read."""
 
     id: str
-    folded: Folded
+    finding: Finding
     severity: str
     location: str
+    sentence: str
+    remarks: tuple[str, ...]
     raw: str | None
-
-    @property
-    def finding(self) -> Finding:
-        """The finding itself."""
-        return self.folded.first
 
 
 class Section(Struct, frozen=True):
@@ -96,13 +90,12 @@ class Section(Struct, frozen=True):
 
 
 class Content(Struct, frozen=True):
-    """A page; ``hidden`` is the number of findings beyond ``MOST_FINDINGS``."""
+    """A page."""
 
     report: Report
     verdicts: tuple[VerdictSummary, ...]
     sections: tuple[Section, ...]
     findings: tuple[ShownFinding, ...]
-    hidden: int
 
     @property
     def title(self) -> str:
@@ -144,26 +137,26 @@ class Content(Struct, frozen=True):
         return {name: values for name, values in choices.items() if len(values) > 1}
 
 
-def shown_findings(report: Report) -> tuple[list[Folded], int]:
-    """Return the findings of a page, errors first, and the number of those it leaves out."""
-    findings = folding.shown(report, View())
-    findings.sort(key=lambda folded: (bool(folded.first.waiver), _ORDER[folded.first.severity]))
-    return findings[:MOST_FINDINGS], max(0, len(findings) - MOST_FINDINGS)
+def shown_findings(report: Report) -> list[Finding]:
+    """Return the findings of a page: all, errors first, waived ones last."""
+    return sorted(
+        report.findings, key=lambda finding: (bool(finding.waiver), _ORDER[finding.severity])
+    )
 
 
 def content(
     report: Report, drawn: Sequence[DrawnSet], lines: Mapping[tuple[str, int], str]
 ) -> Content:
     """Return the page of a report; ``lines`` are the raw lines of findings by path and line."""
-    folded_findings, hidden = shown_findings(report)
-    findings = tuple(_finding(index, folded, lines) for index, folded in enumerate(folded_findings))
+    findings = tuple(
+        _finding(index, finding, lines) for index, finding in enumerate(shown_findings(report))
+    )
     ordered = sorted(drawn, key=lambda drawn_set: _sort_key(drawn_set.row))
     return Content(
         report=report,
         verdicts=tuple(_verdict(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
         sections=tuple(_sections(ordered, findings, report.systems)),
         findings=findings,
-        hidden=hidden,
     )
 
 
@@ -185,13 +178,14 @@ def _verdict(report: Report, basis: Basis) -> VerdictSummary:
     return VerdictSummary(basis.value, badge(verdict), headings.verdict_in_words(report, basis))
 
 
-def _finding(index: int, folded: Folded, lines: Mapping[tuple[str, int], str]) -> ShownFinding:
-    finding = folded.first
+def _finding(index: int, finding: Finding, lines: Mapping[tuple[str, int], str]) -> ShownFinding:
     return ShownFinding(
         id=f"f{index}",
-        folded=folded,
+        finding=finding,
         severity=wording.severity(finding),
-        location=wording.location(finding),
+        location=words.location(finding),
+        sentence=words.sentence(finding),
+        remarks=tuple(words.remarks(finding)),
         raw=lines.get((finding.path, finding.line or 0)),
     )
 
@@ -207,9 +201,7 @@ def _sections(
     accelerators = {system.path: system.accelerators for system in systems}
     by_folder: dict[str, list[ShownFinding]] = {}
     for shown in findings:
-        path = shown.finding.path
-        for folder in {path, path.rpartition("/")[0]}:
-            by_folder.setdefault(folder, []).append(shown)
+        by_folder.setdefault(shown.finding.about, []).append(shown)
     for index, drawn_set in enumerate(drawn):
         yield Section(
             id=f"s{index}",

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Verdicts
+from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
@@ -39,7 +39,7 @@ def _files(path: str) -> list[str]:
 
 
 def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
-    findings = [finding for system in systems for finding in system.findings]
+    findings = [f for system in systems for f in folded(system.findings, system.path)]
     rows = tuple(system_row(system, USAGE, round_) for system in systems)
     return Report(
         tool=tool(),
@@ -48,5 +48,5 @@ def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
         round_reason=reason,
         verdict=Verdicts.worst(row.verdict for row in rows),
         systems=rows,
-        findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+        findings=in_order(findings),
     )

@@ -10,7 +10,7 @@ from mlperf_pkg.commands.watch import events
 from mlperf_pkg.commands.watch.events import Event
 from mlperf_pkg.commands.watch.forecast import Forecast, Method
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.findings import Folded
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -60,10 +60,10 @@ def _identified(event: events.Identified, _: datetime) -> Iterator[str]:
 
 
 def _found(event: events.Found, _: datetime) -> Iterator[str]:
-    folded = Folded(event.finding)
-    location, severity = wording.location(event.finding), wording.severity(event.finding)
-    yield f"{location}: {severity} {event.finding.code}: {folded.message}"
-    yield from (f"  {remark}" for remark in folded.remarks)
+    finding = event.finding
+    location, severity = findings.location(finding), wording.severity(finding)
+    yield f"{location}: {severity} {findings.label(finding)}: {findings.sentence(finding)}"
+    yield from (f"  {remark}" for remark in findings.remarks(finding))
 
 
 def _open(event: events.Open, _: datetime) -> Iterator[str]:

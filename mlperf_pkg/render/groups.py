@@ -1,0 +1,135 @@
+"""Findings grouped by code, over all that they are about, and by submitter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+
+from msgspec import Struct
+
+from mlperf_pkg.findings import Finding, Severity, Verdicts, folded, verdicts_of
+from mlperf_pkg.render import findings as words
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow
+
+_MOST_NAMED = 6  # result sets, or submitters, of one code
+_SEVERITIES = tuple(Severity)
+
+
+class CodeGroup(Struct, frozen=True):
+    """All findings of one code, severity and basis; waived ones apart."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The first of them."""
+        return self.findings[0]
+
+    @property
+    def text(self) -> str:
+        """The message with the values of all findings; of several messages the first."""
+        merged, *others = folded(self.findings)
+        if not others:
+            return merged.text
+        return f"{merged.text} (and {wording.counted(len(others), 'similar message')})"
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The paths of what they are about."""
+        return tuple(dict.fromkeys(finding.about for finding in self.findings))
+
+
+class SubmitterRow(Struct, frozen=True):
+    """A submission in a table of submitters: its verdicts, and its numbers of findings."""
+
+    name: str
+    result_sets: int
+    verdicts: Verdicts
+    errors: int
+    warnings: int
+    rcp_failures: int
+
+
+def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
+    """Return the findings by code, the most important first, waived ones last."""
+    groups: dict[tuple[bool, int, str, str], list[Finding]] = {}
+    for finding in findings:
+        rank = _SEVERITIES.index(finding.severity)
+        key = (finding.waiver is not None, rank, finding.code, finding.basis.value)
+        groups.setdefault(key, []).append(finding)
+    return [CodeGroup(tuple(groups[key])) for key in sorted(groups)]
+
+
+class Submitters:
+    """The submissions of a report: which of them a path belongs to."""
+
+    def __init__(self, report: Report) -> None:
+        """Take the submissions from the paths of result sets and systems."""
+        self._report = report
+        self._names = {
+            root(row.path): row.submitter for row in report.result_sets if row.submitter is not None
+        }
+
+    @property
+    def number(self) -> int:
+        """The number of submissions."""
+        return len(self._names)
+
+    @property
+    def roots(self) -> Set[str]:
+        """The paths of the submissions."""
+        return self._names.keys()
+
+    def of(self, path: str) -> str | None:
+        """Return the submitter whose submission holds a path; None if none does."""
+        parts = path.split("/")
+        prefixes = ("/".join(parts[:n]) for n in range(len(parts), -1, -1))
+        return next((self._names[prefix] for prefix in prefixes if prefix in self._names), None)
+
+    def rows(self) -> Iterator[SubmitterRow]:
+        """Yield a row for each submission, by name, and one for what is outside of them."""
+        findings: dict[str | None, list[Finding]] = {}
+        for finding in self._report.findings:
+            findings.setdefault(self.of(finding.path), []).append(finding)
+        sets: dict[str, list[ResultSetRow]] = {}
+        for row in self._report.result_sets:
+            if row.submitter is not None:
+                sets.setdefault(row.submitter, []).append(row)
+        for name in sorted(sets, key=str.lower):
+            yield _row(name, sets[name], findings.pop(name, []))
+        if rest := [finding for group in findings.values() for finding in group]:
+            yield _row("elsewhere", [], rest)
+
+    def of_group(self, group: CodeGroup) -> str:
+        """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
+        counts = Counter(self.of(finding.path) or "elsewhere" for finding in group.findings)
+        return _listed([f"{name} {number}" for name, number in counts.most_common()])
+
+
+def subjects_in_words(group: CodeGroup) -> str:
+    """Return the number of result sets, or files, of a code, and the first of them."""
+    return _listed(list(group.subjects))
+
+
+def root(path: str) -> str:
+    """Return the path of the submission that holds a result set."""
+    head, _, _ = f"/{path}".rpartition("/results/")
+    return head.removeprefix("/")
+
+
+def _row(name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]) -> SubmitterRow:
+    counts = words.counts(findings)
+    return SubmitterRow(
+        name=name,
+        result_sets=len(rows),
+        verdicts=Verdicts.worst([*(row.verdict for row in rows), verdicts_of(findings)]),
+        errors=counts[Severity.ERROR],
+        warnings=counts[Severity.WARNING],
+        rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
