@@ -129,7 +129,7 @@ def decode_closely(raw: bytes) -> Record | Misfit:
 
 def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
-        return Misfit("LOG102", f"a JSON {type(fields).__name__}, expected an object", fatal=True)
+        return Misfit("LOG102", f"a JSON {type(fields).__name__}; expected an object", fatal=True)
     missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
     if "time_ms" in missing:
         return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
@@ -138,7 +138,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
         number = float(time_ms)
     except (TypeError, ValueError, OverflowError) as error:
         fatal = not isinstance(error, ValueError)
-        return Misfit("LOG102", f"time_ms is {shown(time_ms)}, expected a number", fatal=fatal)
+        return Misfit("LOG102", f"time_ms is {shown(time_ms)}; expected a number", fatal=fatal)
     if missing:
         return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number

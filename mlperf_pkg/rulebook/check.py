@@ -113,10 +113,10 @@ def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
 def _of_round_file(round_: Round) -> Iterator[Problem]:
     document = own(round_.usage, round_.name, ROUND)
     if document["round"] != round_.name:
-        message = f"round is {document['round']}, expected {round_.name} as in the folder's name"
+        message = f"round is {document['round']}; expected {round_.name} as in the folder's name"
         yield problem_of(round_.usage, round_.name, ROUND, ("round",), message)
     if not round_.ruleset.startswith(f"{round_.name}."):
-        message = f"ruleset is {round_.ruleset}, expected one such as {round_.name}.0"
+        message = f"ruleset is {round_.ruleset}; expected one such as {round_.name}.0"
         yield problem_of(round_.usage, round_.name, ROUND, ("ruleset",), message)
 
 

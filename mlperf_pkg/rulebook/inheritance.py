@@ -84,7 +84,7 @@ def parent_of(usage: str, round_name: str) -> str | None:
     if parent in earlier:
         return parent
     if parent in rounds(usage):
-        message = f"round {round_name} extends {parent}, expected an earlier round"
+        message = f"round {round_name} extends {parent}; expected an earlier round"
     else:
         message = f"round {round_name} extends {parent}, which does not exist"
         message += suggestion(parent, earlier)

@@ -95,7 +95,7 @@ def _explained(error: ValidationError, document: Any) -> Iterator[tuple[Steps, s
     elif branch := _branch(error):
         yield from (complaint for inner in branch for complaint in _explained(inner, document))
     else:
-        yield steps, f"{subject} is {json.dumps(value)}, expected {_expected(error)}"
+        yield steps, f"{subject} is {json.dumps(value)}; expected {_expected(error)}"
 
 
 def _branch(error: ValidationError) -> list[ValidationError]:

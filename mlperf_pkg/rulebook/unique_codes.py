@@ -52,7 +52,7 @@ def problems_of_codes() -> Iterator[Problem]:
         yield from _repeated(uses)
         for use in uses:
             if use.code in codes():
-                yield use.problem(f"code {use.code} is in findings.yaml, expected an unused one")
+                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
 
 
 def _shared(

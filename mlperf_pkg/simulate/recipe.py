@@ -130,7 +130,7 @@ def schedule_of(
     interval = next(_intervals(benchmark, names), default)
     every = _position(recipe, benchmark, "every", interval, names)
     if every <= 0:
-        raise recipe.error(f"every is {every}, expected a positive number", "every")
+        raise recipe.error(f"every is {every}; expected a positive number", "every")
     first = _position(recipe, benchmark, "first", every, {**names, "every": every})
     if recipe.free_offset:
         first = (ceil(point.mean) - 1) % every + 1

@@ -194,7 +194,7 @@ def _require_sound(plan: RoundPlan) -> None:
         require_positive(name, getattr(plan, name))
     if plan.systems < plan.submitters:
         raise UserError(
-            f"{plan.systems} systems of {plan.submitters} submitters, expected at least as many"
+            f"{plan.systems} systems of {plan.submitters} submitters; expected at least as many"
         )
 
 

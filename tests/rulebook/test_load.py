@@ -73,7 +73,7 @@ REFUSED = [
     ("toy", TOY.replace("source: the benchmark", ""), "toy.yaml:8: TOY101 has no source"),
     ("toy", TOY + "  rate: {code: TOY301, reaches: {above: 0, colour: red}}", "unknown constraint 'colour' of reaches of TOY301"),
     ("toy", TOY + "  rate: {code: TOY301, tensors: none}", "toy.yaml:13: tensors.yaml has no tensors of 'none'"),
-    ("toy", TOY + "  rate: {code: TOY301, basis: mine}", 'toy.yaml:13: basis of TOY301 is "mine", expected one of both, official, rules, advice'),
+    ("toy", TOY + "  rate: {code: TOY301, basis: mine}", 'toy.yaml:13: basis of TOY301 is "mine"; expected one of both, official, rules, advice'),
     ("toy", TOY + "  rate: [", "toy.yaml:14: not valid YAML: "),
     ("toy", "- a list", "toy.yaml:1: not a mapping"),
     ("round", ROUND + "colour: red", "round.yaml:10: unknown field 'colour' of the file"),

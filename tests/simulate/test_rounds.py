@@ -160,7 +160,7 @@ def test_statistics_are_between_start_and_stop() -> None:
         ({"failures": ("tired",)}, "unknown failure: 'tired'"),
         ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
-        ({"submitters": 3}, "2 systems of 3 submitters, expected at least as many"),
+        ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
         (
             {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
             "accepts no open result of llama31_8b in round 5.1",

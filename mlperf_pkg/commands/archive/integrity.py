@@ -41,7 +41,7 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
     if expected is None:
         yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
     elif digest != expected:
-        message = f"SHA-256 is {digest}, expected {expected} as in {beside.name}"
+        message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
         yield finding("PACK101", message, archive.name, found=digest, expected=expected)
 
 
@@ -77,7 +77,7 @@ def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) ->
 
 def _compare_one(entry: ManifestEntry, file: HashedFile) -> Iterator[Finding]:
     if file.size != entry.size:
-        message = f"{file.size} bytes, expected {entry.size} as in {MANIFEST}"
+        message = f"{file.size} bytes; expected {entry.size} as in {MANIFEST}"
         yield finding("PACK204", message, file.path, found=file.size, expected=entry.size)
     elif file.sha256 != entry.sha256:
         message = f"the content differs from {MANIFEST} (SHA-256)"

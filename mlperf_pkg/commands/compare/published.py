@@ -71,7 +71,7 @@ class _Line(Struct, frozen=True):
         """
         cells = self.cells
         if not cells["benchmark"]:
-            raise UserError(f"{self.location}: benchmark is empty, expected a name")
+            raise UserError(f"{self.location}: benchmark is empty; expected a name")
         return Result(
             argument=argument,
             round=self._round(),
@@ -94,7 +94,7 @@ class _Line(Struct, frozen=True):
             return None
         match = _ROUND.fullmatch(text)
         if match is None:
-            raise UserError(f"{self.location}: round is {text!r}, expected a round such as 2.0")
+            raise UserError(f"{self.location}: round is {text!r}; expected a round such as 2.0")
         return match[1]
 
     def _number(self, name: str) -> float | None:
@@ -106,13 +106,13 @@ class _Line(Struct, frozen=True):
         except ValueError:
             value = math.nan
         if not 0 < value < math.inf:
-            raise UserError(f"{self.location}: {name} is {text!r}, expected a number above 0")
+            raise UserError(f"{self.location}: {name} is {text!r}; expected a number above 0")
         return value
 
     def _count(self, name: str) -> int | None:
         value = self._number(name)
         if value is not None and not value.is_integer():
             raise UserError(
-                f"{self.location}: {name} is {self.cells[name]!r}, expected a whole number"
+                f"{self.location}: {name} is {self.cells[name]!r}; expected a whole number"
             )
         return None if value is None else int(value)

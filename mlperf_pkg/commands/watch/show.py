@@ -67,7 +67,7 @@ def _found(event: events.Found, _: datetime) -> Iterator[str]:
 
 
 def _open(event: events.Open, _: datetime) -> Iterator[str]:
-    yield f"{event.path}: not logged at run_start, expected by the end: {', '.join(event.missing)}"
+    yield f"{event.path}: not logged at run_start; expected by the end: {', '.join(event.missing)}"
 
 
 def _evaluated(event: events.Evaluated, _: datetime) -> Iterator[str]:

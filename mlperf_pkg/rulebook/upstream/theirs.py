@@ -79,7 +79,7 @@ def _literal(folder: Path, name: str) -> Any:
     for statement in ast.parse(path.read_text("utf-8")).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
             return ast.literal_eval(statement.value)
-    raise UserError(f"{path}: no {name}, expected one as in mlperf-logging 4.1")
+    raise UserError(f"{path}: no {name}; expected one as in mlperf-logging 4.1")
 
 
 # ---- files --------------------------------------------------------------------------------

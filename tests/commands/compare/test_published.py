@@ -27,15 +27,15 @@ def test_scores_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
     [
         ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
         ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
-        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x', expected a number above 0"),
+        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x'; expected a number above 0"),
         ("system,benchmark,minutes\na,b,nan\n", ":2: minutes is 'nan'"),
         ("system,benchmark,minutes\na,b,-1\n", ":2: minutes is '-1'"),
-        ("system,benchmark,minutes\na,,1\n", ":2: benchmark is empty, expected a name"),
+        ("system,benchmark,minutes\na,,1\n", ":2: benchmark is empty; expected a name"),
         (
             "system,benchmark,score_minutes,nodes\na,b,1,1.5\n",
-            ":2: nodes is '1.5', expected a whole",
+            ":2: nodes is '1.5'; expected a whole",
         ),
-        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two', expected a round"),
+        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two'; expected a round"),
         (f"system,benchmark,minutes\na,b,{'1' * 200_000}\n", "field larger than field limit"),
     ],
 )
