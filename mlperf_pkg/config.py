@@ -42,7 +42,7 @@ class WaiverConfig(Struct, frozen=True):
 class Price(Struct, frozen=True):
     """The list price of a system in US dollars, for all nodes; ``source`` is where it was found.
 
-    ``also`` lists other names of the system, in which ``*`` is any text.
+    ``also`` lists other names of the system, in which ``*`` matches any text.
     """
 
     usd: float

@@ -59,7 +59,7 @@ _ADVICE = (
 @click.option(
     "--select",
     is_flag=True,
-    help="Use the runs of the median window where there are too many.",
+    help="If there are too many runs, use those of the median window.",
 )
 @options.keep_invalid_option("Build result sets even if they are not valid.")
 @click.option(
@@ -100,8 +100,8 @@ def command(
     as <submitter>/results/<system>/<benchmark>/result_<number>.txt. System
     descriptions and tables of results are written too.
 
-    The system of a log is found, in this order, by mlperf-pkg.yaml, by the name of
-    a folder, by submission_platform, or because its division has only one system.
+    The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
+    folder, otherwise of submission_platform, otherwise the only one of its division.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.

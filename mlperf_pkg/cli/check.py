@@ -27,7 +27,7 @@ def command(
     PATH is a log, a folder of logs, a submission (a folder with results/ and
     systems/) or a folder of submissions, on this machine or in an object store
     (s3://...). The default is logs/. The report has two verdicts: one of the
-    official checker, one of the written rules.
+    official checker and one by the written rules.
 
     Waived findings (mlperf-pkg.yaml) are reported but do not fail the check.
 

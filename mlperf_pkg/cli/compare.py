@@ -38,8 +38,8 @@ def _file_option(name: str, text: str) -> Callable[[Callable[..., object]], Call
     metavar="NAME",
     help="Compare with this system, submitter or both (default: the first PATH).",
 )
-@_names_option("--benchmark", "Compare only this benchmark; * is any text; repeatable.")
-@_names_option("--system", "Compare only this system or submitter; * is any text; repeatable.")
+@_names_option("--benchmark", "Compare only this benchmark; * matches any text; repeatable.")
+@_names_option("--system", "Compare only this system or submitter; * matches any text; repeatable.")
 @_names_option("--division", "Compare only this division; repeatable.")
 @_file_option(
     "--prices",

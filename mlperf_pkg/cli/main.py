@@ -45,7 +45,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 5_000
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="MLPERF_PKG_RULES",
     metavar="DIR",
-    help="Rounds and benchmarks to add to those of the package, or to replace them with.",
+    help="Read rounds and benchmarks from DIR too; they replace those of the same name.",
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:  # noqa: ARG001 - ``Program`` reads debug

@@ -59,7 +59,7 @@ def command(
     has none. TREE is checked first and never written to.
 
     --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
-    -pbkdf2, and official what pack_submission.sh --unpack reads, with its file
+    -pbkdf2, and official the form that pack_submission.sh --unpack reads, with its file
     name. The command that decrypts the archive is printed.
 
     Exit status: 0 if the tree was packed, 1 if it is not valid, 2 if it could not be

@@ -195,19 +195,19 @@ def diff(
 @click.option(
     "--against",
     type=LocalPath(exists=True, file_okay=False, path_type=Path),
-    help="Compare with the mlperf_logging in this folder, not with the installed one.",
+    help="Compare with the mlperf_logging in this folder instead of the installed one.",
 )
 @click.option(
     "--accept",
     metavar="REASON",
-    help="For maintainers: accept all differing rules as the same, in rules/upstream.json.",
+    help="For maintainers: record all differing rules as equivalent in rules/upstream.json.",
 )
 @_format
 def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     """Compare the rulebook with the installed mlperf-logging.
 
-    Report every difference, so that changes of the official checker show as soon
-    as it is installed.
+    Report every difference, so that no change in a new version of the official
+    checker goes unnoticed.
 
     Exit status: 0 if they agree, 1 if they differ, 2 if they cannot be compared.
 

@@ -19,7 +19,7 @@ from mlperf_pkg.commands.select.selections import Selections, State, selections
 def command(*, paths: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
     """Select the runs to submit where there are more than required.
 
-    PATH is as for 'mlperf-pkg check'. The rules ask for the consecutive runs, by
+    PATH is as for 'mlperf-pkg check'. The rules require the consecutive runs, by
     start time, whose result is closest to the median of all such windows. Runs that
     did not converge count as infinite, and an infinite median makes the result
     invalid. Select shows the windows, the median and the files to submit; it copies

@@ -13,7 +13,7 @@ from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
 
 _WIDTH = 80
-_HEAD = "What can be inferred may be left out: 'mlperf-pkg build --explain' shows what is."
+_HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' shows them."
 
 
 def config_text(values: Mapping[str, Any]) -> str:

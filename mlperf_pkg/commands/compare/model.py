@@ -65,7 +65,7 @@ class Result(Struct, frozen=True):
     def matches(self, pattern: str) -> bool:
         """Return whether a pattern names the result's submitter, system, or both.
 
-        ``*`` is any text. The round may come before the name, as in the tables; case does not
+        ``*`` matches any text. The round may come before the name, as in the tables; case does not
         matter.
         """
         names = [self.system, self.system_name, self.submitter, self.path, self.name]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.simulate import RoundPlan, write_round
 from mlperf_pkg.simulate.tree import Written
@@ -69,6 +70,7 @@ def write_whole_round(folder: Path, order: RoundOrder, *, force: bool) -> str:
 
 def _summary(folder: Path, plan: RoundPlan, written: Written) -> str:
     return (
-        f"{folder}: {plan.usage} {plan.round}, {written.systems} systems,"
-        f" {written.sets} result sets, {written.logs:,} logs, {written.size / 1e6:,.1f} MB"
+        f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"
+        f" {counted(written.sets, 'result set')}, {written.logs:,} logs,"
+        f" {written.size / 1e6:,.1f} MB"
     )
