@@ -64,20 +64,21 @@ def rule_file(name: str) -> RuleFile | None:
 def rule_files(name: str) -> Iterator[RuleFile]:
     """Yield the file of a name in each folder of rules that has it, the user's own first."""
     for folder in rules_folders():
-        if (folder / name).is_file():
-            yield file_in(folder, name)
+        if (path := folder / name).is_file():
+            yield RuleFile(path, _shown(folder, name))
 
 
 def file_in(folder: Path, name: str) -> RuleFile:
     """Return a file of a folder of rules, under the name that messages use."""
-    return RuleFile(folder / name, (_shown(folder) / name).as_posix())
+    return RuleFile(folder / name, _shown(folder, name))
 
 
-def _shown(folder: Path) -> Path:
+def _shown(folder: Path, name: str) -> str:
     if folder == data_folder("rules"):
-        return Path("rules")
+        return f"rules/{name}"
     here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+    above = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return (above / name).as_posix()
 
 
 # ---- what a file says ---------------------------------------------------------------------

@@ -80,14 +80,14 @@ def parent_of(usage: str, round_name: str) -> str | None:
     parent: str | None = own(usage, round_name, ROUND).get("extends")
     if parent is None:
         return None
-    earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
-    if parent in earlier:
-        return parent
-    if parent in rounds(usage):
-        message = f"round {round_name} extends {parent}; expected an earlier round"
-    else:
+    if parent not in rounds(usage):
+        earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
         message = f"round {round_name} extends {parent}, which does not exist"
         message += suggestion(parent, earlier)
+    elif version_of(parent) < version_of(round_name):
+        return parent
+    else:
+        message = f"round {round_name} extends {parent}; expected an earlier round"
     raise _error(usage, round_name, ROUND, ("extends",), message)
 
 
@@ -100,17 +100,26 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
     model: str | None = own(usage, round_name, stem).get("like")
     if model is None:
         return None
-    others = set(_stems(usage, round_name)) - {stem, ROUND}
-    if model not in others:
+    if model in (stem, ROUND) or not _has_rules(usage, round_name, model):
+        others = set(_stems(usage, round_name)) - {stem, ROUND}
         message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
         raise _error(usage, round_name, stem, ("like",), message)
-    follower = model
-    for _ in others:
+    followers, follower = set(), model
+    while follower not in followers:
         if follower == stem:
             message = f"{stem} is like {model}, which is like {stem}"
             raise _error(usage, round_name, stem, ("like",), message)
+        followers.add(follower)
         follower = own(usage, round_name, follower).get("like", "")
     return model
+
+
+def _has_rules(usage: str, round_name: str, stem: str) -> bool:
+    """Return whether a round, or one that it extends, has a file."""
+    if own_file(usage, round_name, stem):
+        return True
+    parent = parent_of(usage, round_name)
+    return parent is not None and _has_rules(usage, parent, stem)
 
 
 def _stems(usage: str, round_name: str) -> Iterator[str]:

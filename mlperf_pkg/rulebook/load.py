@@ -7,7 +7,7 @@ one it was. ``defaults`` are fields of every rule of a section that does not hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -17,13 +17,13 @@ from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.braces import expand_braces
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.files import ROUND, Document, read, rounds, rule_files, usages
 from mlperf_pkg.rulebook.inheritance import inherited, problem_of
-from mlperf_pkg.rulebook.metaschema import required_fields
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
+    REQUIRED_OF_BENCHMARKS,
+    REQUIRED_OF_ROUNDS,
     SECTIONS,
     Benchmark,
     Epochs,
@@ -49,7 +49,7 @@ def submission_date(usage: str, name: str) -> date:
 
 def _round_document(usage: str, name: str) -> Document:
     document = inherited(usage, name, ROUND)
-    _require("whole_round", document, usage, name, ROUND)
+    _require(REQUIRED_OF_ROUNDS, document, usage, name, ROUND)
     return document
 
 
@@ -93,7 +93,7 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     document = inherited(usage, round_name, name)
     if not document:
         return None
-    _require("whole_benchmark", document, usage, round_name, name)
+    _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
     reader = _RuleReader(usage, round_name, name, document, {"target": target})
     return Benchmark(
@@ -149,8 +149,10 @@ def simulation_of(usage: str, round_name: str, stem: str) -> Document:
     return section
 
 
-def _require(definition: str, document: Document, usage: str, round_name: str, stem: str) -> None:
-    if missing := [name for name in required_fields(definition) if name not in document]:
+def _require(
+    names: Sequence[str], document: Document, usage: str, round_name: str, stem: str
+) -> None:
+    if missing := [name for name in names if name not in document]:
         message = f"{stem} of round {round_name} has no {' and no '.join(missing)}"
         raise RulebookError(str(problem_of(usage, round_name, stem, (), message)))
 
@@ -164,6 +166,8 @@ def tensors(name: str) -> tuple[str, ...] | None:
     Raises:
         RulebookError: a file ``tensors.yaml`` is not valid.
     """
+    from mlperf_pkg.rulebook.braces import expand_braces  # noqa: PLC0415 - few benchmarks need it
+
     for file in rule_files("tensors.yaml"):
         if patterns := read(file).get(name):
             return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))

@@ -44,12 +44,6 @@ def metaschema() -> dict[str, Any]:
     return schema
 
 
-def required_fields(definition: str) -> list[str]:
-    """Return the fields that a definition of the metaschema requires."""
-    names: list[str] = metaschema()["$defs"][definition]["required"]
-    return names
-
-
 def constraint_names() -> frozenset[str]:
     """Return the names of the constraints that a rule may have."""
     names: Mapping[str, Any] = metaschema()["$defs"]["rule"]["properties"]

@@ -17,6 +17,11 @@ DIVISIONS = ("closed", "open")
 SECTIONS = ("common", *DIVISIONS)
 """The parts of a file that hold rules by key; a benchmark has no common one."""
 
+# As in rules/metaschema.json, which takes time to read.
+REQUIRED_OF_ROUNDS = ("round", "ruleset", "submission_date", "benchmarks", "normalised")
+REQUIRED_OF_BENCHMARKS = ("runs", "target", "convergence")
+"""The fields that a round and a benchmark must have after inheritance."""
+
 _ROUND_NAME = re.compile(r"\d+\.\d+")
 
 

@@ -12,6 +12,8 @@ from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, tensors
+from mlperf_pkg.rulebook.metaschema import metaschema
+from mlperf_pkg.rulebook.model import REQUIRED_OF_BENCHMARKS, REQUIRED_OF_ROUNDS
 from mlperf_pkg.rulebook.table import rule_table
 
 ROUND = """
@@ -106,6 +108,12 @@ def test_what_a_rule_says(write: Write) -> None:
     assert load_round("toys", "1.0").sections["closed"]["submission_benchmark"][0].constraints == {
         "one_of": ("toy", "plain")
     }
+
+
+def test_the_fields_required_after_inheritance_are_those_of_the_metaschema() -> None:
+    definitions = metaschema()["$defs"]
+    assert list(REQUIRED_OF_ROUNDS) == definitions["whole_round"]["required"]
+    assert list(REQUIRED_OF_BENCHMARKS) == definitions["whole_benchmark"]["required"]
 
 
 def test_a_round_says_only_what_changed(write: Write) -> None:
