@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
 from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
@@ -46,7 +46,8 @@ class Conclusions:
         formula, rule = refusal.compiled.formula, refusal.compiled.rule
         assert formula  # noqa: S101
         final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
-        if rule.basis is Basis.BOTH and _is_true(formula, refusal.operands.with_values(final)):
+        operands = refusal.operands.with_values(final)
+        if rule.basis is Basis.BOTH and _is_true(lambda: formula.evaluate(operands)):
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
@@ -159,15 +160,15 @@ class Conclusions:
         if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
-        if not _is_true(formula, formula.operands(last, self._seen)):
+        if not _is_true(lambda: formula.holds(last, self._seen)):
             expected = rule.formula_text
             self._findings.add(rule, logged.last_number, value=logged.last, expected=expected)
 
 
-def _is_true(formula: Formula, operands: Operands) -> bool:
+def _is_true(evaluate: Callable[[], bool]) -> bool:
     """Return whether a formula holds; False if it lacks a value."""
     try:
-        return formula.evaluate(operands)
+        return evaluate()
     except NoAnswerError:
         return False
 
