@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -152,7 +151,7 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
         return check_system(place.label, stream.read(), round_.usage, round_.name)
 
 
-class _SetKey(NamedTuple):
+class _SetKey(Struct, frozen=True):
     """What loose logs of one result set have in common."""
 
     folder: str

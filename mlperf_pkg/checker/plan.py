@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -34,7 +33,7 @@ class Plan(Struct, frozen=True):
     logs: tuple[LogFile, ...]
 
 
-class RoundChoice(NamedTuple):
+class RoundChoice(Struct, frozen=True):
     """A usage, and a round with the reason for it; None if the logs are to decide."""
 
     usage: str
@@ -47,13 +46,14 @@ def plans_of(input_: Input, options: Options) -> Iterator[Plan]:
     for submission in input_.submissions:
         yield _plan_submission(submission, options)
     if input_.logs:
-        usage, round_, reason = round_for(input_.logs[0].path, options)
-        logs = tuple(LogFile(place.source, usage, round_) for place in input_.logs)
-        yield Plan(None, usage, round_, reason, logs)
+        choice = round_for(input_.logs[0].path, options)
+        logs = tuple(LogFile(place.source, choice.usage, choice.round) for place in input_.logs)
+        yield Plan(None, choice.usage, choice.round, choice.reason, logs)
 
 
 def _plan_submission(submission: Submission, options: Options) -> Plan:
-    usage, round_, reason = round_for(submission.place.path, options)
+    choice = round_for(submission.place.path, options)
+    usage, round_, reason = choice.usage, choice.round, choice.reason
     places = [place for files in submission.result_sets for place in files.logs]
     if round_ is None and places:
         round_, reason = _latest_round(places, usage)

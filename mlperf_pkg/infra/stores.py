@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
-class _Driver(NamedTuple):
+class _Driver(Struct, frozen=True):
     module: str
     install: str  # what pip takes
 

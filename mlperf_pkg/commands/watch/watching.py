@@ -85,8 +85,8 @@ def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected logs")
-        usage, round_, _ = round_for(Path(log), options)
-        yield Session(Judge(log, usage, round_, waivers))
+        choice = round_for(Path(log), options)
+        yield Session(Judge(log, choice.usage, choice.round, waivers))
 
 
 class _Followed(Struct):
