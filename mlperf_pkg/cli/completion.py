@@ -19,7 +19,7 @@ from mlperf_pkg.rulebook.load import load_round
 
 _Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
-_CODE = re.compile(r"\b[A-Z]{2,6}\d{3}\b")
+_CODE = r"\b[A-Z]{2,6}\d{3}\b"  # compiled when it is used
 
 
 def _with_the_users_rules(complete: _Complete) -> _Complete:
@@ -98,4 +98,4 @@ def _codes() -> list[str]:
     """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
     folders = rules_folders()
     texts = (path.read_text("utf-8") for folder in folders for path in folder.rglob("*.yaml"))
-    return sorted({code for text in texts for code in _CODE.findall(text)})
+    return sorted({code for text in texts for code in re.findall(_CODE, text)})

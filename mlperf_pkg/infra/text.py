@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_MARKUP = re.compile(r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -31,7 +31,7 @@ def _escaped(character: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """Return ``text`` so that a line or a table cell of Markdown shows it literally."""
-    return _MARKUP.sub(r"\\\g<0>", visible(text))
+    return re.sub(_MARKUP, r"\\\g<0>", visible(text))
 
 
 def escape_html(text: str) -> str:

@@ -87,9 +87,11 @@ def _local_entry(entry: os.DirEntry[str]) -> Entry:
         special = resolves and not folder and not entry.is_file()
         link = os.readlink(path)  # noqa: PTH115 - the text as written
         return Entry(entry.name, folder, link=link, resolves=resolves, special=special)
-    special = not folder and not entry.is_file()
-    size = 0 if folder else entry.stat(follow_symlinks=False).st_size
-    return Entry(entry.name, folder, size, readable=os.access(path, os.R_OK), special=special)
+    readable = os.access(path, os.R_OK)
+    if folder:
+        return Entry(entry.name, folder, readable=readable)
+    size = entry.stat(follow_symlinks=False).st_size
+    return Entry(entry.name, folder, size, readable=readable, special=not entry.is_file())
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -103,7 +105,7 @@ def walk(
     top: Path | StoredPath,
     *,
     cache: FolderCache | None = None,
-    keep: Callable[[Entry], bool] = lambda _: True,
+    keep: Callable[[Entry], bool] | None = None,
     follow_links: bool = False,
     skip_unreadable: bool = False,
 ) -> Iterator[Entry]:
@@ -123,7 +125,7 @@ def walk(
             yield entry
         if entry.folder and (entry.link is None or follow_links):
             children = _children(top, entry.path, cache, skip_unreadable=skip_unreadable)
-            pending += reversed([child for child in children if keep(child)])
+            pending += reversed(list(filter(keep, children)) if keep else children)
 
 
 def _children(

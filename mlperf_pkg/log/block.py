@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from heapq import merge
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -250,6 +249,8 @@ def _words_in_key(key: str, words: tuple[bytes, ...]) -> Words:
 
 def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
     """Yield, for each line with any of ``words`` and a token, what follows its last token."""
+    from heapq import merge  # noqa: PLC0415 - few logs need it
+
     end = -1
     for offset in merge(*(_occurrences(word, text) for word in words)):
         if offset > end:

@@ -45,9 +45,10 @@ SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
 
 _TAIL = re.compile(TOKEN + b"(.*)")
 _ALMOST_TOKEN = b":::MLL"
-_LIKE_TOKEN = re.compile(_ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*")
+# Few logs need these, which are compiled when they are used.
+_LIKE_TOKEN = _ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
-_NOT_JSON_NUMBER = re.compile(rb"\b(NaN|-?Infinity)\b")
+_NOT_JSON_NUMBER = rb"\b(NaN|-?Infinity)\b"
 
 
 class LogReader:
@@ -151,7 +152,7 @@ class LogReader:
         if isinstance(record, Misfit):
             self._report_misfit(raw, record, number, is_cut=is_cut)
             return None
-        if literal := _NOT_JSON_NUMBER.search(raw):
+        if literal := re.search(_NOT_JSON_NUMBER, raw):
             text = f"{literal[0].decode()} is not valid JSON; Python's json accepts it"
             self._note("LOG106", text, number)
         try:
@@ -219,7 +220,7 @@ class LogReader:
                     self._warn("LOG105", text, self.line_of(number))
 
     def _report_lookalikes(self, text: bytes) -> None:
-        for match in _LIKE_TOKEN.finditer(text):
+        for match in re.finditer(_LIKE_TOKEN, text):
             self._warn(
                 "LOG108",
                 f"{shown(match[0].decode())} resembles a record but is not read as one",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,11 +11,13 @@ from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import Part, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen
-from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.model import Joined, Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
-from mlperf_pkg.run.joined_metrics import Joiner
 from mlperf_pkg.run.rule_findings import RuleFindings
 from mlperf_pkg.run.tensors import TensorList
+
+if TYPE_CHECKING:
+    from mlperf_pkg.run.joined_metrics import Joiner
 
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
@@ -52,7 +54,7 @@ class RecordRules:
     def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
         """Start at the head of a log."""
         self.evidence = Evidence()
-        self.joiner = Joiner(table.joined) if table.joined else None
+        self.joiner = _joiner(table.joined) if table.joined else None
         self._seen = self.evidence.seen
         self._keys = table.keys
         self._findings = findings
@@ -200,6 +202,12 @@ class RecordRules:
     def _crash(self, number: int, reason: str) -> None:
         if self.evidence.crash is None:
             self.evidence.crash = f"line {self._findings.line_of(number)}: {reason}"
+
+
+def _joiner(joined: Joined) -> Joiner:
+    from mlperf_pkg.run.joined_metrics import Joiner  # noqa: PLC0415 - few benchmarks need it
+
+    return Joiner(joined)
 
 
 def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:

@@ -207,7 +207,7 @@ class _Finder(Struct):
     def _may_hold(self, folder: Place, name: str) -> bool:
         """Return False if the folder, read before, has no such entry: saves a system call."""
         try:
-            return any(entry.name == name for entry in self.folder_cache.entries(folder.path))
+            return any(entry.path == name for entry in self.folder_cache.entries(folder.path))
         except OSError:
             return True
 
@@ -226,7 +226,7 @@ class _Finder(Struct):
             if folder.path.is_dir():
                 raise
             return []
-        return [entry for entry in entries if self._inside(folder, entry)]
+        return [entry for entry in entries if entry.link is None or self._inside(folder, entry)]
 
     def _inside(self, folder: Place, entry: Entry) -> bool:
         return entry.link is None or self._leads_inside(folder.child(entry.path))
