@@ -104,7 +104,8 @@ def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
 
 def _read(file: File) -> Run | PowerLog:
     """Read one file, which may be opened several times but is fetched from a store once."""
-    file = replace(file, source=file.source.fetched())
+    if file.source.stored:
+        file = replace(file, source=file.source.fetched())
     return read_run(file) if isinstance(file, LogFile) else read_power_log(file)
 
 

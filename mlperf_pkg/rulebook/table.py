@@ -101,12 +101,13 @@ class Order(msgspec.Struct, frozen=True):
 
     The records of the keys ``one_by_one`` are taken in the order of the log: rules of these or of
     other keys need their values in time. The records of the keys ``together`` may be checked as
-    groups, by the rules in this mapping, all but the first record of a key. ``timed`` are keys
-    whose earliest time is needed.
+    groups, by the rules in this mapping, all but the first record of a key. ``followed`` are the
+    keys of both kinds, ``timed`` those whose earliest time is needed.
     """
 
     one_by_one: frozenset[str]
     together: Mapping[str, tuple[CompiledRule, ...]]
+    followed: frozenset[str]
     timed: frozenset[str]
 
 
@@ -202,6 +203,7 @@ def _order(
     return Order(
         one_by_one=followed - together.keys(),
         together=together,
+        followed=followed,
         timed=frozenset([limit["of"] for limit in limits if limit]),
     )
 

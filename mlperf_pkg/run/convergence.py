@@ -76,11 +76,7 @@ class ConvergenceReader:
         if self._crash:
             return
         try:
-            if isinstance(line, bytes):
-                fields = json.loads(line.decode("latin-1").rstrip())  # any JSON value
-            else:
-                fields = {"key": line.key, "value": line.value, "metadata": line.metadata}
-            self._read(words, fields)
+            self._read(words, _Fields(line) if isinstance(line, bytes) else line)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash = f"{type(error).__name__}: {error}"
 
@@ -94,28 +90,28 @@ class ConvergenceReader:
             crash=self._crash,
         )
 
-    def _read(self, words: Words, fields: Any) -> None:
-        """Read a line; a missing field raises an exception."""
+    def _read(self, words: Words, line: Any) -> None:
+        """Read a ``Record`` or ``_Fields``; a missing field raises an exception."""
         if b"global_batch_size" in words:
-            self._batch_size = fields["value"]
+            self._batch_size = line.value
         if b"submission_benchmark" in words:
-            self._benchmark = fields["value"]
+            self._benchmark = line.value
             hash(self._benchmark)  # the official checker crashes on a list or an object
             self._train_samples = self._train_samples and self._benchmark == "bert"
             self._counts_samples = counts_samples(self._benchmark)
         if not self._train_samples:
             if b"eval_error" in words or b"eval_accuracy" in words:
-                self._evaluate(fields)
+                self._evaluate(line)
         elif SAMPLES in words:
-            self._position = fields["value"]
-        if b"run_stop" in words and fields["key"] == "run_stop":
-            self._stop(success=fields["metadata"]["status"] == "success")
+            self._position = line.value
+        if b"run_stop" in words and line.key == "run_stop":
+            self._stop(success=line.metadata["status"] == "success")
 
-    def _evaluate(self, fields: Any) -> None:
-        metadata = fields["metadata"]
+    def _evaluate(self, line: Any) -> None:
+        metadata = line.metadata
         if self._benchmark == "stable_diffusion":
             scores = self._scores.setdefault(metadata[self._step_unit], {})
-            scores[metadata["metric"]] = fields["value"]
+            scores[metadata["metric"]] = line.value
             self._metrics += 1
             if self._metrics > MAX_METRICS:
                 raise OverflowError(f"more than {MAX_METRICS:,} metrics")
@@ -139,3 +135,13 @@ class ConvergenceReader:
             for step, scores in self._scores.items()
             if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
         ]
+
+
+class _Fields:
+    """The fields of a line without a record, which may be any JSON value, as attributes."""
+
+    def __init__(self, text: bytes) -> None:
+        self._fields = json.loads(text.decode("latin-1").rstrip())
+
+    def __getattr__(self, name: str) -> Any:
+        return self._fields[name]

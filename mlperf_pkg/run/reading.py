@@ -80,10 +80,10 @@ class _Reading:
         """Read the next block."""
         self._records += block.size - block.unread
         self._rules.take(block, self._takers)
+        readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, line in block.mentions(self._convergence.words):
-            self._convergence.take(words, line)
-            if self._epochs:
-                self._epochs.take(words, line)
+            for reader in readers:
+                reader.take(words, line)
 
     def conclude(self) -> None:
         """Check what depends on the whole log."""

@@ -97,10 +97,10 @@ class RuleChecker:
         self, block: Block, indexes: Sequence[int], others: Mapping[str, Taker]
     ) -> None:
         first, take = block.first, self._records.take
-        one_by_one, together = self._order.one_by_one, self._order.together
+        followed = self._order.followed
         for index, record in zip(indexes, block.select(indexes), strict=True):
             key = record.key
-            if key in one_by_one or key in together:
+            if key in followed:
                 take(record, first + index)
             if key in others:
                 others[key](record, first + index)
