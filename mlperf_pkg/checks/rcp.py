@@ -9,7 +9,7 @@ from typing import Any
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.results import rcp
+from mlperf_pkg.results import rcp, rcp_margin
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.run.model import Run
 
@@ -54,6 +54,11 @@ def _points_of(context: SetContext, benchmark: str) -> tuple[rcp.ReferencePoint,
     return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
 
 
+def _points_of_set(context: SetContext) -> tuple[rcp.ReferencePoint, ...]:
+    """Return the points that a set was judged by."""
+    return _points_of(context, context.runs[0].convergence.benchmark)
+
+
 @cache
 def _points(
     usage: str, ruleset: str, benchmark: str, runs: int, drop: int
@@ -65,16 +70,15 @@ def rcp_test(context: SetContext) -> rcp.RcpResult | None:
     """Run the RCP test, for any division; None where it does not apply or crashes."""
     if context.rules is None or context.round.version < (1, 0) or _crash(context):
         return None
-    benchmark = context.runs[0].convergence.benchmark
     unconverged = sum(not run.convergence.converged for run in context.runs)
     to_converge = [run.convergence.to_converge for run in context.runs]
     return rcp.judge(
-        _points_of(context, benchmark),
+        _points_of_set(context),
         _batch_size(context.runs),
         None if unconverged > context.drop else to_converge,
         runs=context.rules.runs.required,
         drop=context.drop,
-        allowance=rcp.allowance(context.round.usage, benchmark),
+        allowance=rcp.allowance(context.round.usage, context.runs[0].convergence.benchmark),
     )
 
 
@@ -82,6 +86,7 @@ def rcp_row(context: SetContext, result: rcp.RcpResult | None) -> RcpRow | None:
     """Return the result of the test as a row of the report."""
     if result is None:
         return None
+    points = _points_of_set(context)
     return RcpRow(
         official_pass=result.official_pass,
         message=result.message,
@@ -90,7 +95,9 @@ def rcp_row(context: SetContext, result: rcp.RcpResult | None) -> RcpRow | None:
         batch_size=result.batch_size,
         mean=result.mean,
         minimum=result.minimum,
-        explanation=rcp.explain(result),
+        explanation=rcp_margin.explain(result, points),
+        margin_percent=rcp_margin.margin_percent(result),
+        no_limit_reason=rcp_margin.no_limit_reason(result, points),
     )
 
 
@@ -112,10 +119,11 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if result.official_pass:
         return
     bypassed = _is_bypassed(context, result)
+    explanation = rcp_margin.explain(result, _points_of_set(context))
     yield set_finding(
         context,
         "RCP102" if bypassed else "RCP101",
-        f"RCP test failed{', bypassed on request' if bypassed else ''}: {rcp.explain(result)}",
+        f"RCP test failed{', bypassed on request' if bypassed else ''}: {explanation}",
         basis=Basis.RULES if bypassed else Basis.OFFICIAL,
         severity=Severity.WARNING if bypassed else Severity.ERROR,
         source=_RULES,

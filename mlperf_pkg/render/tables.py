@@ -34,7 +34,7 @@ _TITLES = {  # column: whether it holds numbers
     "Accelerators": True,
     "Runs": True,
     "Minutes": True,
-    "RCP": False,
+    "RCP margin": False,
     "Official": False,
     "Rules": False,
 }
@@ -86,7 +86,7 @@ _FIELDS: Mapping[str, Callable[[Result], Any]] = {
     **_of_row("runs_found", "runs_required", "score_minutes", "unscaled_minutes"),
     **_of_row("scaling_factor", "official_minutes"),
     "rcp": lambda result: wording.rcp_state(result.row),
-    "rcp_margin_percent": lambda result: wording.rcp_margin_percent(result.row.rcp),
+    "rcp_margin_percent": lambda result: result.row.rcp and result.row.rcp.margin_percent,
     "rcp_message": lambda result: result.row.rcp.message if result.row.rcp else None,
     "official": attrgetter("row.verdict.official"),
     "rules": attrgetter("row.verdict.rules"),

@@ -28,7 +28,7 @@ _SETS = (
     Column("Result sets"),
     Column("Runs", 5, numbers=True),
     Column("Minutes", 9, numbers=True),
-    Column("RCP margin", 12),
+    Column("RCP margin", 14),
     *_VERDICTS,
 )
 _RUNS = (

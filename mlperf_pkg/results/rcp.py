@@ -133,16 +133,6 @@ class RcpResult(Struct, frozen=True):
     points: tuple[str, ...] = ()
     interpolated: bool = False
 
-    @property
-    def margin_percent(self) -> float | None:
-        """The excess of the reference mean over the smallest acceptable mean, in percent.
-
-        The worked example of training_rules.adoc defines it: 15.75 over 15.21 is 3.53 %.
-        """
-        if self.reference_mean is None or self.minimum is None:
-            return None
-        return 100 * (_divide(self.reference_mean, self.minimum) - 1)
-
 
 @cache
 def reference_points(
@@ -233,24 +223,6 @@ def bypassed(result: RcpResult) -> RcpResult:
     return replace(result, official_pass=True, message=result.message + BYPASS)
 
 
-def explain(result: RcpResult) -> str:
-    """Return one or two sentences for people: what was compared, the margin, the effect."""
-    minimum, mean, reference = result.minimum, result.mean, result.reference_mean
-    if minimum is None or reference is None or mean is None or math.isnan(mean):
-        return f"{result.message}: convergence was not compared with the reference."
-    accepted = _reaches(mean, reference, minimum)
-    relation, source = "reaches" if accepted else "is below", " and ".join(result.points)
-    sentence = (
-        f"The mean to converge, {_number(mean)}, {relation} the smallest acceptable mean of"
-        f" {_number(minimum)} at batch size {_number(result.batch_size)} (reference mean"
-        f" {_number(reference)}, margin {result.margin_percent:.2f} %,"
-        f" {'interpolated between' if result.interpolated else 'from'} {source})."
-    )
-    if not accepted or mean >= reference:
-        return sentence
-    return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
-
-
 def student_tail(t: float, df: int) -> float:
     """Return P(T > t) for Student's t with ``df`` (at least 1) degrees of freedom, to 1e-14.
 
@@ -272,10 +244,10 @@ def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpR
     """Return ``blank`` completed by the comparison of its mean with ``point``."""
     mean = math.nan if blank.mean is None else blank.mean
     minimum = point.minimum - allowance
-    factor = _divide(point.mean, mean)
+    factor = divide(point.mean, mean)
     return replace(
         blank,
-        official_pass=_reaches(mean, point.mean, minimum),
+        official_pass=reaches(mean, point.mean, minimum),
         normalization=1.0 if factor < 1 else factor,
         reference_mean=point.mean,
         minimum=minimum,
@@ -283,9 +255,9 @@ def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpR
     )
 
 
-def _reaches(mean: float, reference: float, minimum: float) -> bool:
+def reaches(mean: float, reference: float, minimum: float) -> bool:
     """Return whether ``mean`` is acceptable, by the largest speedup, which rounds twice."""
-    return mean >= _divide(reference, _divide(reference, minimum))
+    return mean >= divide(reference, divide(reference, minimum))
 
 
 def _runs_of(record: dict[str, Any]) -> list[float]:
@@ -315,7 +287,7 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
 
 def numpy_mean(values: Sequence[float]) -> float:
     """Return the mean as ``numpy.mean`` rounds it, NaN of no values."""
-    return _divide(_pairwise_sum(values), len(values))
+    return divide(_pairwise_sum(values), len(values))
 
 
 def _stdev(values: Sequence[float]) -> float:
@@ -341,10 +313,6 @@ def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[fl
     return mean, (high.stdev - low.stdev) / width * along + low.stdev
 
 
-def _divide(dividend: float, divisor: float) -> float:
+def divide(dividend: float, divisor: float) -> float:
     """Return the IEEE 754 quotient: infinite or NaN where the divisor is zero."""
     return dividend / divisor if divisor != 0 else dividend * math.inf
-
-
-def _number(value: float) -> str:
-    return f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -29,7 +29,12 @@ class SystemRow(Struct, frozen=True):
 
 
 class RcpRow(Struct, frozen=True):
-    """The RCP test of a result set; ``official_pass`` is the test itself, without any bypass."""
+    """The RCP test of a result set; ``official_pass`` is the test itself, without any bypass.
+
+    ``margin_percent`` is the RCP margin: by how much ``mean`` exceeds ``minimum``, the smallest
+    acceptable mean; negative for a set that converges too fast. It is None where nothing was
+    compared, and where ``no_limit_reason`` says why ``minimum`` limits nothing.
+    """
 
     official_pass: bool
     message: str
@@ -39,6 +44,8 @@ class RcpRow(Struct, frozen=True):
     mean: float | None
     minimum: float | None
     explanation: str
+    margin_percent: float | None = None
+    no_limit_reason: str | None = None
 
 
 class SeedsRow(Struct, frozen=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
+from mlperf_pkg.results import rcp_margin
+from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 
 NOTHING = "-"
@@ -53,21 +54,15 @@ def rcp_state(row: ResultSetRow) -> str | None:
     return "pass" if row.rcp.official_pass else "fail"
 
 
-def rcp_margin_percent(rcp: RcpRow | None) -> float | None:
-    """Return by how much the mean to converge exceeds the minimum; negative: too fast."""
-    if rcp is None or rcp.mean is None or not rcp.minimum:
-        return None
-    margin = 100 * (rcp.mean / rcp.minimum - 1)
-    return margin if math.isfinite(margin) else None
-
-
 def rcp(row: ResultSetRow) -> str:
-    """Return the RCP test in short: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
+    """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
     state = rcp_state(row)
-    if state is None or state == "not_checked":
+    if state is None or row.rcp is None:
         return NOTHING if state is None else VERDICTS[Verdict.NOT_CHECKED]
-    if row.rcp and row.rcp.mean is not None and math.isnan(row.rcp.mean):
+    if row.rcp.mean is not None and math.isnan(row.rcp.mean):
         return "too few runs"
-    margin = rcp_margin_percent(row.rcp)
     word = "FAIL" if state == "fail" else state
-    return word if margin is None else f"{word} {margin:+.1f} %"
+    if row.rcp.no_limit_reason:
+        return f"{word}, no limit"
+    margin = row.rcp.margin_percent
+    return word if margin is None else f"{word} {rcp_margin.in_words(margin)}"

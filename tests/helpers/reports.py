@@ -24,6 +24,7 @@ def rcp(**changes: Any) -> RcpRow:
         "mean": 110.0,
         "minimum": 100.0,
         "explanation": "All is well.",
+        "margin_percent": 10.0,
     }
     return RcpRow(**{**defaults, **changes})
 

@@ -25,8 +25,8 @@ def test_a_report() -> None:
         "",
         "### Results",
         "",
-        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes | RCP"
-        " | Official | Rules |",
+        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes |"
+        " RCP margin | Official | Rules |",
         "| --- | --- | --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |",
         "| ACME | dgx | bert | closed | 2.0 | - | 10/10 | 20.500 | pass +10.0 % | FAIL | pass |",
         "",

@@ -80,7 +80,7 @@ def test_csv() -> None:
         "rcp_message,official,rules,note,path"
     )
     assert bert == (
-        "ACME,dgx,bert,closed,2.0,8,10,10,20.5,20.5,1.0,20.5,pass,10.000000000000009,RCP found,"
+        "ACME,dgx,bert,closed,2.0,8,10,10,20.5,20.5,1.0,20.5,pass,10.0,RCP found,"
         "fail,pass,,results/dgx/bert"
     )
     assert resnet == (
@@ -113,8 +113,8 @@ def test_json() -> None:
 def test_markdown() -> None:
     header, rule, bert, resnet = tables.results_markdown(REPORT).splitlines()
     assert header == (
-        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes | RCP"
-        " | Official | Rules |"
+        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes |"
+        " RCP margin | Official | Rules |"
     )
     assert rule == "| --- | --- | --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |"
     assert bert == (

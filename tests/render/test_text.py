@@ -49,7 +49,7 @@ def test_a_submission() -> None:
     shown = text(
         verdict=FAIL,
         result_sets=(
-            result_set(verdict=FAIL, rcp=rcp(official_pass=False, mean=99.0)),
+            result_set(verdict=FAIL, rcp=rcp(official_pass=False, margin_percent=-1.0)),
             result_set(benchmark="resnet", system="a" * 60, division="open"),
             dlrm,
         ),

@@ -48,17 +48,19 @@ def test_outcome(status: str | None, dropped: str | None, outcome: str) -> None:
     assert words.outcome(run(status=status, dropped=dropped)) == outcome
 
 
-NO_NUMBERS = {"official_pass": False, "mean": None, "minimum": None}
+NO_NUMBERS = {"official_pass": False, "mean": None, "minimum": None, "margin_percent": None}
+ZERO = {"official_pass": False, "bypassed": True, "minimum": 0.0, "margin_percent": None}
 
 
 @pytest.mark.parametrize(
     ("changes", "state", "short"),
     [
         ({}, "pass", "pass +10.0 %"),
-        ({"rcp": rcp(official_pass=False, mean=99.0)}, "fail", "FAIL -1.0 %"),
+        ({"rcp": rcp(official_pass=False, mean=99.0, margin_percent=-1.0)}, "fail", "FAIL -1.0 %"),
         ({"rcp": rcp(**NO_NUMBERS)}, "fail", "FAIL"),
         ({"rcp": rcp(official_pass=False, mean=math.nan)}, "fail", "too few runs"),
-        ({"rcp": rcp(official_pass=False, bypassed=True, minimum=0.0)}, "bypassed", "bypassed"),
+        ({"rcp": rcp(**ZERO)}, "bypassed", "bypassed"),
+        ({"rcp": rcp(margin_percent=None, no_limit_reason="why")}, "pass", "pass, no limit"),
         ({"rcp": None}, "not_checked", "not checked"),
         ({"division": "open"}, None, "-"),
     ],

@@ -128,7 +128,7 @@ def _results(row: ResultSetRow) -> dict[str, Any]:
         "scaling_factor": row.scaling_factor,
         "energy_joules": row.energy_joules,
         "rcp": wording.rcp_state(row),
-        "rcp_margin_percent": wording.rcp_margin_percent(row.rcp),
+        "rcp_margin_percent": row.rcp and row.rcp.margin_percent,
         **_verdicts(row.verdict),
     }
 

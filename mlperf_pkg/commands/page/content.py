@@ -114,7 +114,7 @@ class Content(Struct, frozen=True):
             "Score": "n",
             "Official": "",
             "Rules": "",
-            "RCP": "",
+            "RCP margin": "",
             "Division": "",
             "Summarizer": "n",
             "Runs": "n",

@@ -125,7 +125,7 @@ def test_settings(
     ],
 )
 def test_results(row: dict[str, Any], changes: list[Change]) -> None:
-    test = rcp(mean=None)
+    test = rcp(mean=None, margin_percent=None)
     [only] = compare(a_side(a_set(rcp=test)), a_side(a_set(**{"rcp": test, **row}))).sets
     assert list(only.results) == changes
 
