@@ -31,9 +31,10 @@ def command(
 ) -> int:
     """Show times to train and how each score is computed.
 
-    PATH is as for 'mlperf-pkg check'. For each result set, score shows the minutes
-    of every run, which runs are dropped and why, the olympic mean, the factor for
-    convergence faster than the reference, and the score.
+    PATH is as for 'mlperf-pkg check'. For one result set, or with --verbose, score
+    shows the minutes of every run, which runs are dropped and why, the olympic mean,
+    the factor for convergence faster than the reference, and the score. For several
+    it shows a line each: system, benchmark, score, RCP margin and verdict.
 
     --tables needs submissions of one round. It writes what the official
     summarizer would: summary, summary_detailed and (HPC) summary_weak_scaling, each
@@ -45,6 +46,7 @@ def command(
     \b
     Examples:
       mlperf-pkg score logs/
+      mlperf-pkg score training_results_v5.1
       mlperf-pkg score submissions/ACME --format csv -o scores.csv
       mlperf-pkg score submissions/ACME --tables tables/
     """

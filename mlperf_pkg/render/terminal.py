@@ -43,12 +43,14 @@ Span = tuple[str, str]
 class Column(Struct, frozen=True):
     """A column of a table: its title, its maximum width and whether it holds numbers.
 
-    The first column of a table takes the width that the others leave.
+    The first column of a table takes the width that the others leave. A text that is too wide for
+    it is folded or, if the column is ``whole``, put on a line of its own above the other cells.
     """
 
     title: str
     width: int = 0
     numbers: bool = False
+    whole: bool = False
 
 
 class Group(Struct, frozen=True):
@@ -97,7 +99,7 @@ class Terminal:
         for group in indented:
             if group.title:
                 self.paragraph((group.title, HEADING))
-            self._rows(columns, group.rows)
+            self._rows_of_group(columns, group.rows)
             for remark in group.remarks:
                 self._remark(remark)
             if apart:
@@ -144,6 +146,24 @@ class Terminal:
         left = self._view.width - sum(others) - _GAP * len(others)
         widths = [min(needed[0], max(left, _MIN_WIDTH)), *others]
         return [replace(column, width=n) for column, n in zip(columns, widths, strict=True)]
+
+    def _rows_of_group(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> None:
+        """Add rows; a first cell that is too wide for its ``whole`` column gets its own line."""
+        wide = [
+            i for i, row in enumerate(rows) if columns[0].whole and self._too_wide(columns, row)
+        ]
+        begin = 0
+        for index in wide:
+            self._rows(columns, rows[begin:index])
+            (first, *others), begin = rows[index], index + 1
+            if index == 0 or rows[index - 1][0] != first:
+                self.line(first)
+            self._rows(columns, [[("", PLAIN), *others]])
+        self._rows(columns, rows[begin:])
+
+    @staticmethod
+    def _too_wide(columns: Sequence[Column], row: Sequence[Span]) -> bool:
+        return _width(visible(row[0][0])) > columns[0].width
 
     def _rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:
         spans = list(rows)

@@ -28,7 +28,7 @@ _SETS = (
     Column("Result sets"),
     Column("Runs", 5, numbers=True),
     Column("Minutes", 9, numbers=True),
-    Column("RCP margin", 14),
+    Column("RCP margin", 16),
     *_VERDICTS,
 )
 _RUNS = (

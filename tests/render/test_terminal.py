@@ -40,6 +40,25 @@ def test_a_long_name_is_folded() -> None:
     ]
 
 
+def test_a_long_name_in_a_whole_column_has_a_line_of_its_own() -> None:
+    columns = (Column("Name", whole=True), *COLUMNS[1:])
+    names = ("a" * 30, "a" * 30, "b", "c" * 40)
+    rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
+    terminal = Terminal(View(40))
+    terminal.table(columns, [Group("a set", rows)])
+    assert terminal.text().split("\n")[1:] == [
+        "a set",
+        "  " + "a" * 30,
+        "                          1.000  success",
+        "                          1.000  success",
+        "  b                       1.000  success",
+        "  " + "c" * 40,
+        "                          1.000  success",
+        "",
+        "",
+    ]
+
+
 @given(st.text(st.characters(exclude_categories=())), st.integers(40, 100))
 def test_a_table_fits(name: str, width: int) -> None:
     assert all(cell_len(line) <= width for line in table(width, name))

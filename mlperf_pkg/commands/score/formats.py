@@ -1,4 +1,8 @@
-"""Scores as text, JSON, Markdown and CSV: each run's time, dropped runs, and the score."""
+"""Scores as text, JSON, Markdown and CSV.
+
+Text and Markdown show each run's time, the dropped runs and the score of a single result set, and
+only the scores of several.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.commands.score import summary
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.markdown import section
@@ -32,13 +37,19 @@ _SET_NAMES = ("submitter", "system", "benchmark", "division", "round")
 def text(scores: Scores, view: View) -> str:
     """Render for a terminal or a pipe."""
     terminal = Terminal(view)
-    if scores.sets:
+    if _in_short(scores, view):
+        summary.add_table(terminal, scores)
+    elif scores.sets:
         groups = [_group(scored, scores.report) for scored in scores.sets]
         terminal.table(_COLUMNS, groups, apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
     terminal.paragraph((headings.round_in_words(scores.report), PLAIN))
     return terminal.text()
+
+
+def _in_short(scores: Scores, view: View) -> bool:
+    return len(scores.sets) > 1 and not view.verbose
 
 
 def _group(scored: ScoredSet, report: Report) -> Group:
@@ -107,9 +118,10 @@ def _csv_cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
     return [*(getattr(row, name) for name in _SET_NAMES), *of_run, *of_set]
 
 
-def markdown(scores: Scores, _: View) -> str:
-    """Render for the summary of a CI job, a section per result set."""
-    sections = [section(_TITLES, _group(scored, scores.report)) for scored in scores.sets]
+def markdown(scores: Scores, view: View) -> str:
+    """Render for the summary of a CI job."""
+    detailed = (section(_TITLES, _group(scored, scores.report)) for scored in scores.sets)
+    sections = summary.sections(scores) if _in_short(scores, view) else detailed
     ending = escape_markdown(headings.round_in_words(scores.report))
     return "\n\n".join(["## MLPerf scores", *sections, ending]) + "\n"
 
