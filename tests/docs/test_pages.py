@@ -59,12 +59,13 @@ SHOWN = [
 @pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda value: getattr(value, "stem", value))
 def test_commands_and_options_exist(page: Path, line: str) -> None:
     command: click.Command = cli
+    ctx = click.Context(cli, **cli.context_settings)
     words = shlex.split(line, comments=True)[1:]
     while isinstance(command, click.Group):
-        below = command.get_command(click.Context(command), words.pop(0))
+        below = command.get_command(ctx, words.pop(0))
         assert below
         command = below
-    ctx = click.Context(command)
+        ctx = click.Context(command, ctx)
     values, _, _ = command.make_parser(ctx).parse_args(words)
     for param in command.get_params(ctx):
         if isinstance(param.type, click.Choice) and param.name in values:
