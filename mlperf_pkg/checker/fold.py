@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checks.systems import SystemFile
@@ -20,17 +22,16 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
     """Return the report on everything judged; ``skipped`` are findings outside the plans."""
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
-    rounds = sorted(
-        {run.round for run in runs} | {item.plan.round for item in judged if item.plan.round}
-    )
+    rounds = sorted(_rounds(judged, runs))
+    usages = {round_.usage for round_ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
         tool=tool(),
-        usage=" and ".join(sorted({item.plan.usage for item in judged})),
-        round=rounds[0] if len(rounds) == 1 else None,
+        usage=" and ".join(sorted(filter(None, usages))),
+        round=rounds[0].name if len(rounds) == 1 else None,
         round_reason=_round_reason(judged, runs, rounds),
         verdict=Verdicts.worst(item.verdict for item in judged),
         systems=tuple(
-            system_row(system, item.plan.usage, item.plan.round or "")
+            system_row(system, item.plan.usage or "", item.plan.round or "")
             for item in judged
             for system in item.systems
         ),
@@ -40,9 +41,27 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
     )
 
 
-def _round_reason(judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[str]) -> str:
+class _Round(Struct, frozen=True, order=True):
+    """A round of a usage."""
+
+    usage: str
+    name: str
+
+
+def _rounds(judged: Sequence[JudgedPlan], runs: Sequence[Run]) -> set[_Round]:
+    """Return the rounds of the runs, and of submissions without any."""
+    plans = (item.plan for item in judged)
+    of_plans = {_Round(plan.usage, plan.round) for plan in plans if plan.usage and plan.round}
+    return {_Round(run.usage, run.round) for run in runs} | of_plans
+
+
+def _round_reason(
+    judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[_Round]
+) -> str:
     if len(rounds) > 1:
-        return f"several rounds: {', '.join(rounds)}"
+        differ = len({round_.usage for round_ in rounds}) > 1
+        names = (f"{round_.usage} {round_.name}" if differ else round_.name for round_ in rounds)
+        return f"several rounds: {', '.join(names)}"
     reasons = {item.plan.reason for item in judged if item.plan.reason}
     reasons = reasons or {run.round_reason for run in runs}
     return min(reasons, default="no log and no folder name gives the round")

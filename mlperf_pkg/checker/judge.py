@@ -15,6 +15,7 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, check_set
+from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, verdicts_of
@@ -45,10 +46,16 @@ class JudgedPlan(Struct, frozen=True):
 
 def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     """Judge one submission, or the loose logs of one argument."""
+    runs = [contents.runs[log.source.label] for log in plan.logs]
+    judged = _judge(plan, runs, contents, waivers)
+    of_round = folded(waivers.waive(check_round_choice(runs)), plan.label, [r.path for r in runs])
+    return replace(judged, findings=(*judged.findings, *of_round))
+
+
+def _judge(plan: Plan, runs: Sequence[Run], contents: Contents, waivers: Waivers) -> JudgedPlan:
     if plan.submission is None:
-        runs = [contents.runs[log.source.label] for log in plan.logs]
         return _judge_loose_logs(plan, runs, waivers)
-    if plan.round is None:
+    if plan.usage is None or plan.round is None:
         return _judge_without_round(plan, plan.submission, waivers)
     round_ = load_round(plan.usage, plan.round)
     return _judge_submission(plan, plan.submission, round_, contents, waivers)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import round_of_tree
-from mlperf_pkg.run.identity import infer_round
+from mlperf_pkg.rulebook.rounds import (
+    TRAINING,
+    BenchmarkUsage,
+    RoundChoice,
+    Sureness,
+    round_of_tree,
+    usage_with,
+)
+from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
 from mlperf_pkg.submission.model import Input, Place, Submission
@@ -22,23 +30,27 @@ from mlperf_pkg.submission.params import TRAIN_SAMPLES
 class Plan(Struct, frozen=True):
     """The logs of one submission, or the loose logs of one argument, and their round.
 
-    ``submission`` is None for loose logs. ``round`` is None if each log decides about its own, or
-    if there is no log; ``reason`` says how it was chosen.
+    ``submission`` is None for loose logs: each of them has a usage, a round and a reason of its
+    own. Else ``round`` is None only if there is no log; ``reason`` says how it was chosen.
     """
 
     submission: Submission | None
-    usage: str
+    usage: str | None
     round: str | None
     reason: str
     logs: tuple[LogFile, ...]
 
+    @property
+    def label(self) -> str | None:
+        """The path of the submission; None for loose logs."""
+        return self.submission.place.label if self.submission else None
 
-class RoundChoice(Struct, frozen=True):
-    """A usage, and a round with the reason for it; None if the logs are to decide."""
 
-    usage: str
-    round: str | None
-    reason: str
+class Choice(Struct, frozen=True):
+    """A usage and a round; None where the logs are to decide."""
+
+    usage: str | None
+    round: RoundChoice | None
 
 
 def plans_of(input_: Input, options: Options) -> Iterator[Plan]:
@@ -46,39 +58,67 @@ def plans_of(input_: Input, options: Options) -> Iterator[Plan]:
     for submission in input_.submissions:
         yield _plan_submission(submission, options)
     if input_.logs:
-        choice = round_for(input_.logs[0].path, options)
-        logs = tuple(LogFile(place.source, choice.usage, choice.round) for place in input_.logs)
-        yield Plan(None, choice.usage, choice.round, choice.reason, logs)
+        choices = {
+            folder: choice_for(folder, options)
+            for folder in {place.path.parent for place in input_.logs}
+        }
+        logs = (_log_file(place, choices[place.path.parent]) for place in input_.logs)
+        yield Plan(None, None, None, "", tuple(logs))
 
 
 def _plan_submission(submission: Submission, options: Options) -> Plan:
-    choice = round_for(submission.place.path, options)
-    usage, round_, reason = choice.usage, choice.round, choice.reason
+    choice = choice_for(submission.place.path, options)
     places = [place for files in submission.result_sets for place in files.logs]
+    inferred = None if choice.usage else _infer_usage(submission, places, choice.round)
+    usage = choice.usage or (inferred.usage if inferred else TRAINING)
+    round_ = choice.round
     if round_ is None and places:
-        round_, reason = _latest_round(places, usage)
-    train_samples = bool(TRAIN_SAMPLES & submission.flags)
-    logs = tuple(LogFile(place.source, usage, round_, train_samples) for place in places)
-    return Plan(submission, usage, round_, reason, logs)
+        round_ = _latest_round(places, usage)
+    if round_ and inferred and usage != TRAINING:
+        round_ = round_.of_usage(inferred)
+    choice, train_samples = Choice(usage, round_), bool(TRAIN_SAMPLES & submission.flags)
+    logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
+    name, reason = (round_.name, round_.reason) if round_ else (None, "")
+    return Plan(submission, usage, name, reason, logs)
 
 
-def _latest_round(places: Iterable[Place], usage: str) -> tuple[str, str]:
+def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
+    log = LogFile(place.source, choice.usage, train_samples=train_samples)
+    if choice.round is None:
+        return log
+    name, reason, sureness = choice.round.name, choice.round.reason, choice.round.sureness
+    return replace(log, round=name, round_reason=reason, sureness=sureness)
+
+
+def _infer_usage(
+    submission: Submission, places: Iterable[Place], choice: RoundChoice | None
+) -> BenchmarkUsage | None:
+    """Return the usage by the first log that names a benchmark, or else by the folders."""
+    logs = (benchmark_of(LogFile(place.source)) for place in places)
+    names = chain(logs, (files.benchmark for files in submission.result_sets))
+    round_name = choice.name if choice else None
+    usages = (usage_with(name, round_name) for name in names)
+    return next(filter(None, usages), None)
+
+
+def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
     """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
-    rounds = [infer_round(LogFile(place.source, usage)) for place in places]
-    return max(rounds, key=lambda choice: version_of(choice[0]))
+    choices = (infer_round(LogFile(place.source, usage)) for place in places)
+    return max(choices, key=lambda choice: choice.precedence)
 
 
-def round_for(path: Path | StoredPath, options: Options) -> RoundChoice:
-    """Choose usage and round by the options, or else by the names of the folders above."""
-    of_tree = round_of_tree(reversed(path.resolve().parts))
-    usage = options.usage or options.config.usage or (of_tree[0] if of_tree else "training")
+def choice_for(folder: Path | StoredPath, options: Options) -> Choice:
+    """Choose usage and round by the options, or else by the names of a folder and those above."""
+    named = round_of_tree(reversed(folder.resolve().parts))
+    usage = options.usage or options.config.usage or (named[0] if named else None)
     if options.round:
-        return RoundChoice(usage, options.round, "as given")
+        return Choice(usage, RoundChoice(options.round))
     if options.config.round:
-        return RoundChoice(usage, options.config.round, f"as {options.origin} says")
-    if of_tree:
-        return RoundChoice(usage, of_tree[1], f"the tree's name says v{of_tree[1]}")
-    return RoundChoice(usage, None, "")
+        return Choice(usage, RoundChoice(options.config.round, f"as {options.origin} says"))
+    if named:
+        reason = f"certain by name: the tree's name says v{named[1]}"
+        return Choice(usage, RoundChoice(named[1], reason, Sureness.NAMED))
+    return Choice(usage, None)
 
 
 def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
@@ -94,6 +134,6 @@ def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
 def load_rules(plans: Iterable[Plan]) -> None:
     """Load the rules once, before processes are forked."""
     for plan in plans:
-        if plan.round and plan.submission:
+        if plan.usage and plan.round and plan.submission:
             for name in {files.benchmark for files in plan.submission.result_sets}:
                 load_benchmark(plan.usage, plan.round, name)

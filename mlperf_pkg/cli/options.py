@@ -27,7 +27,10 @@ Filter = Callable[[Report], Report]
 """Return a report without the findings that the user does not want to see."""
 
 DEFAULT_FOLDER = "logs"
-NEWEST_ROUND = "Apply the rules of this round, such as 2.0 (default: the newest in the rulebook)."
+SYSTEM_ROUND = (
+    f"Apply the rules of this round, such as 2.0 (default: that of {CONFIG_NAME}, else the newest"
+    " in the rulebook)."
+)
 
 ROUND = (
     "Apply the rules of this round, such as 2.0 (default: inferred from the folder name or the run"
@@ -92,6 +95,11 @@ def _check_options(
     return Options(usage, round_, jobs, read_config_file(file), str(file))
 
 
+def workspace_options(round_: str | None) -> Options:
+    """Return the options of a command about the workspace here, with its configuration."""
+    return _check_options(round_, None, None, None)
+
+
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths, by default the folder of logs in a workspace."""
     if paths or ctx.resilient_parsing:
@@ -125,7 +133,7 @@ def _usage_option(function: _Function) -> _Function:
         "--usage",
         type=Choice(["training", "hpc"]),
         help="Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
-        " name, else training).",
+        " name or the benchmark, else training).",
     )(function)
 
 

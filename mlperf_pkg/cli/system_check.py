@@ -8,7 +8,7 @@ import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.system.check import check_descriptions
+from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
 from mlperf_pkg.render import FORMATS
 
 _FOLDER = "systems"
@@ -16,7 +16,7 @@ _FOLDER = "systems"
 
 @click.command(name="check")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
-@options.round_option(options.NEWEST_ROUND)
+@options.round_option(options.SYSTEM_ROUND)
 @options.verbose_option
 def command(paths: tuple[str, ...], round_: str | None, verbose: bool) -> int:
     """Check system descriptions, systems/<system_desc_id>.json.
@@ -32,7 +32,8 @@ def command(paths: tuple[str, ...], round_: str | None, verbose: bool) -> int:
       mlperf-pkg system check
       mlperf-pkg system check systems/dgx-a100.json --round 2.0
     """
-    report = check_descriptions(paths or _default(), round_)
+    chosen = round_of_systems(options.workspace_options(round_))
+    report = check_descriptions(paths or _default(), chosen)
     target = Output(verbose=verbose)
     target.write(FORMATS["text"](report, target.view()))
     return int(report.has_errors)

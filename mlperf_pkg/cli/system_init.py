@@ -11,15 +11,12 @@ from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.system import UserValues, describe, this_machine
+from mlperf_pkg.commands.system.check import round_of_systems
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.files import rounds
-from mlperf_pkg.rulebook.load import load_round
-
-_USAGE = "training"
 
 
 @click.command(name="init")
-@options.round_option(options.NEWEST_ROUND)
+@options.round_option(options.SYSTEM_ROUND)
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.division_option("Set the division.")
 @click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud.")
@@ -57,8 +54,8 @@ def command(
     """
     target = Output(output, force)
     target.refuse_early(())
-    chosen = load_round(_USAGE, round_ or rounds(_USAGE)[-1]).name
-    user_values = UserValues(chosen, submitter, division, status, name, nodes)
+    chosen = round_of_systems(options.workspace_options(round_))
+    user_values = UserValues(chosen.name, submitter, division, status, name, nodes, chosen.usage)
     fields = describe(this_machine(), user_values)
     target.write(f"{json.dumps(fields, indent=2)}\n")
     missing = [field for field, value in fields.items() if str(value).startswith(FILL_IN)]

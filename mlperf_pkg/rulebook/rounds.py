@@ -5,49 +5,137 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date
+from mlperf_pkg.rulebook.model import version_of
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
 REVIEW = timedelta(weeks=4)
 
+TRAINING = "training"
+"""The usage where nothing says otherwise."""
+
+_YEAR = timedelta(days=365)
+
 _TREE = re.compile(r"(?:(training|hpc)_results_|(hpc)_)?v(\d+\.\d+)")
 
 
-def round_of_tree(parts: Iterable[str]) -> tuple[str, str] | None:
+class Sureness(StrEnum):
+    """How sure the round of a run is.
+
+    GIVEN: the user gave it. NAMED: the name of a folder has it. INFERRED: the time of a run says
+    it. GUESS: the newest round, as the run has no time or is later than every submission.
+    """
+
+    GIVEN = "given"
+    NAMED = "named"
+    INFERRED = "inferred"
+    GUESS = "guess"
+
+
+class RoundChoice(Struct, frozen=True):
+    """A round, the reason for it in words, and how sure it is.
+
+    ``day`` is that of the run that the round was inferred from, None without a time.
+    """
+
+    name: str
+    reason: str = "as given"
+    sureness: Sureness = Sureness.GIVEN
+    day: date | None = None
+
+    def of_usage(self, inferred: BenchmarkUsage) -> RoundChoice:
+        """Return the choice with the reason why it is a round of this usage."""
+        why = f"{inferred.usage} by the benchmark {inferred.benchmark}"
+        return replace(self, reason=f"{self.reason}; {why}")
+
+    @property
+    def precedence(self) -> tuple[bool, tuple[int, ...]]:
+        """The order of the choices of several logs: those with a time last, then by round."""
+        return (self.day is not None, version_of(self.name))
+
+
+class Window(Struct, frozen=True):
+    """The first and the last day of the runs of a round."""
+
+    first: date
+    last: date
+
+
+def round_of_tree(parts: Iterable[str]) -> tuple[str | None, str] | None:
     """Return usage and round by the names of folders, innermost first: ``training_results_v2.0``.
 
-    ``v2.0`` and ``hpc_v3.0`` are valid as well. None if no name has a round.
+    ``hpc_v3.0`` and ``v2.0`` are valid as well; the latter has no usage. None if no name has a
+    round.
     """
     for name in parts:
         if match := _TREE.fullmatch(name):
-            return (match[1] or match[2] or "training", match[3])
+            return (match[1] or match[2], match[3])
     return None
 
 
-def round_of_run(usage: str, time_ms: float, benchmark: str) -> tuple[str, str]:
-    """Return the first round that accepts a run of that time and benchmark, and the reason.
+class BenchmarkUsage(Struct, frozen=True):
+    """A usage, and the benchmark that it has."""
+
+    usage: str
+    benchmark: str
+
+
+@per_rulebook
+def usage_with(benchmark: str, round_name: str | None = None) -> BenchmarkUsage | None:
+    """Return the usage that has a benchmark, None if none has it; training before any other.
+
+    Only a usage with the round ``round_name`` (None: any) is considered.
+    """
+    for usage in (TRAINING, *(name for name in usages() if name != TRAINING)):
+        of_usage = rounds(usage)
+        is_possible = round_name is None or round_name in of_usage
+        if is_possible and any(benchmark in benchmarks_of(usage, name) for name in of_usage):
+            return BenchmarkUsage(usage, benchmark)
+    return None
+
+
+def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
+    """Return the first round that accepts a run of that time and benchmark.
 
     Published logs may be older than their round, as logs may be submitted again, but never younger
     than its submission and review. For a later log it is the newest round. A benchmark that no
     round has is ignored, and so is a time of 0.
     """
-    day = _day(time_ms)
     fitting = _rounds_with(usage, benchmark)
-    for name, last in (fitting or (_rounds_with(usage, None) if time_ms else {})).items():
+    if not time_ms:
+        newest = list(fitting or rounds(usage))[-1]
+        return RoundChoice(newest, "a guess, the newest round: no run has a time", Sureness.GUESS)
+    day = day_of(time_ms)
+    run = f"the {benchmark} run of {day}" if fitting else f"the run of {day}"
+    candidates = fitting or _rounds_with(usage, None)
+    for name, last in candidates.items():
         if day <= last:
-            what = f"{benchmark} run" if fitting else "run"
-            return name, f"{what} of {day}: first round with a submission after it"
-    newest = list(fitting or rounds(usage))[-1]
-    if not fitting and not time_ms:
-        return newest, "neither a time nor a known benchmark, so the newest round"
-    return newest, f"run of {day}: after every submission, so the newest round"
+            reason = f"inferred: first round after {run}"
+            return RoundChoice(name, reason, Sureness.INFERRED, day)
+    reason = f"a guess, the newest round: {run} is later than every submission"
+    return RoundChoice(list(candidates)[-1], reason, Sureness.GUESS, day)
+
+
+@per_rulebook
+def window(usage: str, name: str) -> Window:
+    """Return the days on which the runs of one of the ``rounds`` are expected.
+
+    They are after the submission of the previous round. All logs published so far are, except for
+    those that were submitted again. The first round has no previous one; its window is a year.
+    """
+    names = rounds(usage)
+    index, submitted = names.index(name), submission_date(usage, name)
+    previous = submission_date(usage, names[index - 1]) if index else submitted - _YEAR
+    return Window(previous + timedelta(days=1), submitted + REVIEW)
 
 
 @per_rulebook
@@ -77,7 +165,8 @@ def _rounds_with(usage: str, benchmark: str | None) -> Mapping[str, date]:
     }
 
 
-def _day(time_ms: float) -> date:
+def day_of(time_ms: float) -> date:
+    """Return the day (UTC) of a time in milliseconds, a far one where the calendar lacks it."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).date()
     except (ValueError, OverflowError, OSError):

@@ -1,8 +1,8 @@
-"""Which rules apply to a run: its round, benchmark, division and variants."""
+"""Which rules apply to a run: its usage, round, benchmark, division and variants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,29 +11,38 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import first_values, records_with
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.rulebook.rounds import round_of_run
+from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, round_of_run, usage_with
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile
 
-_IDENTITY_KEYS = ("submission_division", "submission_benchmark")
+_BENCHMARK = "submission_benchmark"
+_IDENTITY_KEYS = ("submission_division", _BENCHMARK)
 
 
-def infer_round(log: LogFile) -> tuple[str, str]:
-    """Return the round of a log, inferred from its time and benchmark, and the reason.
+def infer_round(log: LogFile) -> RoundChoice:
+    """Return the round of a log, inferred from its time and benchmark.
 
     Raises:
         OSError: the log cannot be read.
     """
-    identity = identify(log)
-    return identity.round, identity.reason
+    return identify(log).choice
+
+
+def benchmark_of(log: LogFile) -> str:
+    """Return the benchmark that a log names, empty where it names none.
+
+    Raises:
+        OSError: the log cannot be read.
+    """
+    return _text(_first_values(log, None, (_BENCHMARK,)), _BENCHMARK)
 
 
 class Identity(msgspec.Struct, frozen=True):
     """The values that decide which rules apply; ``variant_keys`` choose variants of them."""
 
     values: dict[str, Any]
-    round: str
-    reason: str
+    usage: str
+    choice: RoundChoice
     variant_keys: tuple[str, ...]
 
     @property
@@ -43,22 +52,29 @@ class Identity(msgspec.Struct, frozen=True):
 
     def text(self, key: str) -> str:
         """Return the value of a key, empty where it is not text."""
-        value = self.values.get(key)
-        return value if isinstance(value, str) else ""
+        return _text(self.values, key)
 
 
 def identify(log: LogFile, head: Block | None = None) -> Identity:
     """Return the identity of a run; read beyond the ``head`` of its log only if necessary."""
     values = _first_values(log, head, _IDENTITY_KEYS)
-    name = values.get("submission_benchmark")
-    benchmark = name if isinstance(name, str) else ""
-    round_, reason = (log.round, "as given") if log.round else _round(log, head, benchmark)
-    rules = load_benchmark(log.usage, round_, benchmark)
+    benchmark = _text(values, _BENCHMARK)
+    inferred = None if log.usage else usage_with(benchmark, log.round)
+    usage = log.usage or (inferred.usage if inferred else TRAINING)
+    choice = log.choice or round_of_run(usage, _time_ms(log, head), benchmark)
+    if inferred and usage != TRAINING:
+        choice = choice.of_usage(inferred)
+    rules = load_benchmark(usage, choice.name, benchmark)
     closed = values.get("submission_division") == "closed"
     variant_keys = tuple(rules.variants) if rules and closed else ()
     if variant_keys:
         values |= _first_values(log, head, variant_keys)
-    return Identity(values, round_, reason, variant_keys)
+    return Identity(values, usage, choice, variant_keys)
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
@@ -68,14 +84,13 @@ def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict
         return first_values(stream, keys)
 
 
-def _round(log: LogFile, head: Block | None, benchmark: str) -> tuple[str, str]:
-    """Return the round of a run by its first time other than 0, and the reason."""
-    time_ms = head.times([0])[0] if head and _has_first(head) else 0
-    if not time_ms:
-        with log.source.open() as stream:
-            times = (record.time_ms for record in records_with(stream))
-            time_ms = next(filter(None, times), 0.0)
-    return round_of_run(log.usage, time_ms, benchmark)
+def _time_ms(log: LogFile, head: Block | None) -> float:
+    """Return the first time of a run other than 0; 0 if there is none."""
+    time_ms: float = head.times([0])[0] if head and _has_first(head) else 0
+    if time_ms:
+        return time_ms
+    with log.source.open() as stream:
+        return next(filter(None, (record.time_ms for record in records_with(stream))), 0.0)
 
 
 def _has_first(head: Block) -> bool:
@@ -83,13 +98,13 @@ def _has_first(head: Block) -> bool:
     return any(0 in indexes[:1] for indexes in head.indexes.values())
 
 
-def table_of(log: LogFile, identity: Identity) -> RuleTable:
+def table_of(identity: Identity) -> RuleTable:
     """Return the rules of a run."""
     division = identity.text("submission_division")
     return rule_table(
-        log.usage,
-        identity.round,
+        identity.usage,
+        identity.choice.name,
         division if division in DIVISIONS else "",
-        identity.text("submission_benchmark"),
+        identity.text(_BENCHMARK),
         frozenset([(key, identity.text(key)) for key in identity.variant_keys]),
     )

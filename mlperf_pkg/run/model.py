@@ -9,6 +9,7 @@ import msgspec
 
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.rulebook.rounds import RoundChoice, Sureness
 from mlperf_pkg.run.convergence import Convergence
 from mlperf_pkg.run.seeds import Seed
 
@@ -16,22 +17,30 @@ from mlperf_pkg.run.seeds import Seed
 class LogFile(msgspec.Struct, frozen=True):
     """A log, and how to read it.
 
-    Without a ``round``, it is inferred from the log. ``train_samples`` as in ``ConvergenceReader``.
+    Without a ``usage`` or a ``round``, it is inferred from the log; with a round, ``round_reason``
+    and ``sureness`` are those of the run. ``train_samples`` as in ``ConvergenceReader``.
     """
 
     source: Source
-    usage: str = "training"
+    usage: str | None = None
     round: str | None = None
     train_samples: bool = False
+    round_reason: str = "as given"
+    sureness: Sureness = Sureness.GIVEN
+
+    @property
+    def choice(self) -> RoundChoice | None:
+        """The round, None where it is inferred from the log."""
+        return RoundChoice(self.round, self.round_reason, self.sureness) if self.round else None
 
 
 class Run(msgspec.Struct, frozen=True):
     """One run, with everything that one pass over its log finds.
 
     ``path`` is the path of the log in reports, ``records`` the number of its records. The ``round``
-    is as given or inferred, for the ``round_reason``. ``identified`` says that the log names all
-    that decides which rules apply. ``described`` holds the first ``submission_*`` values, without
-    that prefix.
+    is as given or inferred, for the ``round_reason``; ``sureness`` says how sure it is.
+    ``identified`` says that the log names all that decides which rules apply. ``described`` holds
+    the first ``submission_*`` values, without that prefix.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
     ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer
@@ -72,6 +81,7 @@ class Run(msgspec.Struct, frozen=True):
     epochs: Convergence | None
     instance_scale: int | None = None
     identified: bool = True
+    sureness: Sureness = Sureness.GIVEN
 
     @property
     def official_minutes(self) -> float | None:

@@ -64,14 +64,14 @@ class _Reading:
         self._findings = findings
         self._records = 0
         path, line_of = log.source.label, reader.line_of
-        self._rules = RuleChecker(table_of(log, identity), path, findings.add, line_of)
+        self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
         self._clock = Clock()
         self._fingerprint = Fingerprint()
         self._description = Description()
         self._distinct = DistinctValues(line_of)
         self._scale = InstanceScale()
         self._seeds = SeedReader(line_of)
-        steps = identity.round == "3.1"
+        steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
         self._takers = self._takers_by_key()
@@ -97,15 +97,17 @@ class _Reading:
 
     def run(self) -> Run:
         """Return the run that was read."""
+        usage, choice = self._identity.usage, self._identity.choice
         return Run(
             path=self._log.source.label,
-            usage=self._log.usage,
-            round=self._identity.round,
-            round_reason=self._identity.reason,
+            usage=usage,
+            round=choice.name,
+            round_reason=choice.reason,
+            sureness=choice.sureness,
             records=self._records,
             described=self._description.values,
             findings=in_order(self._findings.folded()),
-            verdicts=known_verdicts(self._findings.verdicts, self._log.usage, self._identity.round),
+            verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
             start_ms=self._clock.start_ms,

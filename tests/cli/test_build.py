@@ -72,7 +72,9 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(resnet_workspace(tmp_path))
     result = call("build")
     first, of_set, built, tables, empty, *table = result.stdout.splitlines()
-    assert first.startswith("training 2.0, Graphcore (resnet run of 2022-05-06: first round")
+    assert first == (
+        "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)"
+    )
     assert re.fullmatch(
         r"  bow-pod16/resnet  closed +5/5 runs +19\.\d{3} minutes, by submission_platform", of_set
     )

@@ -71,3 +71,24 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (tmp_path / "systems").mkdir()
     (tmp_path / "systems" / "x.json").write_bytes(FILES[0].read_bytes())
     assert call("system", "check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "round_"),
+    [
+        ('round: "2.0"', (), "round 2.0: as mlperf-pkg.yaml says"),
+        ('round: "2.0"', ("--round", "2.1"), "round 2.1: as given"),
+        ('round: "2.0"\nusage: hpc', (), "round 2.0: as mlperf-pkg.yaml says"),
+        ("usage: hpc", (), "round 3.0: the newest of the rulebook"),
+    ],
+)
+def test_the_round_of_the_configuration(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    config: str,
+    options: tuple[str, ...],
+    round_: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlperf-pkg.yaml").write_text(config, "utf-8")
+    assert call("system", "check", FILES[0], *options).stdout.splitlines()[-1] == round_

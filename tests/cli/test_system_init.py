@@ -65,3 +65,11 @@ def test_refused(options: list[str], message: str) -> None:
     result = call("system", "init", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
+
+
+def test_the_round_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlperf-pkg.yaml").write_text('round: "2.0"', "utf-8")
+    assert json.loads(call("system", "init", "--status", "cloud").stdout)["status"] == "cloud"
+    monkeypatch.chdir(tmp_path.parent)
+    assert json.loads(call("system", "init", "--status", "cloud").stdout)["status"] != "cloud"

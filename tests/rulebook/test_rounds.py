@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
 from mlperf_pkg.rulebook.files import rounds
-from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
+from mlperf_pkg.rulebook.rounds import (
+    BenchmarkUsage,
+    Sureness,
+    Window,
+    round_of_run,
+    round_of_tree,
+    usage_with,
+    window,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,14 +24,15 @@ from mlperf_pkg.rulebook.rounds import round_of_run, round_of_tree
         (["training_results_v2.0"], ("training", "2.0")),
         (["hpc_results_v3.0"], ("hpc", "3.0")),
         (["hpc_v1.0"], ("hpc", "1.0")),
-        (["v5.1"], ("training", "5.1")),
-        (["results", "NVIDIA", "v0.7", "v1.0"], ("training", "0.7")),
+        (["training_results_v2.0", "hpc_results_v3.0"], ("training", "2.0")),
+        (["v5.1"], (None, "5.1")),
+        (["results", "NVIDIA", "v0.7", "v1.0"], (None, "0.7")),
         (["v2"], None),
         (["version_v2.0"], None),
         ([], None),
     ],
 )
-def test_round_of_tree(parts: list[str], expected: tuple[str, str] | None) -> None:
+def test_round_of_tree(parts: list[str], expected: tuple[str | None, str] | None) -> None:
     assert round_of_tree(parts) == expected
 
 
@@ -53,11 +62,74 @@ def test_round_of_tree(parts: list[str], expected: tuple[str, str] | None) -> No
 )
 def test_round_of_run(usage: str, day: str, benchmark: str, expected: str) -> None:
     time_ms = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
-    assert round_of_run(usage, time_ms, benchmark)[0] == expected
+    assert round_of_run(usage, time_ms, benchmark).name == expected
 
 
 @pytest.mark.parametrize("time_ms", [1e300, float("nan"), float("inf"), -1e300])
 def test_times_out_of_this_world(time_ms: float) -> None:
-    name, reason = round_of_run("training", time_ms, "resnet")
-    assert name in ("0.7", "4.0")
-    assert reason
+    choice = round_of_run("training", time_ms, "resnet")
+    assert choice.name in ("0.7", "4.0")
+    assert choice.reason
+    assert choice.sureness in (Sureness.INFERRED, Sureness.GUESS)
+
+
+@pytest.mark.parametrize(
+    ("day", "benchmark", "sureness", "reason"),
+    [
+        (
+            "2022-05-20",
+            "resnet",
+            Sureness.INFERRED,
+            "inferred: first round after the resnet run of 2022-05-20",
+        ),
+        (
+            "2022-05-20",
+            "unheard of",
+            Sureness.INFERRED,
+            "inferred: first round after the run of 2022-05-20",
+        ),
+        (
+            "2025-08-01",
+            "bert",
+            Sureness.GUESS,
+            "a guess, the newest round: the bert run of 2025-08-01 is later than every submission",
+        ),
+        ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
+        ("1970-01-01", "", Sureness.GUESS, "a guess, the newest round: no run has a time"),
+    ],
+)
+def test_how_sure_the_round_of_a_run_is(
+    day: str, benchmark: str, sureness: Sureness, reason: str
+) -> None:
+    time_ms = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
+    choice = round_of_run("training", time_ms, benchmark)
+    assert (choice.sureness, choice.reason) == (sureness, reason)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "round_", "usage"),
+    [
+        ("resnet", None, "training"),
+        ("resnet", "3.0", "training"),
+        ("cosmoflow", None, "hpc"),
+        ("openfold", "1.0", "hpc"),
+        ("cosmoflow", "5.1", None),
+        ("unheard of", None, None),
+        ("", None, None),
+    ],
+)
+def test_the_usage_of_a_benchmark(benchmark: str, round_: str | None, usage: str | None) -> None:
+    choice = usage_with(benchmark, round_)
+    assert choice == (BenchmarkUsage(usage, benchmark) if usage else None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "round_", "first", "last"),
+    [
+        ("training", "0.7", "2019-06-28", "2020-07-24"),
+        ("training", "2.0", "2021-10-16", "2022-06-17"),
+        ("hpc", "3.0", "2022-10-15", "2023-11-10"),
+    ],
+)
+def test_the_window_of_a_round(usage: str, round_: str, first: str, last: str) -> None:
+    assert window(usage, round_) == Window(date.fromisoformat(first), date.fromisoformat(last))

@@ -38,7 +38,7 @@ def _state(judged: JudgedSet) -> Iterator[str]:
     if judged.failures:
         yield "NOT VALID"
     elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
-        yield "not checked: the rulebook does not cover it"
+        yield "not checked: the rulebook or the official checker does not cover it"
 
 
 def _log_lines(judged: JudgedSet) -> Iterator[str]:

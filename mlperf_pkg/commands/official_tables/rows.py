@@ -13,6 +13,7 @@ from mlperf_pkg.commands.official_tables import specs
 from mlperf_pkg.commands.official_tables.table import Cell, Table
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.submission.find import SCALINGS
 from mlperf_pkg.submission.model import Submission, SystemFolder
 
@@ -56,12 +57,16 @@ def summarize(checked: Checked) -> Summary:
     factors into ``scaling.json``, so its later runs give other numbers.
 
     Raises:
-        UserError: there is no submission, or the submissions are of several rounds.
+        UserError: there is no submission, the submissions are of several rounds, or the installed
+            mlperf-logging does not know the round.
     """
     submissions = [submission for source in checked.inputs for submission in source.submissions]
     usage, round_ = checked.report.usage, checked.report.round
     if not submissions or round_ is None or usage not in _USAGES:
         raise UserError("no official tables: expected submissions, all of one round")
+    if not has_ruleset(usage, round_):
+        reference = checked.report.tool["reference"]
+        raise UserError(f"no official tables: {reference} does not know round {round_}")
     collector = _Collector(usage, round_, _benchmarks(usage, round_), checked)
     for submission in submissions:
         collector.add(submission)

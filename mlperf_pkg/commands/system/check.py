@@ -5,28 +5,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from mlperf_pkg.checker.fold import system_row, tool
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.rounds import TRAINING
 
-USAGE = "training"
+
+class SystemRound(Struct, frozen=True):
+    """The round whose rules apply to a description, and the reason for it."""
+
+    usage: str
+    name: str
+    reason: str
 
 
-def check_descriptions(paths: Sequence[str], round_: str | None) -> Report:
-    """Check descriptions, and all ``*.json`` of folders, by a round (None: the newest).
+def round_of_systems(options: Options) -> SystemRound:
+    """Return the round of the options, or else of the configuration, or else the newest.
 
     Raises:
-        UserError: the rulebook has no such round, or a folder has no ``*.json``.
+        UserError: the rulebook has no such round.
+    """
+    usage = options.usage or options.config.usage or TRAINING
+    if options.round:
+        name, reason = options.round, "as given"
+    elif options.config.round:
+        name, reason = options.config.round, f"as {options.origin} says"
+    else:
+        name, reason = rounds(usage)[-1], "the newest of the rulebook"
+    return SystemRound(usage, load_round(usage, name).name, reason)
+
+
+def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
+    """Check descriptions, and all ``*.json`` of folders, by the rules of a round.
+
+    Raises:
+        UserError: a folder has no ``*.json``.
         OSError: a file cannot be read.
     """
-    name = load_round(USAGE, round_ or rounds(USAGE)[-1]).name
     files = [file for path in paths for file in _files(path)]
-    systems = [check_system(file, Path(file).read_bytes(), USAGE, name) for file in files]
-    return _report(systems, name, "as given" if round_ else "the newest of the rulebook")
+    systems = [
+        check_system(file, Path(file).read_bytes(), round_.usage, round_.name) for file in files
+    ]
+    return _report(systems, round_)
 
 
 def _files(path: str) -> list[str]:
@@ -38,14 +65,14 @@ def _files(path: str) -> list[str]:
     return files
 
 
-def _report(systems: Sequence[SystemFile], round_: str, reason: str) -> Report:
+def _report(systems: Sequence[SystemFile], round_: SystemRound) -> Report:
     findings = [f for system in systems for f in folded(system.findings, system.path)]
-    rows = tuple(system_row(system, USAGE, round_) for system in systems)
+    rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
     return Report(
         tool=tool(),
-        usage=USAGE,
-        round=round_,
-        round_reason=reason,
+        usage=round_.usage,
+        round=round_.name,
+        round_reason=round_.reason,
         verdict=Verdicts.worst(row.verdict for row in rows),
         systems=rows,
         findings=in_order(findings),

@@ -29,12 +29,11 @@ from mlperf_pkg.commands.system.software import frameworks, libraries
 from mlperf_pkg.commands.system.sources import Sources
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.model import DIVISIONS
-
-_USAGE = "training"
+from mlperf_pkg.rulebook.rounds import TRAINING
 
 
 class UserValues(Struct, frozen=True):
-    """Values that only the user knows; their spelling depends on ``round``.
+    """Values that only the user knows; their spelling depends on ``usage`` and ``round``.
 
     ``status`` is an availability in the words of any round. ``name`` is the system's name in the
     results table, never that of the host.
@@ -46,6 +45,7 @@ class UserValues(Struct, frozen=True):
     status: str | None = None
     name: str | None = None
     nodes: int | None = None
+    usage: str = TRAINING
 
 
 def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
@@ -79,11 +79,11 @@ def _from_user(user_values: UserValues) -> dict[str, str | None]:
 def _status(user_values: UserValues) -> str | None:
     if user_values.status is None:
         return None
-    status = status_of_round(user_values.status, _USAGE, user_values.round)
+    status = status_of_round(user_values.status, user_values.usage, user_values.round)
     if status is None:
         raise UserError(
             f"unknown status of round {user_values.round}: {user_values.status!r}"
-            f" (known: {'; '.join(statuses(_USAGE, user_values.round))})"
+            f" (known: {'; '.join(statuses(user_values.usage, user_values.round))})"
         )
     return status
 
@@ -106,7 +106,7 @@ def _from_machine(sources: Sources) -> Mapping[str, Any]:
 def _question(field: str, user_values: UserValues, sources: Sources) -> str:
     """Return what the user must fill in, or the possible answers."""
     choices = {
-        "status": statuses(_USAGE, user_values.round),
+        "status": statuses(user_values.usage, user_values.round),
         "division": DIVISIONS,
         "framework": frameworks(sources),
     }.get(field)

@@ -18,10 +18,13 @@ from mlperf_pkg.run.reading import read_run
 
 
 class Judge(Struct, frozen=True):
-    """Judges the log ``path`` by the rules of a ``round`` (None: inferred) and by waivers."""
+    """Judges the log ``path`` by waivers and the rules of a ``round`` of a ``usage``.
+
+    Both are inferred where they are None.
+    """
 
     path: str
-    usage: str = "training"
+    usage: str | None = None
     round: str | None = None
     waivers: Waivers = field(default_factory=Waivers)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.plan import round_for
+from mlperf_pkg.checker.plan import choice_for
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch.display import display
@@ -85,8 +85,9 @@ def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected logs")
-        choice = round_for(Path(log), options)
-        yield Session(Judge(log, choice.usage, choice.round, waivers))
+        choice = choice_for(Path(log).parent, options)
+        round_ = choice.round.name if choice.round else None
+        yield Session(Judge(log, choice.usage, round_, waivers))
 
 
 class _Followed(Struct):
