@@ -12,7 +12,7 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
 
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
-_CODE_RULES = "submission_rules, Code"
+_CODE_RULES = "submission_rules, Source code requirements for replication"
 _CODE_WARNING: dict[str, Any] = {
     "basis": Basis.RULES,
     "severity": Severity.WARNING,

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
+from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.submission.model import Submission
 
-_SOURCE = "submission_rules, Structure"
+_SOURCE = "submission_rules, Directory structure"
 _DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
@@ -48,7 +49,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
             )
     if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
-        yield _warning("CODE100", message, path, "submission_rules, Code")
+        yield _warning("CODE100", message, path, codes()["CODE100"].source)
 
 
 def _warning(code: str, message: str, path: str, source: str) -> Finding:

@@ -9,13 +9,13 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import ResultSet
 
-RESULTS_RULES = "training_rules, Benchmark results"
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
 
 
@@ -88,6 +88,6 @@ class SetContext(Struct, frozen=True):
 
 
 def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    """Return a finding about the set as a whole; ``fields`` may name another path and source."""
-    defaults = {"path": context.path, "source": RESULTS_RULES}
+    """Return a finding about the set; ``fields`` may name another path and source."""
+    defaults = {"path": context.path, "source": codes()[code].source}
     return Finding(code=code, message=message, **{**defaults, **fields})

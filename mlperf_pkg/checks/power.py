@@ -15,13 +15,11 @@ from msgspec import Struct, field
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
+from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.run import power
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 
-CHECKER = "mlperf-logging, power_checker"
-SUMMARIZER = "mlperf-logging, result_summarizer"
-RULES = "power_measurement, Sampling"
 _MIN_READINGS = 60
 _MAX_GAP_MS = 1000
 _ROUNDING_S = 0.001  # minutes are doubles
@@ -145,7 +143,8 @@ def _finding(
     context: SetContext, code: str, message: str, result: str = "", **fields: Any
 ) -> Finding:
     path = "/".join(part for part in (context.path, "power", result) if part)
-    return Finding(**{"code": code, "message": message, "path": path, "source": CHECKER, **fields})
+    source = codes()[code].source
+    return Finding(code=code, message=message, path=path, source=source, **fields)
 
 
 # ---- findings about the set ---------------------------------------------------------------
@@ -165,7 +164,6 @@ def check_power(context: SetContext) -> Iterator[Finding]:
             f"the result summarizer crashes on this power: {crash}",
             severity=Severity.WARNING,
             basis=Basis.OFFICIAL,
-            source=SUMMARIZER,
         )
     for run in context.runs:
         logs = context.power_of(run)
@@ -230,7 +228,7 @@ def _rule_finding(code: str, message: str, log: PowerLog, **fields: Any) -> Find
         path=log.path,
         severity=Severity.WARNING,
         basis=Basis.RULES,
-        source=RULES,
+        source=codes()[code].source,
         **fields,
     )
 

@@ -13,7 +13,7 @@ from mlperf_pkg.results import rcp, rcp_margin
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.run.model import Run
 
-_RULES = "training_rules, Reference convergence points"
+_RULES = "training_rules, Reference Convergence Points"
 
 
 def _crash(context: SetContext) -> str | None:

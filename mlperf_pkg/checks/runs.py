@@ -141,7 +141,7 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         return
     if context.system is None or context.system.contents is None:
         message = f"systems/{context.files.system}.json is missing or cannot be read"
-        yield set_finding(context, "SET110", message, source="submission_rules, Systems")
+        yield set_finding(context, "SET110", message)
         return
     of_logs = {run.division for run in context.runs} & {*DIVISIONS}
     # A misspelt division is a finding about the system description itself.

@@ -16,7 +16,7 @@ from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.find import SCALINGS
 from mlperf_pkg.submission.model import Submission
 
-_STRUCTURE = "submission_rules, Structure"
+_STRUCTURE = "submission_rules, Directory structure"
 _LOG = re.compile(r"result_.*\.txt", re.DOTALL)
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 

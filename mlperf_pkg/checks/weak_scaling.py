@@ -9,7 +9,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.model import Run
 
-_SUMMARIZER = "mlperf-logging, result_summarizer: weak scaling"
+_SUMMARIZER = "mlperf-logging, result_summarizer"
 
 
 def number_of_models(context: SetContext) -> int | None:

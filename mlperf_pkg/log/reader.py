@@ -41,7 +41,10 @@ CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
-SOURCE = "submission_rules, Logging: one MLLOG JSON object a line"
+OF_LINES = "LOG"
+"""How the codes of findings about the lines of a log begin, whatever the rules of its run."""
+
+_SOURCE = "submission_rules, Logging requirements"
 
 _TAIL = re.compile(TOKEN + b"(.*)")
 _ALMOST_TOKEN = b":::MLL"
@@ -241,7 +244,7 @@ class LogReader:
 
     def _add(self, code: str, message: str, line: int, **fields: Any) -> None:
         finding = Finding(
-            code=code, message=message, path=self._path, line=line, source=SOURCE, **fields
+            code=code, message=message, path=self._path, line=line, source=_SOURCE, **fields
         )
         self._report(finding)
 

@@ -17,10 +17,11 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, suggestion
 from mlperf_pkg.rulebook.references import problems_of_definitions, problems_of_references
+from mlperf_pkg.rulebook.sources import problems_of_sources
 from mlperf_pkg.rulebook.unique_codes import problems_of_codes
 from mlperf_pkg.rulebook.validate import validated
 
-_SHARED = ("findings.yaml", "tensors.yaml")
+_SHARED = ("findings.yaml", "sources.yaml", "tensors.yaml")
 
 
 def check_rulebook(folder: Path) -> None:
@@ -41,6 +42,7 @@ def check_rulebook(folder: Path) -> None:
         # What a later check reads has passed the earlier ones.
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
+        _refuse(problems_of_sources(files))
         every_round = [(usage, name) for usage in usages() for name in rounds(usage)]
         _refuse(problem for round_ in every_round for problem in _of_round(*round_))
         _refuse([*problems_of_references(), *problems_of_definitions(files)])

@@ -47,10 +47,24 @@ def _lay_over(below: Document, above: Document) -> None:
         if name in SECTIONS:
             section = {**below.get(name, {}), **content}
             below[name] = {key: rules for key, rules in section.items() if rules is not None}
+        elif name == "sources":
+            below[name] = _merged_sources(below.get(name, {}), content)
         elif name == "simulation":
             below[name] = _merged(below.get(name, {}), content)
         else:
             below[name] = content
+
+
+def _merged_sources(below: Document, above: Document) -> Document:
+    """Return the keys of each source; a key has the source of the topmost file that names it."""
+    of_above = {key for keys in above.values() for key in keys}
+    return {
+        source: [
+            *(key for key in below.get(source, ()) if key not in of_above),
+            *above.get(source, ()),
+        ]
+        for source in {**below, **above}
+    }
 
 
 def _merged(below: Document, above: Document) -> Document:

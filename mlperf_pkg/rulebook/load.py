@@ -35,6 +35,7 @@ from mlperf_pkg.rulebook.model import (
     Runs,
 )
 from mlperf_pkg.rulebook.problems import Steps
+from mlperf_pkg.rulebook.sources import ruleset_source
 
 
 def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:
@@ -69,7 +70,9 @@ def load_round(usage: str, name: str) -> Round:
         )
     document = _round_document(usage, name)
     benchmarks = tuple(document["benchmarks"])
-    reader = _RuleReader(usage, name, ROUND, document, {"benchmarks": benchmarks})
+    reader = _RuleReader(
+        usage, name, ROUND, document, {"benchmarks": benchmarks}, _sources(document, {})
+    )
     return Round(
         usage=usage,
         name=name,
@@ -95,7 +98,8 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         return None
     _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
-    reader = _RuleReader(usage, round_name, name, document, {"target": target})
+    sources = _sources(_round_document(usage, round_name), document)
+    reader = _RuleReader(usage, round_name, name, document, {"target": target}, sources)
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
@@ -174,6 +178,32 @@ def tensors(name: str) -> tuple[str, ...] | None:
     return None
 
 
+class _Sources(Struct, frozen=True):
+    """What rules that name no source cite: by their basis, by their key, by their file."""
+
+    ruleset: str
+    by_key: Mapping[str, str]
+    of_file: str | None
+
+    def source(self, key: str, basis: Basis) -> str | None:
+        """Return the source of a rule on a key; None if the file has none either."""
+        if basis is Basis.OFFICIAL:
+            return self.ruleset
+        return self.by_key.get(key, self.of_file)
+
+
+def _sources(round_document: Document, document: Document) -> _Sources:
+    """Return the sources of a file, which are laid over those of its round."""
+    by_key = {
+        key: source
+        for level in (round_document, document)
+        for source, keys in level.get("sources", {}).items()
+        for key in keys
+    }
+    of_file = (document or round_document).get("source")
+    return _Sources(ruleset_source(round_document["ruleset"]), by_key, of_file)
+
+
 class _RuleReader(Struct, frozen=True):
     """Makes the rules of one document; ``cited`` has what they may refer to by a name."""
 
@@ -182,6 +212,7 @@ class _RuleReader(Struct, frozen=True):
     stem: str
     document: Document
     cited: Mapping[str, Any]
+    sources: _Sources
 
     def section(self, name: str) -> Rules:
         """Return the rules of a section."""
@@ -207,12 +238,12 @@ class _RuleReader(Struct, frozen=True):
             RulebookError: the rule has no source, or cites tensors that do not exist.
         """
         plain = {name: value for name, value in fields.items() if name not in CONSTRAINTS}
-        plain.setdefault("source", self.document.get("source"))
-        if not plain["source"]:
-            raise self._error(steps, f"{fields['code']} has no source")
         if "tensors" in plain:
             plain["tensors"] = self._tensors(plain["tensors"], (*steps, "tensors"))
         plain["basis"] = Basis(plain.get("basis", Basis.BOTH))
+        plain["source"] = plain.get("source") or self.sources.source(key, plain["basis"])
+        if not plain["source"]:
+            raise self._error(steps, f"{fields['code']} has no source")
         plain["severity"] = Severity(plain.get("severity", Severity.ERROR))
         plain["reaches"] = self._cited(plain.get("reaches"))
         constraints = {

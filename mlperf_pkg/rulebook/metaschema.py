@@ -15,7 +15,7 @@ from mlperf_pkg.rulebook.problems import Step, Steps, suggestion
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
-_KINDS = frozenset({"round", "tensors", "findings"})  # every other file is a benchmark's
+_KINDS = frozenset({"round", "tensors", "findings", "sources"})  # every other file is a benchmark's
 _FEW = 16  # names that a message may list
 _TYPES = {
     "array": "a list",

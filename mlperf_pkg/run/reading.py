@@ -9,6 +9,7 @@ from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_o
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
 from mlperf_pkg.run.clock import Clock
@@ -172,7 +173,7 @@ class _Reading:
                 code=code,
                 message=message,
                 path=self._log.source.label,
-                **{"source": "training_rules, Submission logs", **more},
+                **{"source": codes()[code].source, **more},
             )
         )
 

@@ -162,7 +162,7 @@ def test_list_of_rules_as_json() -> None:
         "asked": "once",
         "basis": "both",
         "severity": "error",
-        "source": "training_rules, Hyperparameters: bert",
+        "source": "training_rules, Hyperparameters",
     } in answer["rules"]
 
 
@@ -173,7 +173,7 @@ def test_show_explains_a_rule() -> None:
     lines = output("show", "bert111").splitlines()
     assert lines[0] == "BERT111: eval_accuracy"
     assert "MLPerf Training, Closed bert" in lines
-    assert "source    training_rules, Hyperparameters: bert" in lines
+    assert "source    training_rules, Quality measure" in lines
     assert "target    bert in 5.0: at least 0.72 and below 1.0" in lines
     assert "Example of round 5.0:" in lines
     assert lines[-1].startswith(":::MLLOG {")

@@ -20,7 +20,7 @@ BENCHMARK = """\
 runs: {required: 10, drop: 1}
 target: {at_least: 0.75}
 convergence: {unit: samples, from: samples_count}
-source: "training_rules, Hyperparameters: ownb"
+source: "training_rules, Hyperparameters"
 define:
   step: "math.ceil(1000.0 / global_batch_size)"
 

@@ -61,10 +61,16 @@ IN_THE_BENCHMARK = [
     ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
     ("open:", "opne:", "17: unknown field 'opne' of the file; did you mean 'open'?"),
     ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected small letters, digits and underscores"),
+    # A source that does not exist.
+    ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
+    ("occurs: once, equals: adamw", 'source: "training_rules, run results"', "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading of training_rules; did you mean 'Run Results'?"),
+    ("occurs: once, equals: adamw", 'source: "training_rule, Benchmarks"', "11: OWNB102 cites 'training_rule, Benchmarks': 'training_rule' is not a document; did you mean 'training_rules'?"),
+    ("define:", 'sources: {"mlperf-logging, ruleset 99": [seed]}\ndefine:', "6: sources cites 'mlperf-logging, ruleset 99': 'ruleset 99' is not a heading of mlperf-logging"),
+    ("define:", 'sources: {"training_rules, Basics": seed}\ndefine:', '6: sources.training_rules, Basics is "seed"; expected a list'),
     # A field that lacks.
     ("{code: OWNB102, occurs", "{occurs", "11: opt_name has no code"),
     ("{required: 10, drop: 1}", "{required: 10}", "2: runs has no drop"),
-    ('source: "training_rules, Hyperparameters: ownb"\n', "", "9: OWNB101 has no source"),
+    ('source: "training_rules, Hyperparameters"\n', "", "9: OWNB101 has no source"),
     ("target: {at_least: 0.75}\n", "", "1: ownb of round 99.0 has no target"),
     # A wrong value.
     ("above: 0", "above: zero", '10: above of OWNB101 is "zero"; expected a number'),

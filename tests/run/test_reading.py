@@ -110,7 +110,7 @@ def test_a_finding_says_what_was_found_and_expected() -> None:
     (finding,) = (f for f in run.findings if f.severity is Severity.ERROR)
     assert finding.message == "lars_opt_end_learning_rate is 0.001; expected 0.0001"
     assert (finding.found, finding.expected) == (0.001, "0.0001")
-    assert finding.source == "training_rules, Hyperparameters: resnet"
+    assert finding.source == "training_rules, Hyperparameters"
 
 
 @pytest.mark.parametrize(

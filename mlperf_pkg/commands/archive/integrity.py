@@ -10,7 +10,7 @@ from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.findings import Basis, Finding, Severity
 
-_SOURCE = "mlperf-pkg"
+_SOURCE = "mlperf-pkg: integrity of archives and trees"
 _LARGEST_MANIFEST = 64 << 20
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.findings import Finding, Pending, Severity
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.reader import SOURCE
+from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rules
 from mlperf_pkg.run import evaluations
@@ -49,7 +49,7 @@ def certain(run: Run) -> list[Finding]:
         for finding in run.findings
         if not isinstance(finding, Pending)
         and finding.severity is not Severity.NOTE
-        and (run.identified or finding.source == SOURCE)
+        and (run.identified or finding.code.startswith(OF_LINES))
     ]
 
 

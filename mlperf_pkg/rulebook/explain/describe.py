@@ -199,16 +199,16 @@ class History(Struct, frozen=True):
 @per_rulebook
 def rulebook_codes() -> frozenset[str]:
     """Return the codes of all rules of the rulebook."""
-    return frozenset(use.rule.code for use in _everywhere())
+    return frozenset(use.rule.code for use in all_uses())
 
 
 def histories(code: str) -> list[History]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
-    uses: dict[tuple[str, str], list[_Use]] = {}
-    for use in _everywhere():
+    uses: dict[tuple[str, str], list[Use]] = {}
+    for use in all_uses():
         if use.rule.code == code:
             uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[_Use]] = {}
+    alike: dict[tuple[Any, ...], list[Use]] = {}
     for layer_uses in uses.values():
         usage = layer_uses[0].usage
         spans = _spans(layer_uses)
@@ -234,7 +234,7 @@ def joined(history: History, span: Span) -> Joined | None:
     return next((item for item in candidates if item and item.key == span.rule.key), None)
 
 
-class _Use(Struct, frozen=True):
+class Use(Struct, frozen=True):
     """A rule in one layer of one round."""
 
     usage: str
@@ -243,12 +243,13 @@ class _Use(Struct, frozen=True):
     rule: Rule
 
 
-def _everywhere() -> Iterator[_Use]:
+def all_uses() -> Iterator[Use]:
+    """Yield every rule of the rulebook, in every layer of every round: Training, then HPC."""
     for usage in reversed(usages()):
         for name in rounds(usage):
             for layer in _all_layers(load_round(usage, name)):
                 for rule in (rule for key_rules in layer.rules.values() for rule in key_rules):
-                    yield _Use(usage, name, layer, rule)
+                    yield Use(usage, name, layer, rule)
 
 
 def _all_layers(round_: Round) -> Iterator[Layer]:
@@ -257,7 +258,7 @@ def _all_layers(round_: Round) -> Iterator[Layer]:
         yield from benchmark_layers(loaded(round_, name))
 
 
-def _spans(uses: Sequence[_Use]) -> tuple[Span, ...]:
+def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
     """Join consecutive rounds in which a rule is the same."""
     order = rounds(uses[0].usage)
     spans: list[Span] = []

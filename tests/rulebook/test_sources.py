@@ -1,0 +1,105 @@
+"""Sources: every one that a rule or a finding cites is a heading of ``sources.yaml``."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mlperf_pkg
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.rulebook.check import check_rulebook
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.explain.describe import all_uses
+from mlperf_pkg.rulebook.sources import OWN, headings, problem_of_source
+from tests.helpers.own_rules import FILES, ROUND_FILE, written
+
+PROBLEMS = [
+    ("training_rules, Run Results", ""),
+    ("power_measurement, Measure max(a run, 60 power samples)", ""),
+    ("mlperf-logging, ruleset 2.0.0", ""),
+    ("mlperf-logging, package_checker", ""),
+    ("mlperf-pkg: inputs come from strangers", ""),
+    (
+        "training_rules, Benchmark results",
+        "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?",
+    ),
+    (
+        "submission_rules, Structure",
+        "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?",
+    ),
+    ("training_rules, ruleset 2.0.0", "'ruleset 2.0.0' is not a heading of training_rules"),
+    ("mlperf-logging", "'' is not a heading of mlperf-logging"),
+    ("mlperf-pkg", "'mlperf-pkg' is not a document"),
+]
+CONSTANTS = [
+    pytest.param(node.value, id=f"{path.name}:{node.lineno}")
+    for path in sorted(Path(mlperf_pkg.__file__).parent.rglob("*.py"))
+    for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    if node.value.startswith((OWN, *(f"{document}, " for document in headings())))
+    if node.value != OWN
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), PROBLEMS)
+def test_what_may_be_cited(text: str, problem: str) -> None:
+    assert problem_of_source(text).startswith(problem)
+    assert bool(problem_of_source(text)) is bool(problem)
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_the_sources_of_findings_in_the_code(text: str) -> None:
+    assert problem_of_source(text) == ""
+
+
+def test_the_sources_of_codes() -> None:
+    assert [code.code for code in codes().values() if problem_of_source(code.source)] == []
+
+
+def test_the_sources_of_all_rules_of_all_rounds() -> None:
+    cited = {use.rule.source for use in all_uses()}
+    assert [text for text in cited if problem_of_source(text)] == []
+
+
+def test_what_only_the_checker_requires_cites_a_ruleset() -> None:
+    cited = {use.rule.source for use in all_uses() if use.rule.basis is Basis.OFFICIAL}
+    assert {text.rpartition(" ")[0] for text in cited} == {"mlperf-logging, ruleset"}
+
+
+SOURCES = [
+    # By its own source, its basis, its key, its file.
+    ("training", "5.1", "RUN131", None),
+    ("training", "6.0", "RUN131", "training_rules, Numerical formats"),
+    ("training", "2.0", "RN104", "mlperf-logging, ruleset 2.0.0"),
+    ("training", "6.0", "LLAMAL126", "training_rules, Quality measure"),
+    ("training", "6.0", "LLAMAL124", "training_rules, Llama 3.1 405b hyperparameter constraints"),
+    ("training", "6.0", "OSS125", "training_rules, Small LLM MoE pretraining"),
+    ("training", "6.1", "OSS125", "training_rules, Hyperparameters"),
+    ("training", "4.0", "RUN121", "training_rules, Run Results"),
+    ("training", "6.1", "RUN101", "submission_rules, Logging requirements"),
+    ("hpc", "3.0", "RUN121", "hpc_training_rules, Run Results"),
+    ("hpc", "3.0", "CAM106", "hpc_training_rules, Hyperparameters and Optimizer"),
+]
+
+
+@pytest.mark.parametrize(("usage", "name", "code", "source"), SOURCES)
+def test_the_source_of_a_rule(usage: str, name: str, code: str, source: str | None) -> None:
+    uses = [
+        use for use in all_uses() if (use.usage, use.round, use.rule.code) == (usage, name, code)
+    ]
+    of_closed = [use.rule.source for use in uses if use.layer.division != "open"]
+    assert of_closed[:1] == ([source] if source else [])
+
+
+def test_a_folder_of_rules_adds_headings_of_its_own(tmp_path: Path) -> None:
+    own = "training_rules: [Appendix of ours]\n"
+    source = 'source: "training_rules, Appendix of ours"'
+    rules = FILES[ROUND_FILE].replace("occurs: at", f"{source}, occurs: at")
+    check_rulebook(written(tmp_path, {**FILES, ROUND_FILE: rules, "sources.yaml": own}))
+    with rules_read_from(tmp_path):
+        assert problem_of_source("training_rules, Appendix of ours") == ""
+        assert problem_of_source("training_rules, Run Results") == ""
+    assert problem_of_source("training_rules, Appendix of ours")
