@@ -122,7 +122,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     ``message`` may have ``{found}`` and ``{expected}``, which ``text`` replaces by the values in
     words: ``{found:,}`` with commas between thousands, ``{found:.1f}`` with one decimal,
-    ``{found:s}`` without quotation marks.
+    ``{found:s}`` without quotation marks and brackets.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
     then those of the first. It is about a ``subject``: the path of a result set, a system
@@ -314,6 +314,8 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
 
     ``form`` is as in the messages of ``Finding``: "s", "," or ".1f".
     """
+    if form == "s":
+        values = _flat(values)
     if not values:
         return "null"
     if len(values) == 2 and all(map(_is_number, values)):  # noqa: PLR2004 - least and greatest
@@ -321,6 +323,12 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
     words = [word(value, form) for value in values[:_MAX_WORDS]]
     rest = len(values) - len(words)
     return ", ".join(words) + (f" and {rest} more" if rest else "")
+
+
+def _flat(values: Iterable[Any]) -> list[Any]:
+    """Return the elements of lists among the values, each once."""
+    lists = (value if isinstance(value, list | tuple) else [value] for value in values)
+    return list({word(item): item for items in lists for item in items}.values())
 
 
 def word(value: Any, form: str | None = None) -> str:

@@ -18,7 +18,6 @@ _CODE_WARNING: dict[str, Any] = {
     "severity": Severity.WARNING,
     "source": _CODE_RULES,
 }
-_MAX_SIZES = 5  # in a message
 
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
@@ -32,8 +31,9 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
             yield set_finding(
                 context,
                 "SET112",
-                f"a copy of {original.path}: every evaluation has the same value and time",
+                "a copy of {found:s}: every evaluation has the same value and time",
                 path=run.path,
+                found=original.path,
                 basis=Basis.RULES,
             )
 
@@ -43,8 +43,8 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
-        message = f"{overlaps} runs start before the previous run ends"
-        yield set_finding(context, "SET113", message, **_NOTE)
+        message = "{found} runs start before the previous run ends"
+        yield set_finding(context, "SET113", message, found=overlaps, **_NOTE)
 
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
@@ -54,8 +54,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET108",
-            f"the runs have different batch sizes: {', '.join(sizes[:_MAX_SIZES])};"
-            " expected one global_batch_size",
+            "the runs have different batch sizes: {found:s}; expected {expected}",
             basis=Basis.RULES,
             found=sizes,
             expected="one global_batch_size",
@@ -73,8 +72,8 @@ def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
         yield set_finding(
             context,
             "RCP104",
-            f"the RCP checker reads the batch size {text}, from a record that merely contains the"
-            f" text global_batch_size; expected {run.batch_sizes[0]}",
+            "the RCP checker reads the batch size {found:s}, from a record that merely contains"
+            " the text global_batch_size; expected {expected}",
             path=run.path,
             basis=Basis.RULES,
             severity=Severity.WARNING,
@@ -94,8 +93,14 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     if not submitter or "org" in placeholders:
         return
     if others := sorted(org for org in names["org"] if org and not _are_alike(org, submitter)):
-        message = f"submission_org is {', '.join(map(shown, others))}; the submitter is {submitter}"
-        yield set_finding(context, "SET115", message, **_NOTE)
+        yield set_finding(
+            context,
+            "SET115",
+            "submission_org is {found:s}; the submitter is {expected}",
+            found=others,
+            expected=submitter,
+            **_NOTE,
+        )
 
 
 def _is_placeholder(text: str) -> bool:
@@ -122,7 +127,8 @@ def check_code(context: SetContext) -> Iterator[Finding]:
                 yield set_finding(
                     context,
                     "CODE102",
-                    f"config_filename is {config}, which is not a file in {folder}",
+                    f"config_filename is {{found:s}}, which is not a file in {folder}",
+                    found=config.strip('"'),
                     path=run.path,
                     line=line,
                     **_CODE_WARNING,

@@ -43,16 +43,17 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         if system.path.stem not in systems_with_results:
             yield _warning(
                 "TREE120",
-                f"no results of this system in results/{system.path.stem}/",
+                "no results of this system in results/{found:s}/",
                 system.label,
                 _SOURCE,
+                found=system.path.stem,
             )
     if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
         yield _warning("CODE100", message, path, codes()["CODE100"].source)
 
 
-def _warning(code: str, message: str, path: str, source: str) -> Finding:
+def _warning(code: str, message: str, path: str, source: str, found: str | None = None) -> Finding:
     return Finding(
         code=code,
         message=message,
@@ -60,4 +61,5 @@ def _warning(code: str, message: str, path: str, source: str) -> Finding:
         severity=Severity.WARNING,
         basis=Basis.RULES,
         source=source,
+        found=found,
     )

@@ -114,7 +114,7 @@ def _unequal_counts(
             finding = _finding(
                 context,
                 "POW103",
-                f"{count} files {kind}_<number>.txt; expected {usual}, as most runs have"
+                f"{{found}} files {kind}_<number>.txt; expected {{expected}}, as most runs have"
                 f"{f'; the official checker blames {blamed}' if shifted else ''}",
                 name,
                 basis=Basis.OFFICIAL if shifted else Basis.BOTH,
@@ -125,14 +125,16 @@ def _unequal_counts(
 
 
 def _missing(context: SetContext, name: str) -> Finding:
-    return _finding(context, "POW101", f"no folder power/{name}: the run has no power logs")
+    message = "no folder power/{found:s}: the run has no power logs"
+    return _finding(context, "POW101", message, found=name)
 
 
 def _misnumbered(context: SetContext, name: str, kind: str, numbers: Sequence[int]) -> Finding:
     return _finding(
         context,
         "POW102",
-        f"{len(numbers)} files {kind}_<number>.txt; expected numbers from 0 to {len(numbers) - 1}",
+        f"files {kind}_<number>.txt with the numbers {{found:s}};"
+        f" expected numbers from 0 to {len(numbers) - 1}",
         name,
         found=sorted(numbers),
         expected=list(range(len(numbers))),
@@ -179,16 +181,16 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     if slowest and slowest.longest_gap_ms > _MAX_GAP_MS:
         yield _rule_finding(
             "POW201",
-            f"{slowest.longest_gap_ms / 1000:g} s without a sample; expected one per second",
+            "{found:.1f} s without a sample; expected one per second",
             slowest,
-            found=slowest.longest_gap_ms,
-            expected=_MAX_GAP_MS,
+            found=slowest.longest_gap_ms / 1000,
+            expected=_MAX_GAP_MS / 1000,
         )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         yield _rule_finding(
             "POW202",
-            f"{shortest.readings} samples; expected at least {_MIN_READINGS}",
+            "{found} samples; expected at least {expected}",
             shortest,
             found=shortest.readings,
             expected=_MIN_READINGS,
@@ -204,12 +206,14 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         late_s = 0.0 if log.start_ms is None else (log.start_ms - run.start_ms) / 1000
         early_s = 0.0 if log.stop_ms is None else (stop_ms - log.stop_ms) / 1000
         if late_s > 0 or early_s > _ROUNDING_S:
-            gaps = [f"starts {late_s:.3f} s after run_start"] * (late_s > 0)
-            gaps += [f"ends {early_s:.3f} s before run_stop"] * (early_s > _ROUNDING_S)
-            message = (
-                f"the measurement {' and '.join(gaps)} of {run.path}; expected to cover the run"
+            late = late_s > 0
+            yield _rule_finding(
+                "POW203",
+                f"the measurement {'starts' if late else 'ends'} {{found:.3f}} s"
+                f" {'after run_start' if late else 'before run_stop'}; expected to cover the run",
+                log,
+                found=late_s if late else early_s,
             )
-            yield _rule_finding("POW203", message, log)
             return
 
 

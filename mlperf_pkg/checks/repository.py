@@ -55,7 +55,7 @@ def _too_large(path: str, size: int) -> Finding:
     return _finding(
         "REPO102",
         path,
-        f"the size is {size / (1 << 20):.1f} MiB; expected at most {MAX_BYTES >> 20} MiB",
+        f"the size is {{found:,}} bytes; expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)",
         found=size,
         expected=MAX_BYTES,
     )
@@ -64,13 +64,13 @@ def _too_large(path: str, size: int) -> Finding:
 def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
     """Check a link; the official checker resolves its target in its own working directory."""
     if not resolves:
-        message = f"a broken link: {target} does not exist"
+        message = "a broken link: {found:s} does not exist"
         yield _finding("REPO103", path, message, basis=Basis.BOTH, found=target)
     elif not target.startswith("/"):
         yield _finding(
             "REPO104",
             path,
-            f"the repository checker reports this link to {target} as broken, as it looks for the"
+            "the repository checker reports this link to {found:s} as broken, as it looks for the"
             " target in its own working directory",
             found=target,
             hint="replace the link by the file itself",

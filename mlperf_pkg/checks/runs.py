@@ -13,7 +13,6 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
 
 _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
-_MAX_NAMES = 5  # in a message
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 
 
@@ -69,7 +68,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET103",
-            f"{len(failed)} logs fail the official checkers; expected at most {context.drop}",
+            "{found} logs fail the official checkers; expected at most {expected}",
             basis=Basis.OFFICIAL,
             source=PACKAGE_CHECKER,
             found=len(failed),
@@ -77,9 +76,14 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         )
     for run in context.runs:
         if run.crash:
-            message = f"the compliance checker crashes on {run.path}: {run.crash}"
             yield set_finding(
-                context, "SET104", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER
+                context,
+                "SET104",
+                "the compliance checker crashes: {found:s}",
+                path=run.path,
+                basis=Basis.OFFICIAL,
+                source=PACKAGE_CHECKER,
+                found=run.crash,
             )
 
 
@@ -89,7 +93,8 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET101",
-            f"{count} runs (files result_*.txt); expected {'at least ' * context.weak}{required}",
+            "{found} runs (files result_*.txt);"
+            f" expected {'at least ' * context.weak}{{expected}}",
             found=count,
             expected=required,
         )
@@ -102,7 +107,7 @@ def _unconverged(context: SetContext, required: int) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET102",
-            f"{len(unconverged)} runs did not converge; expected at most {allowed}",
+            "{found} runs did not converge; expected at most {expected}",
             basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
             found=len(unconverged),
             expected=allowed,
@@ -115,8 +120,8 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET105",
-            f"not read: {', '.join(unread[:_MAX_NAMES])}; expected names of the form"
-            " result_<number>.txt",
+            "not read: {found:s}; expected names of the form result_<number>.txt",
+            found=unread,
             basis=Basis.ADVICE,
             severity=Severity.WARNING,
         )
@@ -131,8 +136,15 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         )
     for run in context.runs:
         if run.benchmark and run.benchmark != context.files.benchmark:
-            message = f"the log is of {run.benchmark}; expected {context.files.benchmark}"
-            yield set_finding(context, "SET107", message, path=run.path, basis=Basis.RULES)
+            yield set_finding(
+                context,
+                "SET107",
+                "the log is of {found:s}; expected {expected}",
+                path=run.path,
+                basis=Basis.RULES,
+                found=run.benchmark,
+                expected=context.files.benchmark,
+            )
 
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:

@@ -33,7 +33,8 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
                 yield set_finding(
                     context,
                     "SEED104",
-                    f"seed {seed.value} is also logged in {path}, by another source line",
+                    f"seed {{found}} is also logged in {path}, by another source line",
+                    found=seed.value,
                     path=run.path,
                     line=seed.line,
                     basis=Basis.ADVICE,
@@ -51,8 +52,8 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     first: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
         if run.seeds_unreadable:
-            message = f"seeds cannot be read: {run.seeds_unreadable}"
-            yield set_finding(context, "SEED103", message, path=run.path, **fields)
+            message, reason = "seeds cannot be read: {found:s}", run.seeds_unreadable
+            yield set_finding(context, "SEED103", message, path=run.path, found=reason, **fields)
             continue
         if not run.seeds:
             yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
@@ -62,8 +63,8 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                 yield set_finding(
                     context,
                     "SEED102",
-                    f"seed {seed.value} is also logged by the same source line in {first[key]};"
-                    " expected another seed",
+                    "seed {found} is logged by the same source line in several runs; expected"
+                    " another seed",
                     path=run.path,
                     line=seed.line,
                     found=seed.value,

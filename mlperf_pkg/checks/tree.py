@@ -138,7 +138,8 @@ def _params(submission: Submission) -> Iterator[Finding]:
         if params.crash:
             yield Finding(
                 code="TREE109",
-                message=f"the package checker crashes on this file: {params.crash}",
+                message="the package checker crashes on this file: {found:s}",
+                found=params.crash,
                 path=path,
                 basis=Basis.OFFICIAL,
                 source=PACKAGE_CHECKER,
@@ -146,7 +147,7 @@ def _params(submission: Submission) -> Iterator[Finding]:
         for flag in params.ignored:
             yield Finding(
                 code="TREE110",
-                message=f"{flag} has no effect here",
+                message="{found:s} has no effect here",
                 path=path,
                 severity=Severity.WARNING,
                 basis=Basis.OFFICIAL,
