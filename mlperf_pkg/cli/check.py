@@ -6,7 +6,7 @@ import click
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import options
+from mlperf_pkg.cli import options, reporting
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.render import FORMATS
 
@@ -14,12 +14,16 @@ from mlperf_pkg.render import FORMATS
 @click.command(name="check")
 @options.checked
 @options.filtered
+@reporting.shown
+@reporting.failing
 @options.written(FORMATS, repeatable=True)
 def command(
     *,
     paths: tuple[str, ...],
     check_options: Options,
     filter_findings: options.Filter,
+    showing: reporting.Showing,
+    status: reporting.Status,
     target: Outputs,
 ) -> int:
     """Check logs, result sets, submissions or whole rounds.
@@ -29,10 +33,12 @@ def command(
     (s3://...). The default is logs/. The report has two verdicts: one of the
     official checker and one by the written rules.
 
-    Waived findings (mlperf-pkg.yaml) are reported but do not fail the check.
+    A finding is about one result set, system description or submission, and names
+    all its places. Of several submissions a table comes first, then errors and
+    warnings by code. Waived findings (mlperf-pkg.yaml) do not fail the check.
 
-    Exit status: 0 if there is no error, 1 if there is one, 2 if the check could not
-    be done.
+    Exit status: 0 if there is no error (--fail-on), 1 if there is one, 2 if the
+    check could not be done.
 
     \b
     Examples:
@@ -40,10 +46,11 @@ def command(
       mlperf-pkg check training_results_v2.0/ACME
       mlperf-pkg check logs/ --round 2.0 -o report.json
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
-      mlperf-pkg check submissions/ --ignore CODE,REPO102
+      mlperf-pkg check submissions/ --ignore CODE,REPO102 --strict
+      mlperf-pkg check submissions/ --statistics
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
     report = filter_findings(check(paths, check_options).report)
-    target.write(FORMATS, report, paths)
-    return int(report.has_errors)
+    target.write(FORMATS, report, paths, showing.view)
+    return status(report)

@@ -287,7 +287,7 @@ def verbose_option(function: _Function) -> _Function:
         "-v",
         "--verbose",
         is_flag=True,
-        help="Show all runs, notes and sources, and do not fold findings.",
+        help="Show all runs and result sets.",
     )(function)
 
 

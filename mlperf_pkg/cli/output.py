@@ -95,8 +95,11 @@ class Outputs(Struct, frozen=True):
         formats: Mapping[str, Callable[[_Result, View], str]],
         result: _Result,
         inputs: Sequence[str],
+        adapt: Callable[[View], View] = lambda view: view,
     ) -> None:
         """Write the result of ``inputs``, rendered by ``formats``: all files or none.
+
+        ``adapt`` adds to the view what the command's options say.
 
         Raises:
             UserError: a file cannot be written.
@@ -104,7 +107,7 @@ class Outputs(Struct, frozen=True):
         """
         repository = checkout(inputs)
         contents = [
-            (output, formats[name](result, replace(output.view(), checkout=repository)))
+            (output, formats[name](result, adapt(replace(output.view(), checkout=repository))))
             for name, output in self.by_format
         ]
         files = {output.file: content for output, content in contents if output.file}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.cli import options
+from mlperf_pkg.cli import options, reporting
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
 from mlperf_pkg.render import FORMATS
@@ -17,8 +17,17 @@ _FOLDER = "systems"
 @click.command(name="check")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.round_option(options.SYSTEM_ROUND)
+@reporting.shown
+@reporting.failing
 @options.verbose_option
-def command(paths: tuple[str, ...], round_: str | None, verbose: bool) -> int:
+def command(
+    *,
+    paths: tuple[str, ...],
+    round_: str | None,
+    showing: reporting.Showing,
+    status: reporting.Status,
+    verbose: bool,
+) -> int:
     """Check system descriptions, systems/<system_desc_id>.json.
 
     PATH is a description, or a folder in which every *.json is checked (default:
@@ -35,8 +44,8 @@ def command(paths: tuple[str, ...], round_: str | None, verbose: bool) -> int:
     chosen = round_of_systems(options.workspace_options(round_))
     report = check_descriptions(paths or _default(), chosen)
     target = Output(verbose=verbose)
-    target.write(FORMATS["text"](report, target.view()))
-    return int(report.has_errors)
+    target.write(FORMATS["text"](report, showing.view(target.view())))
+    return status(report)
 
 
 def _default() -> tuple[str]:

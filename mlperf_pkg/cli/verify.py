@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli import options, reporting, secret
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import LocalPath
@@ -34,6 +34,8 @@ from mlperf_pkg.results.report import Report
     metavar="FILE",
     help="Decrypt with the age or SSH identities in FILE.",
 )
+@reporting.shown
+@reporting.failing
 @options.written(FORMATS, repeatable=True)
 def command(
     *,
@@ -42,6 +44,8 @@ def command(
     extract: Path | None,
     passphrase_file: Path | None,
     identity: Path | None,
+    showing: reporting.Showing,
+    status: reporting.Status,
     target: Outputs,
 ) -> int:
     """Verify that an archive or a tree is unchanged and valid.
@@ -64,8 +68,8 @@ def command(
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, check_options, secrets, extract)
-        target.write(FORMATS, report, [str(packed)])
-        return int(report.has_errors)
+        target.write(FORMATS, report, [str(packed)], showing.view)
+        return status(report)
 
 
 def _verify(packed: Path, check_options: Options, secrets: Secrets, extract: Path | None) -> Report:

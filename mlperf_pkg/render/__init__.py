@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from mlperf_pkg.render.view import Checkout, View
+from mlperf_pkg.render.view import Checkout, Show, View
 from mlperf_pkg.results.report import Report
 
 Renderer = Callable[[Report, View], str]
@@ -32,4 +32,4 @@ FORMATS: Mapping[str, Renderer] = {
     "gitlab": _lazy("gitlab", "gitlab"),
 }
 
-__all__ = ["FORMATS", "Checkout", "View"]
+__all__ = ["FORMATS", "Checkout", "Show", "View"]

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.findings import Finding, Severity, Verdicts
 
 FORMAT = "mlperf-pkg/report/2"
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
@@ -126,7 +126,13 @@ class Report(Struct, frozen=True):
     @property
     def has_errors(self) -> bool:
         """Whether any finding fails the check: an error that is not waived."""
-        return any(finding.is_error for finding in self.findings)
+        return self.fails_on(Severity.ERROR)
+
+    def fails_on(self, severity: Severity) -> bool:
+        """Return whether there is a finding of this severity or above that is not waived."""
+        levels = tuple(Severity)
+        failing = levels[: levels.index(severity) + 1]
+        return any(f.severity in failing and not f.waiver for f in self.findings)
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
         """Return the report with the findings whose codes start with one of ``select``.

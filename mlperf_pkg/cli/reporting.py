@@ -1,0 +1,83 @@
+"""Options of commands that report findings: which to show, and which fail the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.cli.types import Choice
+from mlperf_pkg.findings import Severity
+from mlperf_pkg.render import Show, View
+from mlperf_pkg.results.report import Report
+
+_Command = Callable[..., Any]
+
+
+class Showing(Struct, frozen=True):
+    """What a command shows of its findings."""
+
+    show: Show
+    quiet: bool
+    statistics: bool
+
+    def view(self, view: View) -> View:
+        """Return the view with these settings."""
+        return replace(view, show=self.show, quiet=self.quiet, statistics=self.statistics)
+
+
+Status = Callable[[Report], int]
+"""Return the exit status for a report: 1 if a finding fails the command."""
+
+
+def shown(function: _Command) -> _Command:
+    """Add ``--show``, ``--statistics`` and ``--quiet``: the function receives ``showing``."""
+
+    @wraps(function)
+    def with_showing(show: str, quiet: bool, statistics: bool, **others: Any) -> Any:
+        return function(showing=Showing(Show(show), quiet, statistics), **others)
+
+    for option in (
+        click.option(
+            "-q", "--quiet", is_flag=True, help="Print only the verdicts; the exit status is kept."
+        ),
+        click.option(
+            "--statistics", is_flag=True, help="Count findings by code and submitter, as a table."
+        ),
+        click.option(
+            "--show",
+            type=Choice([level.value for level in Show]),
+            default=Show.WARNINGS.value,
+            show_default=True,
+            help="Show findings of this severity and above; 'all' lists each with its source.",
+        ),
+    ):
+        with_showing = option(with_showing)
+    return with_showing
+
+
+def failing(function: _Command) -> _Command:
+    """Add ``--fail-on`` and ``--strict``: the function receives ``status`` (``Status``)."""
+
+    @wraps(function)
+    def with_status(fail_on: str | None, strict: bool, **others: Any) -> Any:
+        if strict and fail_on not in (None, Severity.WARNING.value):
+            raise click.UsageError(f"--strict means --fail-on warning, not {fail_on}")
+        default = Severity.WARNING if strict else Severity.ERROR
+        severity = Severity(fail_on) if fail_on else default
+        return function(status=lambda report: int(report.fails_on(severity)), **others)
+
+    for option in (
+        click.option("--strict", is_flag=True, help="Fail on warnings, as --fail-on warning."),
+        click.option(
+            "--fail-on",
+            type=Choice([severity.value for severity in Severity]),
+            help="Exit with status 1 on findings of this severity and above (default: error).",
+        ),
+    ):
+        with_status = option(with_status)
+    return with_status
