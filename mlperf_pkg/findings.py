@@ -164,8 +164,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         if self.places:
             return self.places
         lines = () if self.line is None else (self.line,)
-        found, expected = _values(self.found), _values(self.expected)
-        return (Occurrence(self.path, lines, 1, found, expected),)
+        return (Occurrence(self.path, lines, 1, _values(self.found), _values(self.expected)),)
 
     @property
     def count(self) -> int:

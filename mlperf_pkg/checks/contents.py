@@ -46,7 +46,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
                 "no results of this system in results/{found:s}/",
                 system.label,
                 _SOURCE,
-                found=system.path.stem,
+                system.path.stem,
             )
     if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
@@ -61,5 +61,5 @@ def _warning(code: str, message: str, path: str, source: str, found: str | None 
         severity=Severity.WARNING,
         basis=Basis.RULES,
         source=source,
-        found=found,
+        found=value,
     )

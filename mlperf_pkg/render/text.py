@@ -183,18 +183,20 @@ def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
     first = group.first
     terminal.line((f"  {group.text}  ", PLAIN), (findings.label(first), _style(first)))
-    several = submitters.number > 1
-    listing = submitters.of_group(group) if several else subjects_in_words(group)
+    of_round = submitters.number > 1
+    words = submitters.of_group(group) if of_round else subjects_in_words(group)
     number = len(group.subjects)
-    terminal.line((f"    {number} {_noun(group)}: {listing}", PLAIN))
-    if several and first.about not in submitters.roots:
+    terminal.line((f"    {number} {_noun(group, submitters)}: {words}", PLAIN))
+    if of_round and first.about not in submitters.roots:
         terminal.line((f"    first {findings.location(first)}", "dim"))
     _remarks(terminal, first)
 
 
-def _noun(group: CodeGroup) -> str:
+def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
     of_sets = group.first.of_runs or "/results/" in f"/{group.first.about}"
+    if group.first.about in submitters.roots:
+        return "submissions"
     return "result sets" if of_sets else "files"
 
 
