@@ -53,7 +53,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         yield _warning("CODE100", message, path, codes()["CODE100"].source)
 
 
-def _warning(code: str, message: str, path: str, source: str, found: str | None = None) -> Finding:
+def _warning(code: str, message: str, path: str, source: str, value: str | None = None) -> Finding:
     return Finding(
         code=code,
         message=message,
