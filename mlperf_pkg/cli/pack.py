@@ -87,7 +87,7 @@ def command(
         for folder in contents.empty:
             click.echo(visible(f"note: {folder} is empty and not packed"), err=True)
         packed = pack(contents, target, encryption, force=force)
-        Output().write(packed_text(packed, target, encryption))
+        Output().write(packed_text(packed, target, encryption, report))
         return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
 from mlperf_pkg.render.view import View
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import name
 
 _MOST_NAMED = 3  # files of a finding that are named one by one
@@ -26,8 +27,11 @@ def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
 
 
 def location(finding: Finding) -> str:
-    """Return what a finding is about: a result set, or the only file with its line."""
-    if finding.runs or len(finding.occurrences) > 1:
+    """Return the only file with its line, or what several files belong to.
+
+    Several loose logs in the folder that was checked have no name of their own: it is the first.
+    """
+    if len(finding.occurrences) > 1 and finding.about != ".":
         return finding.about
     return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
 
@@ -51,21 +55,19 @@ def remarks(finding: Finding) -> list[str]:
 
 
 def _extent(finding: Finding) -> str:
-    places = finding.occurrences
-    if finding.runs:
-        number = f"{finding.runs} of {finding.of_runs} runs"
-        if len(places) > 1:
-            return f"{number}; first {_short(places[0])}"
-        return f"{number}: {_short(places[0])}{_more_lines(places[0])}"
-    if len(places) == 1:
-        return _more_lines(places[0]).removeprefix(", ")
-    return f"{len(places)} files: {_named(places)}"
+    first, *others = finding.occurrences
+    runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
+    if not others:
+        return runs + (_more_lines(first) if runs else _more_lines(first).removeprefix(", "))
+    if finding.about == ".":
+        return runs or f"{len(others) + 1} files"
+    return f"{runs}; first {_short(first)}" if runs else _named((first, *others))
 
 
 def _named(places: Sequence[Occurrence]) -> str:
     names = [_short(place) for place in places[:_MOST_NAMED]]
     rest = len(places) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
+    return f"{len(places)} files: {', '.join(names)}{f' and {rest} more' if rest else ''}"
 
 
 def _short(place: Occurrence) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
@@ -65,7 +65,6 @@ def _reason(report: Report, basis: Basis) -> str:
 
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:
     """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
-    sets = {row.path for row in report.result_sets}
     for severity in (Severity.ERROR, Severity.WARNING):
         findings = [
             finding
@@ -75,10 +74,19 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
             and finding.basis in (Basis.BOTH, basis)
         ]
         if findings:
-            in_sets = len(sets.intersection(finding.about for finding in findings))
-            total = wording.counted(len(sets), "result set")
+            in_sets = _sets_with(findings, report)
+            total = wording.counted(len(report.result_sets), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
             yield f"{wording.counted(len(findings), severity.value)}{where}"
+
+
+def _sets_with(findings: Iterable[Finding], report: Report) -> int:
+    """Count the result sets that findings are about; those of loose logs may have one path."""
+    paths = {row.path for row in report.result_sets}
+    of_sets = [finding for finding in findings if finding.about in paths]
+    identities = {run.path: (run.benchmark, run.division, run.round) for run in report.runs}
+    members = {(f.about, identities[f.path]) for f in of_sets if f.path in identities}
+    return len(members) + len({f.about for f in of_sets} - {path for path, _ in members})
 
 
 def _not_as_packed(finding: Finding) -> bool:

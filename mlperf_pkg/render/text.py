@@ -251,11 +251,13 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
 
 
 def _hidden(report: Report, view: View) -> str:
-    """Return how to see the findings that are not shown."""
+    """Return how to see the findings that are not shown one by one."""
     numbers = findings.counts(report.findings)
     if any(numbers[severity] for severity in Severity if severity not in view.show.severities):
-        return " (--show notes shows them all)"
-    return ""
+        return " (--show all lists each of them)"
+    shown = findings.shown(report.findings, view)
+    is_grouped = view.show is not Show.ALL and len(by_code(shown)) < len(shown)
+    return " (--show all lists each of them)" if is_grouped else ""
 
 
 def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:

@@ -9,6 +9,7 @@ from mlperf_pkg.commands.archive.encryption import command as decrypt_command
 from mlperf_pkg.commands.archive.packing import Packed
 from mlperf_pkg.commands.archive.verification import integrity_failed
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
@@ -22,10 +23,14 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
     return "fix the errors, or pack the tree anyway with --keep-invalid"
 
 
-def packed_text(packed: Packed, target: Path, how: Encryption | None) -> str:
-    """Return the name, size and checksum of an archive, and the command that decrypts it."""
+def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Report) -> str:
+    """Return the name, size and checksum of an archive, and the command that decrypts it.
+
+    ``report`` is that on the tree, whose findings are counted.
+    """
     size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
     lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
     if how:
         lines.append(f"decrypt with: {decrypt_command(how, target)}")
+    lines.append(f"checked: {headings.counts_in_words(report)}")
     return "".join(f"{visible(line)}\n" for line in lines)

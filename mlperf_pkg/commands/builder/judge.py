@@ -16,7 +16,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdicts, Waiver, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdicts, Waiver, folded, in_order
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results import wording as words
@@ -76,8 +76,7 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
 
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
     """Yield a line for every waiver and code that it waives, and for every stale waiver."""
-    findings = [finding for system in _systems(judged) for finding in system.findings]
-    findings += [finding for judged_set in judged for finding in judged_set.findings]
+    findings = list(_all_findings(judged))
     waived: dict[tuple[str, Waiver], list[Finding]] = {}
     for finding in in_order(findings):
         if finding.waiver:
@@ -123,7 +122,17 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
         verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
         systems=systems,
         result_sets=rows,
+        findings=in_order(_all_findings(judged)),
     )
+
+
+def _all_findings(judged: Iterable[JudgedSet]) -> Iterator[Finding]:
+    """Yield the findings on all systems and result sets."""
+    judged_sets = tuple(judged)
+    for system in _systems(judged_sets):
+        yield from folded(system.findings, system.path)
+    for judged_set in judged_sets:
+        yield from judged_set.findings
 
 
 # ---- one set ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import headings
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.results import wording as words
 
@@ -59,9 +60,9 @@ def built_text(prepared: Prepared) -> str:
         f"tables {target}/results.html, .md, .csv, .json",
         "",
     ]
-    return _printable(lines) + results_markdown(
-        report(prepared.judged, prepared.workspace), remarks(prepared.judged, prepared.workspace)
-    )
+    results = report(prepared.judged, prepared.workspace)
+    tables = results_markdown(results, remarks(prepared.judged, prepared.workspace))
+    return f"{_printable(lines)}{tables}\n{headings.counts_in_words(results)}\n"
 
 
 def _printable(lines: list[str]) -> str:
