@@ -69,11 +69,11 @@ def command(
     PATH is a submission, a folder of submissions, a system or result set in one
     (ACME/results/dgx/bert), a folder of logs, or a .csv file of published scores.
     Such a file has the columns system, benchmark and minutes, and optionally round,
-    submitter, division, accelerators, nodes and energy_joules.
+    submitter, division, accelerators, nodes, energy_joules and availability.
 
-    Results are compared where benchmark and division agree. The baseline of each
-    benchmark is the first result of the first PATH, or of the system, submitter or
-    both (ACME/dgx) that --baseline names.
+    Results are compared where benchmark and division agree, the fastest first. The
+    baseline of each benchmark is the first result of the first PATH, or of the
+    system, submitter or both (ACME/dgx) that --baseline names.
 
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
     compare, 2 if the comparison could not be done.

@@ -90,6 +90,7 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
         ("2.0", "dgx", True),
         ("1.1", "dgx", False),
     ]
+    assert [row["minutes"] for row in rows] == sorted(row["minutes"] for row in rows)
     assert (rows[1]["improvement"], rows[1]["previous_round"]) == (1.5, "1.1")
 
 

@@ -22,6 +22,8 @@ from mlperf_pkg.results.report import as_json
 
 FORMAT = "mlperf-pkg/compare/1"
 
+_Naming = Callable[[Result], str]
+
 _LEGEND = (
     "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
@@ -30,22 +32,33 @@ _JOULES_IN_MJ = 1e6
 
 
 class _Field(Struct, frozen=True):
-    """A column of a table: its title, its width, and the text of a row, which may be empty."""
+    """A column of a table: its title, its width, and the text of a row, which may be empty.
+
+    A ``relative`` one is left out if only baselines have it, as they are always 1.
+    """
 
     title: str
     width: int
     text: Callable[[Row], str]
     numbers: bool = True
+    relative: bool = False
 
 
 def _times(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}x"
+    """Return a ratio with two decimals, three if it is small, or at least one digit."""
+    if value is None:
+        return ""
+    if value < 0.0005:  # noqa: PLR2004
+        return f"{value:.0e}x"
+    return f"{value:.2f}x" if value >= 0.1 else f"{value:.3f}x"  # noqa: PLR2004
 
 
 def _rate(value: float | None) -> str:
-    """Return a rate with at least three digits, and all digits before the decimal point."""
+    """Return a rate with at least three digits; millions with one decimal."""
     if value is None:
         return ""
+    if value >= 1e6:  # noqa: PLR2004
+        return f"{value / 1e6:,.1f}M"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
@@ -58,14 +71,22 @@ def _energy(result: Result) -> str:
     return "" if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
 
 
+def _ratio(title: str, value: Callable[[Row], float | None]) -> _Field:
+    return _Field(title, 11, lambda row: _times(value(row)), relative=True)
+
+
 _SPEED = (
+    _Field("Submitter", 16, lambda row: row.result.submitter or "", numbers=False),
+    _Field("Avail.", 10, lambda row: row.result.availability_in_short, numbers=False),
     _Field("Accel.", 7, lambda row: _whole(row.result.accelerators)),
     _Field("Minutes", 9, lambda row: wording.minutes(row.result.minutes)),
-    _Field("Speed", 7, lambda row: _times(row.speed)),
-    _Field("/accel.", 7, lambda row: _times(row.speed_per_accelerator)),
-    _Field("/node", 7, lambda row: _times(row.speed_per_node)),
-    _Field("/dollar", 7, lambda row: _times(row.performance_per_dollar)),
-    _Field("/joule", 7, lambda row: _times(row.performance_per_joule)),
+    _Field("Speed", 8, lambda row: _times(row.speed)),
+)
+_RATIOS = (
+    _ratio("accelerator", lambda row: row.speed_per_accelerator),
+    _ratio("node", lambda row: row.speed_per_node),
+    _ratio("dollar", lambda row: row.performance_per_dollar),
+    _ratio("joule", lambda row: row.performance_per_joule),
 )
 _RATES = (
     _Field("Per second", 11, lambda row: _rate(row.result.samples_per_second)),
@@ -77,26 +98,39 @@ _RATES = (
 )
 
 
+class _Table(Struct, frozen=True):
+    """A table of the text format; systems are named with their submitters if ``owned``."""
+
+    title: str
+    fields: Sequence[_Field]
+    owned: bool = True
+
+
+_SCORES = _Table("Time to train", _SPEED, owned=False)  # has a column for the submitter
+_THROUGHPUT = _Table("Throughput", _RATES)
+_TABLES = (_SCORES, _Table("Speed per", _RATIOS), _THROUGHPUT)
+
+
 def text(rows: Sequence[Row], view: View) -> str:
     """Return the comparison for a terminal or a pipe."""
     terminal = Terminal(view)
-    name = _naming(rows)
-    for fields_, title in ((_SPEED, "Time to train"), (_RATES, "Throughput")):
-        used = _used(fields_, rows)
-        columns = [Column(title), *(Column(f.title, f.width, f.numbers) for f in used)]
-        remarks = _remarks if fields_ is _SPEED else _units
-        groups = [
-            Group(
-                _heading(members[0].result.group),
-                [_cells(row, used, name) for row in members],
-                list(remarks(members, name)),
-            )
-            for members in _groups(rows)
-        ]
-        if used:
-            terminal.table(columns, groups, apart=True)
-    terminal.paragraph((_LEGEND, PLAIN))
+    for table in _TABLES:
+        if used := _used(table.fields, rows):
+            columns = [Column(field.title, field.width, field.numbers) for field in used]
+            columns.insert(0, Column(table.title, whole=True))
+            terminal.table(columns, _in_groups(table, used, rows), apart=True)
+    for remark in (*_prices(rows), _LEGEND):
+        terminal.paragraph((remark, PLAIN))
     return terminal.text()
+
+
+def _in_groups(table: _Table, used: Sequence[_Field], rows: Sequence[Row]) -> Iterator[Group]:
+    name = _naming(rows, owned=table.owned)
+    for members in _groups(rows):
+        remarks = _remarks(members, name) if table is _SCORES else ()
+        units = _units(members) if table is _THROUGHPUT else ()
+        cells = [_cells(row, used, name) for row in members]
+        yield Group(_heading(members[0].result.group), cells, [*remarks, *units])
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -105,7 +139,11 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
     """Return the columns that are not empty."""
-    return [field for field in fields_ if any(field.text(row) for row in rows)]
+    return [
+        field
+        for field in fields_
+        if any(field.text(row) for row in rows if not (field.relative and row.baseline))
+    ]
 
 
 def _heading(group: ResultGroup) -> str:
@@ -113,21 +151,22 @@ def _heading(group: ResultGroup) -> str:
     return f"{group.benchmark} ({', '.join([group.division or 'no division', *scaling])})"
 
 
-def _naming(rows: Sequence[Row]) -> Callable[[Result], str]:
-    """Return a function that names a system, with its round or submitter if they differ."""
+def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
+    """Return a function that names a system, with its round or, ``owned``, submitter if needed."""
     rounds = {row.result.round for row in rows}
     owners = {(row.result.system, row.result.submitter) for row in rows}
     shared = Counter(system for system, _ in owners)
 
     def name(result: Result) -> str:
         round_ = f"{result.round} " if len(rounds) > 1 and result.round else ""
-        owner = f"{result.submitter}/" if shared[result.system] > 1 and result.submitter else ""
+        ambiguous = owned and shared[result.system] > 1
+        owner = f"{result.submitter}/" if ambiguous and result.submitter else ""
         return f"{round_}{owner}{result.system}"
 
     return name
 
 
-def _cells(row: Row, used: Sequence[_Field], name: Callable[[Result], str]) -> list[Span]:
+def _cells(row: Row, used: Sequence[_Field], name: _Naming) -> list[Span]:
     style = HEADING if row.baseline else PLAIN
     marked = f"{name(row.result)}{' *' if row.baseline else ''}"
     return [(marked, style), *((field.text(row) or wording.NOTHING, style) for field in used)]
@@ -136,37 +175,46 @@ def _cells(row: Row, used: Sequence[_Field], name: Callable[[Result], str]) -> l
 # ---- remarks ------------------------------------------------------------------------------
 
 
-def _remarks(rows: Sequence[Row], name: Callable[[Result], str]) -> Iterator[str]:
+def _remarks(rows: Sequence[Row], name: _Naming) -> Iterator[str]:
     """Yield remarks on the comparability of a group, and the changes between rounds."""
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
     if len({row.result.target for row in rows if row.result.target}) > 1:
         yield "the rounds require different quality: compare times with care"
+    names_by_remark: dict[str, list[str]] = {}
     for row in rows:
-        if row.improvement is not None:
-            system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
-            since = f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
-            yield f"{name(row.result)}: {since}"
-        if row.result.note:
-            yield f"{name(row.result)}: {row.result.note}"
-        if row.result.rules is Verdict.FAIL:
-            yield f"{name(row.result)}: violates the written rules, see mlperf-pkg check"
-    yield from _prices(rows)
+        for remark in _remarks_on(row):
+            names_by_remark.setdefault(remark, []).append(name(row.result))
+    for remark, names in names_by_remark.items():
+        yield f"{', '.join(dict.fromkeys(names))}: {remark}"
+
+
+def _remarks_on(row: Row) -> Iterator[str]:
+    """Yield the change since an earlier round, and what qualifies a result."""
+    if row.improvement is not None:
+        system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
+        yield f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
+    if row.result.note:
+        yield row.result.note
+    if row.result.rules is Verdict.FAIL:
+        yield "violates the written rules, see mlperf-pkg check"
 
 
 def _prices(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield each price once, with its systems and its source."""
-    priced: dict[str, list[str]] = {}
+    """Yield each price once, with its systems and its source; none if no column depends on it."""
+    if not any(row.performance_per_dollar for row in rows if not row.baseline):
+        return
+    systems_by_price: dict[str, list[str]] = {}
     for row in rows:
         if row.price_usd is not None:
             date = f", {row.price_date}" if row.price_date else ""
             price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
-            priced.setdefault(price, []).append(row.result.system)
-    for price, systems in priced.items():
+            systems_by_price.setdefault(price, []).append(row.result.system)
+    for price, systems in systems_by_price.items():
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 
-def _units(rows: Sequence[Row], _: object = None) -> Iterator[str]:
+def _units(rows: Sequence[Row]) -> Iterator[str]:
     if units := sorted({row.result.unit for row in rows if row.result.unit}):
         yield f"{' or '.join(units)} per second"
 
@@ -200,34 +248,29 @@ def _flat(row: Row) -> dict[str, Any]:
 
 def markdown(rows: Sequence[Row], _: View) -> str:
     """Return Markdown with a section per benchmark, for a report."""
-    used = _used((*_SPEED, *_RATES), rows)
-    titles = _titles(used)
+    used = _used((*_SPEED, *_RATIOS, *_RATES), rows)
+    titles = {"System": False} | {_title(field): field.numbers for field in used}
+    name = _naming(rows, owned=False)
     sections = [
         section(
             titles,
             Group(
                 _heading(members[0].result.group),
-                [_cells(row, used, _full) for row in members],
-                [*_remarks(members, _full), *_units(members)],
+                [_cells(row, used, name) for row in members],
+                [*_remarks(members, name), *_units(members)],
             ),
         )
         for members in _groups(rows)
     ]
-    return "\n\n".join(["## MLPerf results compared", *sections, escape_markdown(_LEGEND)]) + "\n"
+    ending = [escape_markdown(remark) for remark in (*_prices(rows), _LEGEND)]
+    return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
 
 
-def _full(result: Result) -> str:
-    return result.name
-
-
-def _titles(used: Sequence[_Field]) -> dict[str, bool]:
-    """Return the titles of one table, in which those of rates say that they are rates."""
-    return {"System": False} | {
-        f"Per second {field.title}" if field in _RATES and field.title[0] == "/" else field.title: (
-            field.numbers
-        )
-        for field in used
-    }
+def _title(field: _Field) -> str:
+    """Return the title of a column in a table that has those of all tables."""
+    if field in _RATIOS:
+        return f"Speed per {field.title}"
+    return f"Per second {field.title}" if field.title.startswith("/") else field.title
 
 
 COMPARE_FORMATS: Mapping[str, Callable[[Sequence[Row], View], str]] = {

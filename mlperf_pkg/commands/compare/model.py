@@ -9,6 +9,14 @@ from msgspec import Struct
 
 from mlperf_pkg.findings import Verdict
 
+_AVAILABILITY = {  # by a part of the status, as submitters spell it
+    "cloud": "cloud",
+    "prem": "onprem",
+    "preview": "preview",
+    "research": "research",
+    "internal": "research",
+}
+
 
 class ResultGroup(NamedTuple):
     """The group in which results are compared; a name is empty if the result lacks it."""
@@ -26,6 +34,7 @@ class Result(Struct, frozen=True):
     "tokens") per second, means over the runs that count in the score; ``logged_throughput`` is in
     whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and
     ``framework`` identify the results of other rounds that are of the same system.
+    ``availability`` is the status that the system description gives.
     """
 
     argument: int
@@ -50,6 +59,7 @@ class Result(Struct, frozen=True):
     energy_joules: float | None = None
     precision: str | None = None
     target: str | None = None
+    availability: str | None = None
 
     @property
     def group(self) -> ResultGroup:
@@ -61,6 +71,13 @@ class Result(Struct, frozen=True):
         """Round, submitter and system."""
         owned = f"{self.submitter}/{self.system}" if self.submitter else self.system
         return f"{self.round} {owned}" if self.round else owned
+
+    @property
+    def availability_in_short(self) -> str:
+        """The availability in a word, empty if unknown: ``onprem``, ``cloud``, ``preview``..."""
+        status = (self.availability or "").casefold()
+        words = (word for part, word in _AVAILABILITY.items() if part in status)
+        return next(words, self.availability or "")
 
     def matches(self, pattern: str) -> bool:
         """Return whether a pattern names the result's submitter, system, or both.

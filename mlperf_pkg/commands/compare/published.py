@@ -24,8 +24,8 @@ def read_published(path: Path, argument: int) -> list[Result]:
 
     Its first line names the columns: ``system``, ``benchmark`` and ``minutes`` (or
     ``score_minutes``) are required; ``round``, ``submitter``, ``division``, ``accelerators``,
-    ``nodes`` and ``energy_joules`` are optional, others are ignored. Lines without minutes are
-    skipped.
+    ``nodes``, ``energy_joules`` and ``availability`` are optional, others are ignored. Lines
+    without minutes are skipped.
 
     Raises:
         UserError: the file cannot be read or is not such a table; the message names the line.
@@ -86,6 +86,7 @@ class _Line(Struct, frozen=True):
             accelerators=self._count("accelerators"),
             nodes=self._count("nodes"),
             energy_joules=self._number("energy_joules"),
+            availability=cells.get("availability") or None,
         )
 
     def _round(self) -> str | None:

@@ -5,6 +5,7 @@ Results compare if benchmark, division and kind of scaling agree, whatever their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -18,18 +19,24 @@ from mlperf_pkg.rulebook.model import version_of
 def compare(
     results: Sequence[Result], prices: Prices, is_baseline: Callable[[Result], bool]
 ) -> tuple[Row, ...]:
-    """Return the rows of all results by group, in a group in the order of the arguments.
+    """Return the rows of all results by group, in a group the fastest first.
 
-    The baseline of a group is the first result with a score for which ``is_baseline`` holds; a
-    group without one has no ratios.
+    The baseline of a group is the first result with a score for which ``is_baseline`` holds, in
+    the order of ``results``; a group without one has no ratios.
     """
     rows = []
     for group in sorted({result.group for result in results}):
         members = [result for result in results if result.group == group]
         scored = (result for result in members if result.minutes is not None)
         baseline = next((result for result in scored if is_baseline(result)), None)
-        rows += [_row(result, baseline, members, prices) for result in members]
+        ordered = sorted(members, key=_by_score)
+        rows += [_row(result, baseline, members, prices) for result in ordered]
     return tuple(rows)
+
+
+def _by_score(result: Result) -> tuple[float, str]:
+    """Return the key that sorts the fastest first, and results without a score last."""
+    return math.inf if result.minutes is None else result.minutes, result.path
 
 
 class _Figures(Struct, frozen=True):

@@ -165,6 +165,7 @@ class _Reader:
             energy_joules=row.energy_joules,
             precision=", ".join(dict.fromkeys(precisions)) or None,
             target=_target(rules),
+            availability=_text(description.get("status")),
         )
 
     def _trainings(self, scored: ScoredSet) -> list[Training]:
@@ -178,6 +179,10 @@ class _Reader:
 def _count(value: Any) -> int | None:
     text = str(value).strip()
     return int(text) or None if _COUNT.fullmatch(text) else None
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
 
 
 def _hardware(value: Any) -> str | None:

@@ -73,7 +73,8 @@ def _title(row: ResultSetRow, report: Report) -> str:
     details = [row.division or "no division"]
     if report.round is None:
         details.append(f"round {row.round}")
-    return f"{row.submitter or f'logs in {row.path}'} ({', '.join(details)})"
+    loose = "loose logs" if row.path == "." else f"logs in {row.path}"
+    return f"{row.submitter or loose} ({', '.join(details)})"
 
 
 def _cells(row: ResultSetRow) -> list[Span]:

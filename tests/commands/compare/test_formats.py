@@ -1,0 +1,135 @@
+"""A comparison as text and Markdown."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
+from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.config import Price
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.render import View
+
+A = Result(
+    argument=0,
+    round="2.0",
+    submitter="ACME",
+    system="dgx",
+    system_name=None,
+    benchmark="bert",
+    division="closed",
+    minutes=20.0,
+    path="ACME/results/dgx/bert",
+    accelerators=8,
+    nodes=1,
+    unit="samples",
+    samples_per_second=2_345_678.0,
+    availability="Available on-premise",
+)
+LONG = "dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name"
+B = replace(A, submitter="Other", path="x", minutes=10.0, accelerators=64, availability="cloud")
+C = replace(A, system=LONG, path="y", minutes=800.0, rules=Verdict.FAIL, availability=None)
+PRICES = {"dgx": Price(300_000.0, "list"), LONG: Price(300_000.0, "list")}
+
+
+def rows(*results: Result, prices: dict[str, Price] | None = None) -> tuple[Row, ...]:
+    return compare(results, prices or {}, lambda result: result.argument == 0)
+
+
+def text(*results: Result, **more: Any) -> str:
+    return COMPARE_FORMATS["text"](rows(*results, **more), View(80))
+
+
+def test_text() -> None:
+    assert text(A, B, C, prices=PRICES) == dedent(
+        """\
+        Time to train                         Submitter  Avail.  Accel.  Minutes   Speed
+        bert (closed)
+          dgx                                 Other      cloud       64   10.000   2.00x
+          dgx *                               ACME       onprem       8   20.000   1.00x
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
+                                              ACME       -            8  800.000  0.025x
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: violates the written rules,
+          see mlperf-pkg check
+
+        Speed per                                            accelerator    node  dollar
+        bert (closed)
+          Other/dgx                                                0.25x   2.00x   2.00x
+          ACME/dgx *                                               1.00x   1.00x   1.00x
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name       0.025x  0.025x  0.025x
+
+        Throughput                                           Per second  /accel.  /node
+        bert (closed)
+          Other/dgx                                                2.3M   36,651   2.3M
+          ACME/dgx *                                               2.3M  293,210   2.3M
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name        2.3M  293,210   2.3M
+          samples per second
+
+        dgx, dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: $300,000 (list)
+        Speed is the minutes of the baseline (*) divided by those of the system. Speed
+        per accelerator, node and dollar, and training per joule, are ratios to the
+        baseline.
+        """
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_long_name_is_whole_and_the_fastest_is_first(width: int) -> None:
+    shown = COMPARE_FORMATS["text"](rows(A, B, C), View(width))
+    assert shown.count(LONG) == 4  # in three tables and a remark
+    assert shown.index("10.000") < shown.index("20.000") < shown.index("800.000")
+    assert all(len(line) <= width for line in shown.splitlines())
+
+
+def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
+    other = replace(B, benchmark="resnet")
+    shown = text(A, B, C, replace(A, benchmark="resnet", path="z"), other, prices=PRICES)
+    assert shown.count("$300,000") == 1
+    assert "$300,000" not in text(A, prices=PRICES)
+
+
+def test_equal_remarks_on_systems_are_one() -> None:
+    worse = replace(A, path="z", system="pod", minutes=90.0, rules=Verdict.FAIL)
+    assert f"pod, {LONG}: violates the written rules" in " ".join(text(A, C, worse).split())
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ("Available on-premise", "onprem"),
+        ("onprem", "onprem"),
+        ("Available in cloud", "cloud"),
+        ("Preview", "preview"),
+        ("Research, Development, or Internal (RDI)", "research"),
+        ("available", "available"),
+        (None, ""),
+    ],
+)
+def test_availability_in_short(status: str | None, word: str) -> None:
+    assert replace(A, availability=status).availability_in_short == word
+
+
+def test_small_ratios_keep_a_digit() -> None:
+    shown = text(A, *(replace(A, path=str(m), minutes=m) for m in (300.0, 3000.0, 1e6)))
+    assert [word for word in shown.split() if word.endswith("x") and word[0].isdigit()][:4] == [
+        "1.00x",
+        "0.067x",
+        "0.007x",
+        "2e-05x",
+    ]
+
+
+def test_markdown() -> None:
+    lines = COMPARE_FORMATS["markdown"](rows(A, B), View()).splitlines()
+    assert lines[4] == (
+        "| System | Submitter | Avail. | Accel. | Minutes | Speed | Speed per accelerator |"
+        " Speed per node | Per second | Per second /accel. | Per second /node |"
+    )
+    assert lines[6] == (
+        "| dgx | Other | cloud | 64 | 10.000 | 2.00x | 0.25x | 2.00x | 2.3M | 36,651 | 2.3M |"
+    )
