@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 
 from mlperf_pkg.results.rcp import RcpResult, ReferencePoint, divide, reaches
 
@@ -89,6 +88,8 @@ def _basis(result: RcpResult, reference: float) -> str:
 
 def _spread(point: ReferencePoint) -> float:
     """Return the slowest reference run over the median of all."""
+    from statistics import median  # noqa: PLC0415 - slow to import; few points need it
+
     return divide(point.to_converge[-1], median(point.to_converge))
 
 
