@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.infra.stores import StoredPath
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.formula import load_library
+from mlperf_pkg.rulebook.load import counts_samples, load_benchmark
 from mlperf_pkg.rulebook.rounds import (
     TRAINING,
     BenchmarkUsage,
@@ -137,3 +138,5 @@ def load_rules(plans: Iterable[Plan]) -> None:
         if plan.usage and plan.round and plan.submission:
             for name in {files.benchmark for files in plan.submission.result_sets}:
                 load_benchmark(plan.usage, plan.round, name)
+                counts_samples(name)
+    load_library()

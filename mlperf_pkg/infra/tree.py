@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.infra.stores import StoredPath
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """A file or folder; ``path`` is relative to the folder that was listed or walked, with ``/``.
 
     ``folder`` and ``special`` (a device, pipe or socket) describe what a symbolic link leads to;

@@ -285,3 +285,8 @@ class _Library:
 @cache
 def _library() -> _Library:
     return _Library()
+
+
+def load_library() -> None:
+    """Import the CEL library, so that forks of this process need not."""
+    _library()

@@ -158,8 +158,8 @@ class _Finder(Struct):
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
         entries = self._entries(folder)
-        logs = [entry.name for entry in entries if entry.file and _RESULT.fullmatch(entry.name)]
-        names = {entry.name for entry in entries}
+        logs = [entry.path for entry in entries if _RESULT.fullmatch(entry.path) and entry.file]
+        names = {entry.path for entry in entries}
         inner = [self._flags(level, params, inner_params) for level in (system, folder)]
         above = folder.path.parent.name
         return ResultSet(
@@ -212,14 +212,17 @@ class _Finder(Struct):
             return True
 
     def _names(self, folder: Place) -> tuple[str, ...]:
-        return tuple(entry.name for entry in self._entries(folder))
+        return tuple(entry.path for entry in self._entries(folder))
 
     def _folders(self, folder: Place) -> list[Place]:
         entries = self._entries(folder)
-        return [folder.child(e.name) for e in entries if e.folder and not e.hidden]
+        return [folder.child(e.path) for e in entries if e.folder and not e.hidden]
 
     def _entries(self, folder: Place) -> list[Entry]:
-        """Return the entries of a folder by name, without links that lead out of the argument."""
+        """Return the entries of a folder, without links that lead out of the argument.
+
+        They are sorted by name; their paths are their names.
+        """
         try:
             entries = self.folder_cache.entries(folder.path)
         except OSError:
