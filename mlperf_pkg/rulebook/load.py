@@ -33,9 +33,9 @@ from mlperf_pkg.rulebook.model import (
     Rule,
     Rules,
     Runs,
+    ruleset_source,
 )
 from mlperf_pkg.rulebook.problems import Steps
-from mlperf_pkg.rulebook.sources import ruleset_source
 
 
 def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:

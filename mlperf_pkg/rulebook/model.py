@@ -22,6 +22,15 @@ REQUIRED_OF_BENCHMARKS = ("runs", "target", "convergence")
 """The fields that a round and a benchmark must have after inheritance."""
 
 
+LOGGING = "mlperf-logging"
+"""The document that rules cite for what only the official checker requires."""
+
+
+def ruleset_source(ruleset: str) -> str:
+    """Return the source of what only the official checker requires, in a ruleset."""
+    return f"{LOGGING}, ruleset {ruleset}"
+
+
 def is_round_name(name: str) -> bool:
     """Return whether a name is that of a round, such as 2.0."""
     numbers = name.split(".")

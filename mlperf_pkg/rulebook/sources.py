@@ -10,6 +10,7 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.rulebook.files import read, rule_files
 from mlperf_pkg.rulebook.metaschema import owner_of
+from mlperf_pkg.rulebook.model import LOGGING
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.strictyaml import parse, problem_at
 
@@ -19,13 +20,7 @@ OWN = "mlperf-pkg: "
 SOURCES = "sources"
 """The name of the file of headings, without ``.yaml``, and of the keys of each source in a file."""
 
-_LOGGING = "mlperf-logging"
 _RULESET = re.compile(r"ruleset \d+\.\d+\.\d+")
-
-
-def ruleset_source(ruleset: str) -> str:
-    """Return the source of what only the official checker requires, in a ruleset."""
-    return f"{_LOGGING}, ruleset {ruleset}"
 
 
 @per_rulebook
@@ -58,7 +53,7 @@ def problem_of_source(text: str, *, own_documents: bool = False) -> str:
         expected = f"; expected one of {', '.join(documents)}, or {OWN}..."
         return f"{document!r} is not a document{near or expected}"
     names = documents[document]
-    if heading in names or (document == _LOGGING and _RULESET.fullmatch(heading)):
+    if heading in names or (document == LOGGING and _RULESET.fullmatch(heading)):
         return ""
     return f"{heading!r} is not a heading of {document}{suggestion(heading, names)}"
 
