@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import name
 
 _MOST_NAMED = 3  # files of a finding that are named one by one
 _MOST_LINES = 3
@@ -55,7 +56,7 @@ def remarks(finding: Finding) -> list[str]:
 
 
 def _extent(finding: Finding) -> str:
-    first, *others = finding.occurrences
+    first, *others = (_below(place, finding.about) for place in finding.occurrences)
     runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
     if not others:
         return runs + (_more_lines(first) if runs else _more_lines(first).removeprefix(", "))
@@ -70,9 +71,14 @@ def _named(places: Sequence[Occurrence]) -> str:
     return f"{len(places)} files: {', '.join(names)}{f' and {rest} more' if rest else ''}"
 
 
+def _below(place: Occurrence, about: str) -> Occurrence:
+    """Return a place with its path within what the finding is about."""
+    return replace(place, path=place.path.removeprefix(f"{about}/"))
+
+
 def _short(place: Occurrence) -> str:
     line = f":{place.lines[0]}" if place.lines else ""
-    return f"{name(place.path)}{line}"
+    return f"{place.path}{line}"
 
 
 def _more_lines(place: Occurrence) -> str:

@@ -44,8 +44,14 @@ def text(scores: Scores, view: View) -> str:
         terminal.table(_COLUMNS, groups, apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
+    terminal.paragraph((_checked(scores.report), PLAIN))
     terminal.paragraph((headings.round_in_words(scores.report), PLAIN))
     return terminal.text()
+
+
+def _checked(report: Report) -> str:
+    """Return how many findings there are, which the scores do not show."""
+    return f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
 
 
 def _in_short(scores: Scores, view: View) -> bool:
@@ -122,8 +128,9 @@ def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
     detailed = (section(_TITLES, _group(scored, scores.report)) for scored in scores.sets)
     sections = summary.sections(scores) if _in_short(scores, view) else detailed
-    ending = escape_markdown(headings.round_in_words(scores.report))
-    return "\n\n".join(["## MLPerf scores", *sections, ending]) + "\n"
+    endings = (_checked(scores.report), headings.round_in_words(scores.report))
+    paragraphs = ["## MLPerf scores", *sections, *map(escape_markdown, endings)]
+    return "\n\n".join(paragraphs) + "\n"
 
 
 SCORE_FORMATS: Mapping[str, Callable[[Scores, View], str]] = {
