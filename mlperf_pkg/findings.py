@@ -334,13 +334,16 @@ def word(value: Any, form: str | None = None) -> str:
     """Return a value as JSON, or in a ``form`` that fits it, cut to 80 characters."""
     if isinstance(value, str) and form == "s":
         return value
-    if form and form != "s" and _is_number(value):
-        return format(value, form)
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        is_formatted = form not in (None, "s") and _is_number(value)
+        text = format(value, form or "") if is_formatted else _json(value)
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _values(value: Any) -> tuple[Any, ...]:

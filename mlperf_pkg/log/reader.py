@@ -32,6 +32,7 @@ from mlperf_pkg.log.record import (
     decode_closely,
     decode_plain,
     decode_plain_lines,
+    printable,
     recover,
     repeated_names,
     shown,
@@ -156,8 +157,8 @@ class LogReader:
             self._report_misfit(raw, record, number, is_cut=is_cut)
             return None
         if literal := re.search(_NOT_JSON_NUMBER, raw):
-            text = f"{literal[0].decode()} is not valid JSON; Python's json accepts it"
-            self._note("LOG106", text, number)
+            text = "{found:s} is not valid JSON; Python's json accepts it"
+            self._note("LOG106", text, number, found=literal[0].decode())
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -173,28 +174,43 @@ class LogReader:
     def _report_misfit(self, raw: bytes, misfit: Misfit, number: int, *, is_cut: bool) -> None:
         line = self.line_of(number)
         if misfit.fatal:
-            self.crash = self.crash or f"line {line}: {misfit.reason}"
+            self.crash = self.crash or f"line {line}: {misfit.text}"
         else:
             self.parse_errors += 1
         if misfit.recovered:
             self._keep_unofficial(misfit.recovered)
-            key = shown(misfit.recovered.key)
             self._add(
                 "LOG103",
-                f"text follows the record {key} on its line: the official parser rejects the log",
+                "text follows the record {found} on its line: the official parser rejects the log",
                 line,
                 basis=Basis.OFFICIAL,
+                found=printable(misfit.recovered.key),
+                expected="a line of its own",
                 hint="keep other output off the lines that hold records",
             )
         else:
+            self._report_unread(raw, misfit, line, is_cut=is_cut)
+
+    def _report_unread(self, raw: bytes, misfit: Misfit, line: int, *, is_cut: bool) -> None:
+        message = f"cannot read this record: {misfit.reason}"
+        if "{found}" in misfit.reason:
             self._add(
                 misfit.code,
-                f"cannot read this record: {misfit.reason}",
+                message,
                 line,
-                found=shown(raw.decode("latin-1").rstrip()),
-                expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
-                hint="the log ends inside this record" if is_cut else None,
+                found=printable(misfit.time_ms),
+                expected="a number",
             )
+            return
+        position = f"at character {misfit.column} of the record" if misfit.column else None
+        self._add(
+            misfit.code,
+            f"{message}; found {{found:s}}",
+            line,
+            found=shown(raw.decode("latin-1").rstrip()),
+            expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
+            hint="the log ends inside this record" if is_cut else position,
+        )
 
     def _report_shadowed(self, raw: bytes, number: int) -> None:
         """Report the text between two tokens of a line."""
@@ -204,9 +220,10 @@ class LogReader:
             self._keep_unofficial(record)
         self._warn(
             "LOG104",
-            "two records on one line: the official parser reads only the last",
+            "two records on one line: the official parser does not read {found}",
             self.line_of(number),
-            found=record.key if record else shown(text),
+            found=printable(record.key if record else text.strip()),
+            expected="one record a line",
             hint="several ranks write to one file without line buffering",
         )
 
@@ -217,17 +234,16 @@ class LogReader:
             raw = tail.rpartition(TOKEN)[2]
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
-                    text = (
-                        f"the name {shown(name)} is repeated in one object: the last value counts"
-                    )
-                    self._warn("LOG105", text, self.line_of(number))
+                    text = "the name {found} is repeated in one object: the last value counts"
+                    self._warn("LOG105", text, self.line_of(number), found=printable(name))
 
     def _report_lookalikes(self, text: bytes) -> None:
         for match in re.finditer(_LIKE_TOKEN, text):
             self._warn(
                 "LOG108",
-                f"{shown(match[0].decode())} resembles a record but is not read as one",
+                "{found} resembles a record but is not read as one; expected {expected}",
                 self._lines.at(match.start()),
+                found=match[0].decode(),
                 expected=":::MLLOG and one space",
             )
 
@@ -235,9 +251,9 @@ class LogReader:
         text = f"a line over {MAX_LINE_BYTES >> 20} MiB: not checked"
         self._add("LOG109", text, self._lines.after)
 
-    def _note(self, code: str, message: str, number: int) -> None:
+    def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
         line = self.line_of(number)
-        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE)
+        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE, **fields)
 
     def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
         self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)

@@ -48,15 +48,32 @@ class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
     ``fatal`` says that the parser crashes on the line, instead of counting a parse error.
-    ``recovered`` is the record that the line begins with, if other text follows it.
+    ``recovered`` is the record that the line begins with, if other text follows it. ``time_ms`` is
+    what a record has that is not a time; ``reason`` has ``{found}`` for it. ``column`` is the
+    1-based character after the token from which on the line is not JSON.
     """
 
     code: str
     reason: str
     fatal: bool
     recovered: Record | None = None
+    time_ms: Any = None
+    column: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The reason with what was found."""
+        return self.reason.replace("{found}", shown(self.time_ms))
 
 
+_KINDS = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(_Entry).decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
@@ -120,8 +137,11 @@ def decode_closely(raw: bytes) -> Record | Misfit:
     text = raw.decode("latin-1").rstrip()
     try:
         fields = json.loads(text)
-    except ValueError as error:
-        return Misfit("LOG101", f"not JSON: {error}", fatal=False, recovered=recover(text))
+    except json.JSONDecodeError as error:
+        reason, column = f"not JSON: {error.msg}", error.pos + 1
+        return Misfit("LOG101", reason, fatal=False, recovered=recover(text), column=column)
+    except ValueError:  # a number of more digits than Python converts
+        return Misfit("LOG101", "a number is too long", fatal=False, recovered=recover(text))
     except RecursionError:
         return Misfit("LOG101", "JSON nested too deeply", fatal=True)
     return _from_fields(fields)
@@ -129,7 +149,8 @@ def decode_closely(raw: bytes) -> Record | Misfit:
 
 def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
-        return Misfit("LOG102", f"a JSON {type(fields).__name__}; expected an object", fatal=True)
+        kind = _KINDS[type(fields)]
+        return Misfit("LOG102", f"it is {kind}; expected an object", fatal=True)
     missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
     if "time_ms" in missing:
         return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
@@ -138,7 +159,8 @@ def _from_fields(fields: Any) -> Record | Misfit:
         number = float(time_ms)
     except (TypeError, ValueError, OverflowError) as error:
         fatal = not isinstance(error, ValueError)
-        return Misfit("LOG102", f"time_ms is {shown(time_ms)}; expected a number", fatal=fatal)
+        reason = "time_ms is {found}; expected a number"
+        return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
         return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number

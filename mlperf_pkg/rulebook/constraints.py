@@ -7,21 +7,28 @@ that raises, such as a string with a number, is a failure.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import msgspec
 
-from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.breach import (
+    Breach,
+    differs,
+    lacks,
+    minutes_of,
+    out_of_order,
+    too_late,
+    value_of,
+    wrong_field,
+)
 from mlperf_pkg.rulebook.formula import Formula
 from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.rulebook.of_value import OF_VALUE, listed
 
 Test = Callable[[Record, Seen], Any]
-
-_INTEGER_TOLERANCE = 0.00001
-_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
 class Part(Enum):
@@ -32,26 +39,20 @@ class Part(Enum):
     ALL = "all"
 
 
-class Misplaced(msgspec.Struct, frozen=True):
-    """What a message says of a record in a wrong place: where it is, and where it is expected."""
-
-    found: str
-    expected: str
-
-
 class Constraint(msgspec.Struct, frozen=True):
     """One word of the vocabulary.
 
     ``compile`` makes the test from the argument; the test is true where the constraint holds. It
     takes the ``part`` of a record, or, where that is ``ALL``, a record and what was logged before
-    it. ``needed`` says in words what is expected. Constraints on where a record is, not on what
-    it says, have ``misplaced``, which takes their argument and what was logged before.
+    it. ``needed`` says in words what is expected. ``describe`` says how a record breaks the
+    constraint, from the argument, the record and what was logged before it; without one, the
+    value is not as needed.
     """
 
     part: Part
     compile: Callable[[Any], Callable[..., Any]]
     needed: Callable[[Any], str]
-    misplaced: Callable[[Any, Seen], Misplaced] | None = None
+    describe: Callable[[Any, Record, Seen], Breach] | None = None
 
     def test(self, argument: Any) -> Test:
         """Return the test of a record and what was logged before it."""
@@ -62,70 +63,12 @@ class Constraint(msgspec.Struct, frozen=True):
             return lambda record, seen: holds(record.metadata)
         return holds
 
-    def found(self, record: Record) -> Any:
-        """Return what to show of a record that fails."""
-        if self.misplaced:
-            return None
-        return record.metadata if self.part is Part.METADATA else record.value
-
-
-class OfValue(msgspec.Struct, frozen=True):
-    """A constraint on a value alone, which serves for parts of a value as well."""
-
-    holds: Callable[[Any, Any], Any]
-    needed: Callable[[Any], str]
-
-
-def is_integral(number: float) -> bool:
-    """Return whether a number is within 1e-5 of an integer. (mlperf-logging, is_integer)
-
-    Raises:
-        ValueError, OverflowError: the number is NaN or infinite.
-    """
-    return abs(round(number) - number) < _INTEGER_TOLERANCE
-
-
-def _list(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
-    return lambda names: f"{prefix} {joint.join(map(str, names))}".strip()
-
-
-OF_VALUE: Mapping[str, OfValue] = {
-    "equals": OfValue(lambda v, a: v == a, shown),
-    "one_of": OfValue(lambda v, a: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
-    "none_of": OfValue(lambda v, a: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"),
-    "at_least": OfValue(lambda v, a: v >= a, lambda a: f"at least {a}"),
-    "at_most": OfValue(lambda v, a: v <= a, lambda a: f"at most {a}"),
-    "above": OfValue(lambda v, a: v > a, lambda a: f"above {a}"),
-    "below": OfValue(lambda v, a: v < a, lambda a: f"below {a}"),
-    "close_to": OfValue(math.isclose, lambda a: f"{a}"),
-    "not_empty": OfValue(lambda v, a: v != "", lambda a: "a value"),
-    "truthy": OfValue(lambda v, a: bool(v) is a, lambda a: "true" if a else "false"),
-    "type": OfValue(
-        lambda v, a: isinstance(v, _TYPES[a]), lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}"
-    ),
-    "whole": OfValue(lambda v, a: is_integral(v) is a, lambda a: "a whole number"),
-    "multiple_of": OfValue(lambda v, a: is_integral(v / a), lambda a: f"a multiple of {a}"),
-    "power_of_two_times": OfValue(
-        lambda v, a: is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
-    ),
-    "length": OfValue(lambda v, a: len(v) == a, lambda a: f"{a} elements"),
-    "length_at_least": OfValue(lambda v, a: len(v) >= a, lambda a: f"at least {a} elements"),
-    "has": OfValue(lambda v, a: all(name in v for name in a), _list("an object with")),
-    "fields": OfValue(
-        lambda v, a: all(holds(v[name], constraints) for name, constraints in a.items()),
-        lambda a: " and ".join(f"{name} {needed_in_words(parts)}" for name, parts in a.items()),
-    ),
-}
-"""``fields`` is about the elements of a list (by number) or of an object (by name)."""
-
-
-def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
-    """Return whether a value meets constraints of ``OF_VALUE``.
-
-    Raises:
-        Exception: whatever comparing the value raises.
-    """
-    return all(OF_VALUE[name].holds(value, argument) for name, argument in constraints.items())
+    def breach(self, argument: Any, record: Record, seen: Seen) -> Breach:
+        """Return how a record breaks the constraint."""
+        if self.describe:
+            return self.describe(argument, record, seen)
+        message = f"{record.key} is {{found}}; expected {{expected}}"
+        return Breach(record.value, self.needed(argument), message)
 
 
 def _with(test: Callable[[Any, Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
@@ -196,30 +139,25 @@ def _logged(keys: Sequence[str], *, expected: bool) -> Test:
     return test
 
 
-def _out_of_order(
-    violation: str, expected: str, *, logged: bool
-) -> Callable[[Any, Seen], Misplaced]:
-    """Name the keys that were ``logged`` before a record, or were not, against a constraint."""
-
-    def words(keys: Sequence[str], seen: Seen) -> Misplaced:
-        wrong = [key for key in keys if (key in seen) is logged] or keys
-        pronoun = "it" if len(wrong) == 1 else "them"
-        return Misplaced(f"{violation} {' and '.join(wrong)}", f"{expected} {pronoun}")
-
-    return words
-
-
-def _too_late(argument: Mapping[str, Any], _: Seen) -> Misplaced:
-    violation = f"before {argument['until']}" if "until" in argument else "too late"
-    return Misplaced(violation, _minutes_of(argument))
-
-
-def _minutes_of(argument: Mapping[str, Any]) -> str:
-    return f"within {argument['minutes']} minutes of {argument['of']}"
-
-
 def _formula(text: str, declared: frozenset[str] = frozenset()) -> Test:
     return Formula(text, declared).holds
+
+
+def _formula_in_words(text: str) -> str:
+    # What puts formulas into words is seldom needed.
+    from mlperf_pkg.rulebook.expectation import in_general  # noqa: PLC0415
+
+    return in_general(text, "the value")
+
+
+# ---- the vocabulary -----------------------------------------------------------------------
+
+_METADATA_WITH = listed("metadata with")
+_METADATA_WITH_ANY = listed("metadata with", " or ")
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    return "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {
@@ -227,44 +165,43 @@ CONSTRAINTS: Mapping[str, Constraint] = {
         name: Constraint(Part.VALUE, _with(constraint.holds), constraint.needed)
         for name, constraint in OF_VALUE.items()
     },
-    "metadata": Constraint(Part.METADATA, _has_all, _list("metadata with")),
+    "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, lacks(_METADATA_WITH)),
     "metadata_any": Constraint(
         Part.METADATA,
         _with(lambda metadata, names: any(name in metadata for name in names)),
-        _list("metadata with", " or "),
+        _METADATA_WITH_ANY,
+        lacks(_METADATA_WITH_ANY),
     ),
-    "metadata_pairs": Constraint(
-        Part.METADATA,
-        _with(_accompanied),
-        lambda pairs: (
-            "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
-        ),
-    ),
+    "metadata_pairs": Constraint(Part.METADATA, _with(_accompanied), _pairs, lacks(_pairs)),
     "metadata_fields": Constraint(
         Part.METADATA,
         _where_present,
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
+        wrong_field,
     ),
-    "same_as": Constraint(Part.ALL, _same_as, lambda key: f"the value of {key}, logged before it"),
+    "same_as": Constraint(Part.ALL, _same_as, value_of, differs),
     "after": Constraint(
         Part.ALL,
         lambda keys: _logged(keys, expected=True),
-        _list("it after"),
-        _out_of_order("before", "after", logged=False),
+        listed("it after"),
+        out_of_order("before", "after", logged=False),
     ),
     "before": Constraint(
         Part.ALL,
         lambda keys: _logged(keys, expected=False),
-        _list("it before"),
-        _out_of_order("after", "before", logged=True),
+        listed("it before"),
+        out_of_order("after", "before", logged=True),
     ),
-    "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
+    "within_minutes": Constraint(Part.ALL, _within_minutes, minutes_of, too_late),
 }
 
 OF_ONE = {name for name, word in CONSTRAINTS.items() if word.part is not Part.ALL}
 """The constraints on a record alone, whatever was logged before it."""
 
-TARGETS: Mapping[str, Constraint] = {**CONSTRAINTS, "formula": Constraint(Part.ALL, _formula, str)}
+TARGETS: Mapping[str, Constraint] = {
+    **CONSTRAINTS,
+    "formula": Constraint(Part.ALL, _formula, _formula_in_words),
+}
 """The constraints that a quality target may have: it may be a formula, too."""
 
 

@@ -20,8 +20,8 @@ from mlperf_pkg.rulebook.logged import Seen
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
-_RECORDS = ("metadata", "previous")
-_MEMBER = re.compile(rf"\b({'|'.join(_RECORDS)})\.(\w+)")
+RECORDS = ("metadata", "previous")
+_MEMBER = re.compile(rf"\b({'|'.join(RECORDS)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 Operand: TypeAlias = float | str
 _NO_NAMES: frozenset[str] = frozenset()
@@ -59,6 +59,16 @@ class Operands(msgspec.Struct, frozen=True):
     metadata: dict[str, Any]
     previous: dict[str, Any]
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """The values as CEL takes them, without those that it cannot take."""
+        data: dict[str, Any] = _converted(self.values, to_float)
+        if self.metadata:
+            data["metadata"] = _converted(self.metadata, _operand)
+        if self.previous:
+            data["previous"] = _converted(self.previous, _operand)
+        return data
+
     def with_values(self, values: Mapping[str, Any]) -> Operands:
         """Return a copy in which some ``values`` are others."""
         return Operands({**self.values, **values}, self.metadata, self.previous)
@@ -82,7 +92,7 @@ class Formula:
         self._declared = self.names | declared | _OF_A_RECORD
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
-        self._metadata, self._previous = (_members(text, record) for record in _RECORDS)
+        self._metadata, self._previous = (_members(text, record) for record in RECORDS)
         self._answers: dict[tuple[Any, ...], bool | str] = {}
 
     @cached_property
@@ -143,12 +153,7 @@ class Formula:
 
     def _answer(self, operands: Operands) -> bool | str:
         """Return true or false, or why there is no answer."""
-        data: dict[str, Any] = _converted(operands.values, to_float)
-        if operands.metadata:
-            data["metadata"] = _converted(operands.metadata, _operand)
-        if operands.previous:
-            data["previous"] = _converted(operands.previous, _operand)
-        return self.compiled.answer(data)
+        return self.compiled.answer(operands.data)
 
     def _signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
         """Return all values that ``operands`` would have, to find an answer given before."""
@@ -277,7 +282,7 @@ class _Library:
     def _new_environment(self, names: frozenset[str]) -> _Environment:
         types = self._cel.Type
         variables = dict.fromkeys(names, types.DOUBLE)
-        variables |= dict.fromkeys(_RECORDS, types.Map(types.STRING, types.DYN))
+        variables |= dict.fromkeys(RECORDS, types.Map(types.STRING, types.DYN))
         library = self._cel.NewEnv(variables=variables, extensions=self._extensions)
         return _Environment(names, library)
 

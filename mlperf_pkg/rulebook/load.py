@@ -98,8 +98,9 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         return None
     _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
+    units = {convergence["from"]: convergence["unit"]}
     sources = _sources(_round_document(usage, round_name), document)
-    reader = _RuleReader(usage, round_name, name, document, {"target": target}, sources)
+    reader = _RuleReader(usage, round_name, name, document, {"target": target}, sources, units)
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
@@ -205,7 +206,10 @@ def _sources(round_document: Document, document: Document) -> _Sources:
 
 
 class _RuleReader(Struct, frozen=True):
-    """Makes the rules of one document; ``cited`` has what they may refer to by a name."""
+    """Makes the rules of one document; ``cited`` has what they may refer to by a name.
+
+    ``units`` names what metadata of the benchmark count.
+    """
 
     usage: str
     round_name: str
@@ -213,6 +217,7 @@ class _RuleReader(Struct, frozen=True):
     document: Document
     cited: Mapping[str, Any]
     sources: _Sources
+    units: Mapping[str, str] = {}
 
     def section(self, name: str) -> Rules:
         """Return the rules of a section."""
@@ -245,6 +250,8 @@ class _RuleReader(Struct, frozen=True):
         if not plain["source"]:
             raise self._error(steps, f"{fields['code']} has no source")
         plain["severity"] = Severity(plain.get("severity", Severity.ERROR))
+        if "formula" in plain:
+            plain["units"] = self.units
         plain["reaches"] = self._cited(plain.get("reaches"))
         constraints = {
             name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS

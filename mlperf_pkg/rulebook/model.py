@@ -58,7 +58,7 @@ class Rule(Struct, frozen=True):
     ``formula`` is CEL over this key's ``value``, its ``metadata``, the values of other keys, and
     ``nth``: the number of records of this key before this one, since the last record of the key
     ``nth_since``. ``written`` is the formula as its file has it, with the meaning of the names
-    that the file defines; None where it uses none.
+    that the file defines; None where it uses none. ``units`` says what metadata count in it.
 
     With ``reached``, a record whose status is success requires that the last evaluation reached
     the target. Where a ``fatal`` rule is broken, the official checker crashes: it loads a rule
@@ -80,6 +80,7 @@ class Rule(Struct, frozen=True):
     formula: str | None = None
     written: str | None = None
     nth_since: str | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
     first: bool = False
     reached: bool = False
     fatal: bool = False

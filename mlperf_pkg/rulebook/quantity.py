@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.rulebook.formula import names_in
+from mlperf_pkg.rulebook.formula import RECORDS, Operands, names_in
 
 
 def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
@@ -41,14 +41,34 @@ def compile_quantity(formula: str) -> Any:
     Raises:
         ValueError: the formula is not valid CEL, or does not give a number.
     """
-    cel, environment = _environment(names_in(formula))
-    try:
-        expression = environment.compile(formula)
-    except RuntimeError as error:
-        raise ValueError(f"formula {formula!r}: {error}") from error
+    cel, expression = _compiled(formula)
     if expression.return_type() not in (cel.Type.INT, cel.Type.DOUBLE):
         raise ValueError(f"formula {formula!r} does not give a number")
     return expression
+
+
+def amount(expression: str, operands: Operands) -> int | float | None:
+    """Return the number that a part of a rule's formula has for a record.
+
+    None if it lacks a value, or is not a number.
+    """
+    _, compiled = _compiled(expression)
+    result = compiled.eval(data=operands.data).value()
+    return result if is_number(result) and not isinstance(result, bool) else None
+
+
+@lru_cache
+def _compiled(formula: str) -> tuple[Any, Any]:
+    """Return the CEL library and a compiled expression.
+
+    Raises:
+        ValueError: the formula is not valid CEL.
+    """
+    cel, environment = _environment(names_in(formula))
+    try:
+        return cel, environment.compile(formula)
+    except RuntimeError as error:
+        raise ValueError(f"formula {formula!r}: {error}") from error
 
 
 @lru_cache
@@ -59,4 +79,5 @@ def _environment(names: frozenset[str]) -> tuple[Any, Any]:
     from cel_expr_python.ext import ext_math  # noqa: PLC0415
 
     types = dict.fromkeys(names, cel.Type.DOUBLE)
+    types |= dict.fromkeys(RECORDS, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
     return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])

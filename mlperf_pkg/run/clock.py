@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.log.record import Record
 
 KEYS = ("run_start", "run_stop")
 
@@ -39,10 +39,10 @@ class Clock(msgspec.Struct, eq=False):
 
     @property
     def ending(self) -> str:
-        """How the run ended, in words."""
+        """How the run ended, as the template of a message about its status."""
         if self.stop_ms is None:
             return "no run_stop after run_start"
-        return f"run_stop says {shown(self.status)}"
+        return "run_stop says {found}"
 
     @property
     def backwards(self) -> bool:

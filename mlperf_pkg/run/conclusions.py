@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import needed_in_words
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, names_in
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
 from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.of_value import holds as meets
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.record_rules import Evidence, Refusal
 from mlperf_pkg.run.rule_findings import RuleFindings
@@ -51,10 +51,7 @@ class Conclusions:
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        expected = rule.formula_text
-        self._findings.add(
-            rule, refusal.number, value=refusal.value, expected=expected, settled=settled
-        )
+        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, settled=settled)
 
     def count(self, table: RuleTable) -> None:
         """Check how often keys are logged."""
@@ -103,22 +100,25 @@ class Conclusions:
             logged.last_number if logged and excess else None,
             value=count,
             expected=f"logged {expected} times",
-            message=f"{rule.key} is logged {_times(count)}; expected {expected}",
+            message=f"{_times_logged(rule, count)}; expected {expected}",
             settled=excess,
         )
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         if logged.same:
             rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
-        values = "always with the same value" if logged.same else "with different values"
-        first = self._findings.line_of(logged.first_number)
-        subject = f"{rule.key} is logged {_times(logged.count)}"
+            values = "always with the same value"
+        else:
+            values = "with different values"
+            line = self._findings.line_of(logged.first_number)
+            first, last = shown(logged.first), shown(logged.last)
+            rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
         self._findings.add(
             rule,
             logged.last_number,
-            value=logged.last,
+            value=logged.count,
             expected="logged once",
-            message=f"{subject}, first on line {first}, {values}; expected once",
+            message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
             settled=not logged.same,
         )
 
@@ -137,7 +137,7 @@ class Conclusions:
         """Report a missed target; the rules forgive one such run, unless it says success."""
         if not success and rule.basis is Basis.BOTH:
             rule = replace(rule, basis=Basis.OFFICIAL)
-        expected = needed_in_words(rule.reaches or {})
+        expected = rule.needed or needed_in_words(rule.reaches or {})
         subject = f"{rule.key} never reaches the target, the last value is {{found}}"
         message = f"{subject}; expected {{expected}}"
         self._findings.add(
@@ -147,11 +147,13 @@ class Conclusions:
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
         tensors = self._evidence.tensors
         if differences := tensors.differences(expected):
+            subject = f"{rule.key} does not list each tensor of the model once"
             self._findings.add(
                 rule,
                 logged.last_number,
+                value=differences,
                 expected=f"{len(expected)} tensors",
-                message=f"{rule.key} does not list each tensor of the model once: {differences}",
+                message=f"{subject}: {{found:s}}; expected {{expected}}",
                 settled=tensors.has_too_many(expected),
             )
 
@@ -161,8 +163,30 @@ class Conclusions:
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
         if not _is_true(lambda: formula.holds(last, self._seen)):
-            expected = rule.formula_text
-            self._findings.add(rule, logged.last_number, value=logged.last, expected=expected)
+            operands = formula.operands(last, self._seen)
+            self._report_formula(rule, logged.last_number, operands, logged.last)
+
+    def _report_formula(
+        self,
+        rule: Rule,
+        number: int,
+        operands: Operands,
+        value: Any,
+        *,
+        settled: bool = False,
+    ) -> None:
+        # Most logs break no formula, and need none of what puts one into words.
+        from mlperf_pkg.run.broken_formula import breach_of  # noqa: PLC0415
+
+        breach = breach_of(rule, operands, value)
+        self._findings.add(
+            rule,
+            number,
+            value=breach.found,
+            expected=breach.expected,
+            message=rule.message or breach.message,
+            settled=settled,
+        )
 
 
 def _is_true(evaluate: Callable[[], bool]) -> bool:
@@ -173,5 +197,5 @@ def _is_true(evaluate: Callable[[], bool]) -> bool:
         return False
 
 
-def _times(count: int) -> str:
-    return "1 time" if count == 1 else f"{count} times"
+def _times_logged(rule: Rule, count: int) -> str:
+    return f"{rule.key} is logged {{found:,}} time" + ("" if count == 1 else "s")

@@ -153,7 +153,7 @@ class _Reading:
         if self._records and not self._is_success:
             self._add(
                 "RUN130",
-                f"{self._clock.ending}: this run did not converge",
+                f'{self._clock.ending}; expected "success": this run did not converge',
                 Pending if self._clock.stop_ms is None else Finding,
                 line=self._stop_line(),
                 severity=Severity.WARNING,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.constraints import Part, needed_in_words
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen
 from mlperf_pkg.rulebook.model import Joined, Rule
@@ -29,6 +29,19 @@ class Refusal(msgspec.Struct, frozen=True):
     operands: Operands
     value: Any
     number: int
+
+
+class _Compared(msgspec.Struct, frozen=True):
+    """A value that a rule compared with its target."""
+
+    rule: Rule
+    value: Any
+    reached: bool
+
+    @property
+    def expected(self) -> str:
+        """The target in words."""
+        return self.rule.needed or needed_in_words(self.rule.reaches or {})
 
 
 class Evidence(msgspec.Struct, eq=False):
@@ -58,7 +71,7 @@ class RecordRules:
         self._seen = self.evidence.seen
         self._keys = table.keys
         self._findings = findings
-        self._last_evaluation: bool | None = None  # whether it reached the target
+        self._last_evaluation: _Compared | None = None
         self._series: dict[str, tuple[int, int]] = {}
 
     def take(self, record: Record, number: int) -> None:
@@ -110,12 +123,13 @@ class RecordRules:
         self, compiled: CompiledRule, record: Record, number: int, seen: Seen
     ) -> None:
         rule, check = compiled.rule, _first_failed(compiled.checks, record, seen)
+        breach = check.constraint.breach(check.argument, record, seen)
         self._findings.add(
             rule,
             number,
-            value=check.constraint.found(record),
-            expected=check.constraint.needed(check.argument),
-            message=rule.message or f"{rule.key} {_problem(rule, check, seen)}",
+            value=breach.found,
+            expected=rule.needed or breach.expected,
+            message=rule.message or breach.message,
         )
         if rule.fatal:
             self._crash(number, f"no rules for {shown(record.value)}")
@@ -126,10 +140,12 @@ class RecordRules:
             self._list_tensor(rule, record, number)
         if compiled.formula and compiled.in_passing:
             self._evaluate(compiled, compiled.formula, record, number)
-        if rule.reached and self._missed_last(record):
-            missed = f"{rule.key} says success, but the last evaluation missed the target"
-            message = rule.message or missed
-            self._findings.add(rule, number, expected="the target reached", message=message)
+        if rule.reached and (last := self._missed_last(record)):
+            missed = f"{rule.key} says success, but the last evaluation before it is {{found}}"
+            message = f"{missed}; expected {{expected}}"
+            self._findings.add(
+                rule, number, value=last.value, expected=last.expected, message=message
+            )
 
     def _list_tensor(self, rule: Rule, record: Record, number: int) -> None:
         try:
@@ -160,24 +176,25 @@ class RecordRules:
         self._series[rule.code] = (restarts, count + 1)
         return count
 
-    def _missed_last(self, record: Record) -> bool:
-        """Return whether a record says success after an evaluation that missed the target."""
-        missed = bool(self.evidence.met) and self._last_evaluation is False
-        metadata = record.metadata
-        return missed and isinstance(metadata, dict) and metadata.get("status") == "success"
+    def _missed_last(self, record: Record) -> _Compared | None:
+        """Return the last evaluation if it missed the target, and a record says success."""
+        last, metadata = self._last_evaluation, record.metadata
+        success = isinstance(metadata, dict) and metadata.get("status") == "success"
+        return last if success and last and not last.reached and self.evidence.met else None
 
     def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
         assert compiled.reaches  # noqa: S101
         rule, evidence = compiled.rule, self.evidence
         try:
-            self._last_evaluation = bool(compiled.reaches(record, self._seen))
-            if self._last_evaluation:
+            reached = bool(compiled.reaches(record, self._seen))
+            self._last_evaluation = _Compared(rule, record.value, reached)
+            if reached:
                 evidence.met.add(rule.code)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash(number, f"{type(error).__name__}: {error}")
             if rule.code not in evidence.incomparable:
                 evidence.incomparable.add(rule.code)  # once is enough
-                expected = needed_in_words(rule.reaches or {})
+                expected = _Compared(rule, record.value, reached=False).expected
                 self._findings.add(rule, number, value=record.value, expected=expected)
 
     def _join(self, joiner: Joiner, record: Record, number: int) -> None:
@@ -190,13 +207,14 @@ class RecordRules:
 
     def _report_missing(self, rule: Rule, record: Record, number: int, name: str) -> None:
         """Report metadata that lacks a field."""
-        expected = f"metadata with {name}"
+        constraint = CONSTRAINTS["metadata"]
+        breach = constraint.breach([name], record, self._seen)
         self._findings.add(
             rule,
             number,
-            value=record.metadata,
-            expected=expected,
-            message=f"{rule.key} has metadata {{found}}; expected {{expected}}",
+            value=breach.found,
+            expected=breach.expected,
+            message=breach.message,
         )
 
     def _crash(self, number: int, reason: str) -> None:
@@ -226,12 +244,3 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             break
     return check
-
-
-def _problem(rule: Rule, check: Check, seen: Seen) -> str:
-    """Return what a record has and what is expected, in words."""
-    if check.constraint.misplaced:
-        problem = check.constraint.misplaced(check.argument, seen)
-        return f"is logged {problem.found}; expected {rule.needed or problem.expected}"
-    subject = "has metadata" if check.constraint.part is Part.METADATA else "is"
-    return f"{subject} {{found}}; expected {{expected}}"

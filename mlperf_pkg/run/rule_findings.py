@@ -40,7 +40,6 @@ class RuleFindings:
 
         ``settled`` says that no later record could have prevented it.
         """
-        expected = rule.needed or expected
         kind = Pending if self.ended and not settled else Finding
         default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
         finding = kind(

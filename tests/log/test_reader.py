@@ -213,7 +213,23 @@ def test_a_finding_says_what_is_wrong() -> None:
     assert isinstance(good[0][1], Record)
     ((_, missing),), (finding,), _ = read(T + "{}")
     assert missing is None
-    assert finding.message.endswith(": missing time_ms, key, value, metadata")
+    missing_names = "missing time_ms, key, value, metadata"
+    assert finding.text == f'cannot read this record: {missing_names}; found "{{}}"'
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("[1]", 'cannot read this record: it is an array; expected an object; found "[1]"'),
+        ('{"a', 'cannot read this record: not JSON: Unterminated string starting at; found "{\\"a"'),
+        (record("a", 1, None)[len(T) :], "cannot read this record: time_ms is null; expected a number"),
+        (record("a", 1, "x")[len(T) :], 'cannot read this record: time_ms is "x"; expected a number'),
+        (record("a")[len(T) :] + " x", 'text follows the record "a" on its line: the official parser rejects the log'),
+    ],
+)  # fmt: skip
+def test_a_message_shows_what_was_found(line: str, text: str) -> None:
+    _, (finding,), _ = read(f"{T}{line}\n")
+    assert finding.text == text
 
 
 WORDS = (b"ab", b"run_stop", b"\\")

@@ -13,7 +13,9 @@ import pytest
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.table import rule_table
+from tests.helpers.messages import faults_of
 from tests.helpers.rule_logs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
 
 _DAY_MS = 86_400_000
@@ -42,17 +44,27 @@ class Case:
         return f"{place}-{self.rule.code}-{self.word}"
 
     @property
-    def needed(self) -> str:
-        """What a finding must say was expected."""
+    def needed(self) -> dict[str, str]:
+        """What a finding must say was expected, by the word that is broken."""
         rule = self.rule
         words = {
             **{word: CONSTRAINTS[word].needed(a) for word, a in rule.constraints.items()},
-            "formula": rule.formula_text,
             "reaches": needed_in_words(rule.reaches or {}),
             "tensors": f"{len(rule.tensors or ())} tensors",
-            "reached": "the target reached",
+            "reached": self._target,
         }
-        return str(rule.needed or words[self.word])
+        if "metadata_fields" in words:
+            words["metadata_fields"] = OF_VALUE["fields"].needed(
+                rule.constraints["metadata_fields"]
+            )
+        return {word: rule.needed or needed for word, needed in words.items()}
+
+    @property
+    def _target(self) -> str:
+        """What the evaluations of the benchmark must reach."""
+        place = (self.usage, self.round, self.division, self.benchmark, self.choice)
+        rules = (compiled.rule for compiled in rule_table(*place).concluded)
+        return next((r.needed or needed_in_words(r.reaches) for r in rules if r.reaches), "")
 
 
 @dataclass(frozen=True)
@@ -106,14 +118,23 @@ def test_breaking_log_has_the_finding_at_its_line(case: Case) -> None:
         findings = _findings(broken.log, case)
         if any(f.line in broken.lines and _of_word(f, case) for f in findings):
             assert all(finding.message and finding.source for finding in findings)
+            assert not [text for finding in findings for text in faults_of(finding)]
             return
         tried.append([finding.line for finding in findings])
     raise AssertionError(f"no log breaks {case.word} of {case.rule}: {tried}")
 
 
 def _of_word(finding: Finding, case: Case) -> bool:
-    expected = case.word == "occurs" or finding.expected in (case.needed, "a number")
-    return expected and finding.severity == case.rule.severity
+    return finding.severity == case.rule.severity and _says_what_is_needed(finding, case)
+
+
+def _says_what_is_needed(finding: Finding, case: Case) -> bool:
+    expected = str(finding.expected)
+    if case.word == "occurs":
+        return expected.startswith("logged ")
+    if case.word == "formula":  # it says the values of a run: tests/run/test_broken_formula.py
+        return expected not in case.needed.values() or expected == case.rule.needed
+    return expected.endswith(case.needed[case.word])
 
 
 def _findings(log: Log, case: Case) -> list[Finding]:

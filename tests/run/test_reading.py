@@ -6,10 +6,9 @@ import gc
 from typing import Any
 
 import pytest
-from mlperf_pkg.run.kept_findings import MAX_ALIKE
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Severity, Verdict
+from mlperf_pkg.findings import MAX_LINES, Basis, Severity, Verdict
 from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import (
@@ -108,7 +107,7 @@ def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | N
 def test_a_finding_says_what_was_found_and_expected() -> None:
     run = run_of(edited(RESNET, "lars_opt_end_learning_rate", value=0.001))
     (finding,) = (f for f in run.findings if f.severity is Severity.ERROR)
-    assert finding.message == "lars_opt_end_learning_rate is 0.001; expected 0.0001"
+    assert finding.text == "lars_opt_end_learning_rate is 0.001; expected 0.0001"
     assert (finding.found, finding.expected) == (0.001, "0.0001")
     assert finding.source == "training_rules, Hyperparameters"
 
@@ -199,12 +198,12 @@ def test_no_minutes_without_start_and_stop(log: bytes, minutes: None) -> None:
     assert (run.minutes, run.official_minutes) == (minutes, minutes)
 
 
-def test_findings_of_a_kind_are_counted_not_repeated() -> None:
+def test_findings_of_a_kind_are_one_finding() -> None:
     noise = b":::MLLOG {\n" * 1000
     run = run_of(RESNET + noise)
-    alike = [f for f in run.findings if f.code == "LOG101"]
-    assert len(alike) == MAX_ALIKE
-    assert alike[-1].message.endswith("(and 990 more like this)")
+    (alike,) = [finding for finding in run.findings if finding.code == "LOG101"]
+    assert alike.count == 1000
+    assert len(alike.places[0].lines) == MAX_LINES
 
 
 @pytest.mark.parametrize("log", [b"", b"no log at all\n"])

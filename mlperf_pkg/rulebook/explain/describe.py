@@ -11,10 +11,11 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
+from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.of_value import OF_VALUE
 
 EVERY_RUN = "every run"
 

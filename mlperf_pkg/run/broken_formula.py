@@ -1,0 +1,185 @@
+"""What a record has that breaks a formula, and what the formula expects for this run."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.log.record import shown
+from mlperf_pkg.rulebook.arithmetic import in_words, plain, rounding, text_of
+from mlperf_pkg.rulebook.breach import Breach
+from mlperf_pkg.rulebook.expectation import (
+    Expectation,
+    Limit,
+    expectation,
+    in_general,
+    interval_of,
+    member_of,
+)
+from mlperf_pkg.rulebook.formula import Operands, names_in
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.quantity import amount
+from mlperf_pkg.run.evaluations import KEYS, POSITION_UNITS
+
+_LONGEST = 100  # characters of a calculation
+_FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
+_DIGITS = 12  # of the difference between doubles
+_OF_A_RECORD = frozenset({"value", "nth"})
+
+
+def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
+    """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule."""
+    expects = expectation(rule.formula or "")
+    if not expects:
+        message = f"{rule.key} is {{found}}; expected {{expected}}"
+        return Breach(value, _in_general(rule, operands), message)
+    return Breach(
+        _found(expects.amount, operands, value),
+        _Calculation(rule, operands, expects.amount).expected(expects),
+        _message(rule, expects.amount),
+    )
+
+
+def _in_general(rule: Rule, operands: Operands) -> str:
+    """Return what a formula expects where it sets no limits, with the values it depends on."""
+    words = in_general(rule.formula or "", rule.key)
+    return _with_reasons(rule.needed or words, _values(names_in(rule.formula or ""), operands))
+
+
+def _values(names: frozenset[str], operands: Operands) -> list[str]:
+    """Return what the keys of a formula are, in words."""
+    return [
+        f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
+        for name in sorted(names - _OF_A_RECORD)
+        for value in [operands.values.get(name)]
+    ]
+
+
+def _shown(value: Any) -> str:
+    number = _number(value)
+    return shown(value) if number is None else plain(number)
+
+
+def _number(value: Any) -> float | None:
+    return None if isinstance(value, bool) else to_float(value)
+
+
+def _with_reasons(words: str, reasons: Sequence[str]) -> str:
+    return f"{words} ({' and '.join(reasons)})" if reasons else words
+
+
+# ---- the amount that was found ------------------------------------------------------------
+
+
+def _message(rule: Rule, tree: ast.expr) -> str:
+    """Return the template of a message about an amount."""
+    logged = "evaluated" if rule.key in KEYS else f"{rule.key} is logged"
+    if member := interval_of(tree):
+        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected every {{expected}}"
+    if member := member_of(tree, "metadata"):
+        first = "first " if rule.first else ""
+        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected at {{expected}}"
+    return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+
+
+def _unit(rule: Rule, member: str) -> str:
+    return rule.units.get(member) or POSITION_UNITS.get(member, member)
+
+
+def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
+    """Return the amount: as logged if it is the value or a member, else as a number."""
+    if isinstance(tree, ast.Name):
+        return value
+    if member := member_of(tree, "metadata"):
+        return _whole(operands.metadata.get(member))
+    number = amount(text_of(tree), operands)
+    if number is None or not math.isfinite(number):
+        return number
+    return _whole(float(f"{number:.{_DIGITS}g}"))
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole double as an integer, and anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# ---- what the formula expects -------------------------------------------------------------
+
+
+class _Calculation:
+    """Calculates what a formula expects, and says how."""
+
+    def __init__(self, rule: Rule, operands: Operands, tree: ast.expr) -> None:
+        self._rule = rule
+        self._operands = operands
+        self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
+        self._texts = {
+            name: plain(number, commas=self._commas)
+            for name, value in operands.values.items()
+            if (number := _number(value)) is not None
+        }
+
+    def expected(self, expects: Expectation) -> str:
+        """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
+        if expects.alternatives or len(expects.limits) == 1:
+            return " or ".join(map(self._limit, expects.limits))
+        return self._range(expects.limits)
+
+    def _limit(self, limit: Limit) -> str:
+        bound = limit.bound
+        number = amount(text_of(bound), self._operands)
+        if number is None or not math.isfinite(number):
+            reasons = _values(names_in(text_of(bound)), self._operands)
+            return limit.kind + _with_reasons(in_words(bound), reasons)
+        tolerance = self._tolerance(limit)
+        text = plain(number, tolerance, commas=self._commas)
+        is_shown = tolerance > _FOR_ROUNDING * abs(number)
+        within = f", to within {plain(tolerance, commas=self._commas)}" if is_shown else ""
+        return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
+
+    def _tolerance(self, limit: Limit) -> float:
+        tolerance = limit.tolerance and amount(text_of(limit.tolerance), self._operands)
+        return tolerance if isinstance(tolerance, int | float) else 0.0
+
+    def _reason(self, bound: ast.expr, text: str) -> str:
+        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size"."""
+        if isinstance(bound, ast.Name):
+            return f", the {bound.id}"
+        words = in_words(_Exact(self._operands).visit(bound), self._texts, commas=self._commas)
+        if words == text:
+            return ""
+        if len(words) > _LONGEST:
+            return f" ({self._rule.needed})" if self._rule.needed else ""
+        return f" = {words}"
+
+    def _range(self, limits: Sequence[Limit]) -> str:
+        """Return limits that all hold, the lower ones first."""
+        by_kind = {limit.kind: self._bound(limit.bound) for limit in limits}
+        if by_kind.keys() == {"at least ", "at most "}:
+            words = f"{by_kind['at least ']} to {by_kind['at most ']}"
+        else:
+            words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
+        return _with_reasons(words, [self._rule.needed] if self._rule.needed else [])
+
+    def _bound(self, bound: ast.expr) -> str:
+        number = amount(text_of(bound), self._operands)
+        if number is None:
+            return in_words(bound, self._texts)
+        return plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
+
+
+class _Exact(ast.NodeTransformer):
+    """Leaves out the rounding of numbers that need none."""
+
+    def __init__(self, operands: Operands) -> None:
+        self._operands = operands
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a copy of a node without such rounding."""
+        if not isinstance(node, ast.expr) or not (rounded := rounding(node)):
+            return self.generic_visit(type(node)(**dict(ast.iter_fields(node))))
+        before, after = (amount(text_of(part), self._operands) for part in (rounded[0], node))
+        return self.visit(rounded[0]) if before == after else node
