@@ -8,6 +8,7 @@ draws all charts of a check, ``pictures`` makes SVG and PNG of a chart.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart
 from mlperf_pkg.commands.charts.curves import curves
@@ -36,7 +37,7 @@ def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
         rcp(drawn),
         timeline(drawn, detail.spans),
     ]
-    return [chart for chart in charts if chart]
+    return [replace(chart, subject=drawn.subject) for chart in charts if chart]
 
 
 __all__ = ["CONFIG", "Chart", "Detail", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]

@@ -6,7 +6,7 @@ Text from logs is only in the data of a chart, never in the name of a field or i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
+from math import ceil, floor, log10
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -54,7 +54,8 @@ CONFIG: Spec = {
 class Chart(Struct, frozen=True):
     """A Vega-Lite view, ``spec``, which refers to its ``data`` by name.
 
-    ``description`` says in words what the chart shows.
+    ``description`` says in words what the chart shows, ``subject`` what it is about, for a file
+    of its own.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Chart(Struct, frozen=True):
     description: str
     spec: Spec
     data: Mapping[str, Rows]
+    subject: str = ""
 
     def document(self) -> Spec:
         """Return the chart with its data and a fixed size, for a file of its own."""
@@ -69,7 +71,7 @@ class Chart(Struct, frozen=True):
             "$schema": SCHEMA,
             "padding": 10,
             **self.spec,
-            "title": self.title,
+            "title": {"text": self.title, "subtitle": self.subject, **_TITLE},
             "description": self.description,
             "width": WIDTH,
             "datasets": {name: list(rows) for name, rows in self.data.items()},
@@ -112,6 +114,16 @@ def by_look(field: str, channel: str, looks: Mapping[str, Look], names: Sequence
     }
 
 
+def decades(least: float, most: float) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten around these numbers: ticks of a logarithmic axis.
+
+    Over more than three decades they are the powers of ten.
+    """
+    first, last = floor(log10(least)), ceil(log10(most))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)  # noqa: PLR2004
+    return [rounded(step * 10.0**power) for power in range(first, last + 1) for step in steps]
+
+
 def tooltip(*fields: str) -> list[Spec]:
     """Return the tooltip of a mark: these fields, whose names readers see."""
     return [{"field": field, "type": "nominal"} for field in fields]
@@ -139,4 +151,5 @@ def _for_file(config: Spec) -> Spec:
     }
 
 
+_TITLE = {"anchor": "start", "frame": "bounds", "subtitlePadding": 4, "offset": 12}
 _INK = {"currentColor": "#222222"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
+from statistics import median
 from typing import Any
 
 from mlperf_pkg.commands.charts.chart import (
@@ -25,10 +26,14 @@ from mlperf_pkg.commands.charts.chart import (
     view,
 )
 from mlperf_pkg.commands.charts.sets import DrawnSet
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit, in_words
+from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.rulebook.model import Runs
 
 _STEPS = 8  # from one point to the next
+_FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
 _MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
 _PASS, _FAIL = "this set: pass", "this set: fail"
 _KINDS = {
@@ -54,11 +59,18 @@ def rcp(drawn: DrawnSet) -> Chart | None:
         title="Reference convergence points",
         description=(
             f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
-            " means, the smallest acceptable mean, and this set."
+            f" means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}."
+            f"{_left_out(reference)}"
         ),
         spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]),
         data={**reference, "own": own},
     )
+
+
+def _left_out(reference: Mapping[str, Rows]) -> str:
+    number = len(reference["far"])
+    runs = wording.counted(number, "reference run")
+    return f" {runs} beyond {_FAR} times the median not shown." if number else ""
 
 
 def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
@@ -69,8 +81,22 @@ def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
             "mean": rounded(test.mean, 7),
             "kind": _PASS if test.official_pass else _FAIL,
             "name": drawn.row.system,
-            "limit": None if test.minimum is None else rounded(test.minimum, 7),
+            "limit": _limit(test),
+            "margin": _margin(test),
         }
+
+
+def _limit(test: RcpRow) -> float | str | None:
+    if test.no_limit_reason:
+        return NO_LIMIT
+    return None if test.minimum is None else rounded(test.minimum, 7)
+
+
+def _margin(test: RcpRow) -> str:
+    """Return the label of a set: its RCP margin, or that there is no lower limit."""
+    if test.no_limit_reason:
+        return NO_LIMIT
+    return "" if test.margin_percent is None else in_words(test.margin_percent)
 
 
 @lru_cache(maxsize=64)
@@ -80,30 +106,42 @@ def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[
     hull = prune(points)
     along = list(_along(hull, runs.required))
     kept = {point.name for point in hull}
+    runs_ = [(point, value) for point in points for value in point.to_converge]
     return {
         "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in points],
-        "runs": [
-            {"batch": point.batch_size, "mean": rounded(value, 6)}
-            for point in points
-            for value in point.to_converge
-        ],
+        "runs": [_run(*run) for run in runs_ if not _is_far(*run)],
+        "far": [_run(*run) for run in runs_ if _is_far(*run)],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
-        "limit": [_on_line(point.batch_size, point.minimum, _LIMIT) for point in along],
+        "limit": [_on_line(point.batch_size, _minimum(point), _LIMIT) for point in along],
     }
+
+
+def _is_far(point: ReferencePoint, value: float) -> bool:
+    return value > _FAR * median(point.to_converge)
+
+
+def _run(point: ReferencePoint, value: float) -> Mapping[str, Any]:
+    return {"batch": point.batch_size, "mean": rounded(value, 6)}
+
+
+def _minimum(point: ReferencePoint) -> float | None:
+    """Return the smallest acceptable mean; None, which breaks the line, if it limits nothing."""
+    return point.minimum if has_limit(point) else None
 
 
 def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
     return {
         "batch": point.batch_size,
         "mean": rounded(point.mean, 7),
-        "limit": rounded(point.minimum, 7),
+        "limit": rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
         "kind": kind,
         "name": point.name,
     }
 
 
-def _on_line(batch: float, mean: float, kind: str) -> Mapping[str, Any]:
-    return {"batch": rounded(batch), "mean": rounded(mean, 6), "kind": kind}
+def _on_line(batch: float, mean: float | None, kind: str) -> Mapping[str, Any]:
+    shown = None if mean is None else rounded(mean, 6)
+    return {"batch": rounded(batch), "mean": shown, "kind": kind}
 
 
 def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
@@ -148,8 +186,13 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
                 "mark": {"type": "point", "filled": True, "size": 220, "opacity": 1},
                 "encoding": {
                     **marked,
-                    "tooltip": tooltip("name", "batch", "mean", "limit", "kind"),
+                    "tooltip": tooltip("name", "batch", "mean", "limit", "margin", "kind"),
                 },
+            },
+            {
+                "data": {"name": "own"},
+                "mark": {"type": "text", "dy": 20, "fontWeight": "bold"},
+                "encoding": {"x": x, "y": y, "text": {"field": "margin", "type": "nominal"}},
             },
         ],
         260,

@@ -15,6 +15,7 @@ from mlperf_pkg.commands.charts.chart import (
     Rows,
     Spec,
     by_look,
+    decades,
     rounded,
     tooltip,
     view,
@@ -28,7 +29,7 @@ _DIVISIONS = {
     "open": Look(GREEN, "square"),
     _OTHER: Look(GREY, "cross"),
 }
-_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 230, "labelOverlap": False}
+_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 
@@ -54,7 +55,13 @@ def _chart(rows: list[ResultSetRow]) -> Chart:
         ),
         spec=_spec(scores, logarithmic=slowest > _LOG_FROM * fastest),
         data={"scores": scores},
+        subject=_subject(rows),
     )
+
+
+def _subject(rows: Iterable[ResultSetRow]) -> str:
+    rounds = sorted({row.round for row in rows})
+    return f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {', '.join(rounds)}"
 
 
 def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
@@ -71,6 +78,12 @@ def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
 
 def _label(row: ResultSetRow) -> str:
     return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
+
+
+def _ticks(scores: Rows, *, logarithmic: bool) -> Spec:
+    """Return the ticks of a logarithmic axis, which would have nine per decade."""
+    minutes = [score["minutes"] for score in scores]
+    return {"values": decades(min(minutes), max(minutes))} if logarithmic else {}
 
 
 def _spec(scores: Rows, *, logarithmic: bool) -> Spec:
@@ -90,7 +103,7 @@ def _spec(scores: Rows, *, logarithmic: bool) -> Spec:
             "type": "quantitative",
             "title": "minutes" + (", logarithmic" if logarithmic else ""),
             "scale": {"type": "log"} if logarithmic else {"zero": True},
-            "axis": {"format": "~r"},
+            "axis": {"format": ",~r", **_ticks(scores, logarithmic=logarithmic)},
         },
     }
     looks = {

@@ -54,6 +54,14 @@ class DrawnSet(Struct, frozen=True):
     rules: Benchmark | None
 
     @property
+    def subject(self) -> str:
+        """The set in words: ``ACME, dgx, bert (closed, round 2.0)``."""
+        row = self.row
+        details = [row.division or "no division", row.scaling or "", f"round {row.round}"]
+        names = [row.submitter or "", row.system or "", row.benchmark]
+        return f"{', '.join(filter(None, names))} ({', '.join(filter(None, details))})"
+
+    @property
     def unit(self) -> str:
         """The unit in which convergence is counted."""
         return self.rules.unit if self.rules else "epochs or samples"

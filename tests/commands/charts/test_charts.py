@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts import Chart, Detail, DrawnSet, scoreboard, set_charts
-from mlperf_pkg.commands.charts.chart import thinned
+from mlperf_pkg.commands.charts.chart import decades, thinned
 from mlperf_pkg.results.rcp import prune, reference_points
 from tests.helpers.charts import charts, drawn
 from tests.helpers.reports import rcp, result_set
@@ -93,6 +93,37 @@ def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
     assert (own["batch"], own["kind"]) == (one.row.rcp.batch_size, "this set: pass")
 
 
+def test_a_chart_names_its_set_and_margin() -> None:
+    one = drawn("bert")
+    chart = charts(one)["rcp"]
+    assert chart.subject == "bow-pod16, bert (closed, round 2.0)"
+    assert chart.document()["title"]["subtitle"] == chart.subject
+    test = one.row.rcp
+    assert test is not None
+    assert test.margin_percent is not None
+    (own,) = chart.data["own"]
+    assert own["margin"] == f"{test.margin_percent:+.1f} %"
+    assert f"this set: pass {own['margin']}" in chart.description
+
+
+def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() -> None:
+    chart = charts(drawn("gpt3", "4.1"))["rcp"]
+    limits = {point["batch"]: point["mean"] for point in chart.data["limit"]}
+    assert limits[3072] is None
+    assert limits[4096] is not None
+    (point,) = (point for point in chart.data["points"] if point["batch"] == 3072)
+    assert point["limit"] == "no lower limit"
+    assert max(run["mean"] for run in chart.data["runs"]) < 2e9
+    assert "1 reference run beyond 3 times the median not shown" in chart.description
+
+
+def test_a_set_without_a_limit_says_so() -> None:
+    one = drawn("bert")
+    test = rcp(margin_percent=None, no_limit_reason="why")
+    (own,) = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
+    assert (own["margin"], own["limit"]) == ("no lower limit", "no lower limit")
+
+
 RCP = [
     (rcp(official_pass=False, mean=90.0), ["this set: fail"]),
     (rcp(mean=None), []),
@@ -143,6 +174,17 @@ def test_text_of_strangers_is_in_the_data_alone() -> None:
     shown += dict(scoreboard([row])).values()
     assert all("datum" not in json.dumps(chart.spec) for chart in shown)
     assert any("datum" in json.dumps(list(chart.data.values())) for chart in shown)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "ticks"),
+    [
+        (0.3, 4.0, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]),
+        (0.02, 300.0, [0.01, 0.1, 1, 10, 100, 1000]),
+    ],
+)
+def test_decades(least: float, most: float, ticks: list[float]) -> None:
+    assert decades(least, most) == ticks
 
 
 THINNED = [
