@@ -134,7 +134,7 @@ class Formula:
             # Zeros have a sign, which equality does not see.
             if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
                 self._answers[signature] = answer
-        if isinstance(answer, str):
+        if answer is not True and isinstance(answer, str):
             raise NoAnswerError(answer)
         return answer
 
@@ -161,15 +161,14 @@ class Formula:
         if self._of_nth:
             values.append(nth)
         for key in self._keys:  # a comprehension takes longer
-            logged = seen.get(key)
-            values.append(logged and logged.last)
+            values.append(seen[key].last if key in seen else None)
         if self._metadata:
             members = record.metadata if isinstance(record.metadata, dict) else {}
             for name in self._metadata:
                 values.append(members.get(name))
         if self._previous:
-            logged = seen.get(record.key)
-            members = logged.metadata if logged and isinstance(logged.metadata, dict) else {}
+            before = seen[record.key].metadata if record.key in seen else None
+            members = before if isinstance(before, dict) else {}
             for name in self._previous:
                 values.append(members.get(name))
         return tuple(values)

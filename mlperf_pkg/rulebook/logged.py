@@ -30,14 +30,6 @@ class Logged(msgspec.Struct, eq=False):
     count: int = 1
     same: bool = True
 
-    @classmethod
-    def of(cls, record: Record, number: int = 0) -> Logged:
-        """Return what the first record of a key says, by its ``number`` in the log."""
-        value, time_ms = record.value, record.time_ms
-        earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
-        # By position, as names take twice as long.
-        return cls(value, value, number, number, earliest_ms, record.metadata)
-
     def add(self, record: Record, number: int) -> None:
         """Take the next record of the key, by its ``number`` in the log."""
         value = record.value
@@ -53,3 +45,11 @@ class Logged(msgspec.Struct, eq=False):
         """Take the next records of the key at once, all of which were checked together."""
         self.count += count
         self.last_number = last_number
+
+
+def first_logged(record: Record, number: int = 0) -> Logged:
+    """Return what the first record of a key says, by its ``number`` in the log."""
+    value, time_ms = record.value, record.time_ms
+    earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
+    # By position, as names take twice as long.
+    return Logged(value, value, number, number, earliest_ms, record.metadata)

@@ -10,7 +10,7 @@ import msgspec
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
-from mlperf_pkg.rulebook.logged import Logged, Seen
+from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Joined, Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
@@ -85,7 +85,7 @@ class RecordRules:
         if logged:
             logged.add(record, number)
         else:
-            self._seen[key] = Logged.of(record, number)
+            self._seen[key] = first_logged(record, number)
         if self.joiner and self.joiner.of == key:
             self._join(self.joiner, record, number)
 
@@ -184,13 +184,13 @@ class RecordRules:
 
     def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
         assert compiled.reaches  # noqa: S101
-        rule, evidence = compiled.rule, self.evidence
         try:
             reached = bool(compiled.reaches(record, self._seen))
-            self._last_evaluation = _Compared(rule, record.value, reached)
+            self._last_evaluation = _Compared(compiled.rule, record.value, reached)
             if reached:
-                evidence.met.add(rule.code)
+                self.evidence.met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
+            rule, evidence = compiled.rule, self.evidence
             self._crash(number, f"{type(error).__name__}: {error}")
             if rule.code not in evidence.incomparable:
                 evidence.incomparable.add(rule.code)  # once is enough

@@ -18,7 +18,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
-from mlperf_pkg.rulebook.logged import Logged
+from mlperf_pkg.rulebook.logged import Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
@@ -109,7 +109,9 @@ def broken(
 
     With ``official``, only rules that the official checker has are checked.
     """
-    seen = {name: Logged.of(Record(name, 0.0, setting, None)) for name, setting in assigned.items()}
+    seen = {
+        name: first_logged(Record(name, 0.0, setting, None)) for name, setting in assigned.items()
+    }
     for compiled in key_rules.rules if key_rules else ():
         record = Record(key, 0.0, value, metadata_of(key_rules))
         if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
@@ -172,7 +174,7 @@ def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, assigned: A
     )
 
 
-def _holds(compiled: CompiledRule, record: Record, seen: Mapping[str, Logged]) -> bool:
+def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
             compiled.formula is None or compiled.formula.holds(record, seen)

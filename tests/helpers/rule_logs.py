@@ -19,7 +19,7 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.logged import Logged
+from mlperf_pkg.rulebook.logged import Logged, first_logged
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
@@ -162,7 +162,7 @@ class _Builder:
     def _append(self, key: str, value: Any, metadata: dict[str, Any]) -> None:
         time_ms = START_MS + STEP_MS * len(self.log)
         self.log.append({"time_ms": time_ms, "key": key, "value": value, "metadata": metadata})
-        self._seen[key] = Logged.of(Record(key, time_ms, value, None))
+        self._seen[key] = first_logged(Record(key, time_ms, value, None))
 
     def _solve(self, key: str, rules: tuple[CompiledRule, ...]) -> tuple[Any, dict[str, Any]]:
         simulated = [record for record in self._simulated if record["key"] == key]

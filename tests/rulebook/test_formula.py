@@ -9,15 +9,15 @@ import pytest
 
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula, names_in
-from mlperf_pkg.rulebook.logged import Logged
+from mlperf_pkg.rulebook.logged import first_logged
 
 
 def answer(text: str, values: dict[str, Any]) -> bool:
     """What a formula says of a record, those of its key before it, and those of other keys."""
     record = Record("key", 0, values.get("value"), values.get("metadata"))
-    seen = {name: Logged.of(Record(name, 0, value, None)) for name, value in values.items()}
+    seen = {name: first_logged(Record(name, 0, value, None)) for name, value in values.items()}
     if "previous" in values:
-        seen["key"] = Logged.of(Record("key", 0, None, values["previous"]))
+        seen["key"] = first_logged(Record("key", 0, None, values["previous"]))
     return compile_formula(text).holds(record, seen)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, target_test
 from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
-from mlperf_pkg.rulebook.logged import Logged
+from mlperf_pkg.rulebook.logged import first_logged
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
@@ -63,7 +63,7 @@ def _event_type(key: str) -> str:
 
 def _meets(rule: Rule, record: Record) -> bool:
     seen = {
-        key: Logged.of(Record(key, record.time_ms - 1, None, None))
+        key: first_logged(Record(key, record.time_ms - 1, None, None))
         for key in (*rule.constraints.get("after", ()), "submission_division")
     }
     try:
