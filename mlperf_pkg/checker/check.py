@@ -8,16 +8,18 @@ from functools import partial
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import fold
-from mlperf_pkg.checker.judge import Contents, judge, not_followed
+from mlperf_pkg.checker.judge import Contents, judge
 from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks.inputs import check_input
 from mlperf_pkg.findings import folded, in_order
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, labels
 from mlperf_pkg.submission.model import Input
+from mlperf_pkg.submission.twice import each_once
 
 
 def check(arguments: Sequence[str], options: Options) -> Checked:
@@ -28,8 +30,8 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
             not have the round; a waiver has an unknown code.
     """
     prefixes = labels(arguments)
-    inputs = (find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True))
-    return check_inputs(tuple(inputs), options)
+    inputs = [find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True)]
+    return check_inputs(each_once(arguments, inputs), options)
 
 
 def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
@@ -51,8 +53,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         power_logs={log.path: log for log in values if isinstance(log, PowerLog)},
     )
     judged = [judge(plan, contents, waivers) for plan in plans]
-    skipped = [not_followed(place) for input_ in inputs for place in input_.skipped]
-    report = fold(judged, runs, waivers.waive(skipped))
+    unread = [finding for input_ in inputs for finding in check_input(input_)]
+    report = fold(judged, runs, waivers.waive(unread))
     if stale := list(waivers.stale(report.findings)):
         report = replace(report, findings=in_order([*report.findings, *folded(stale)]))
     return Checked(

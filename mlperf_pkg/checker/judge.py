@@ -18,7 +18,7 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, verdicts_of
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -186,15 +186,3 @@ def _loose_sets(runs: Iterable[Run]) -> Iterator[SetContext]:
                 rules=load_benchmark(usage, key.round, key.benchmark),
                 loose=True,
             )
-
-
-def not_followed(place: Place) -> Finding:
-    """Report a link that leads out of the input."""
-    return Finding(
-        code="TREE102",
-        message="a link to a target outside the checked folder: not followed, not checked",
-        path=place.label,
-        severity=Severity.WARNING,
-        basis=Basis.ADVICE,
-        source="mlperf-pkg: inputs come from strangers",
-    )

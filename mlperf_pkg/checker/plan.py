@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.infra.stores import StoredPath
+from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.rulebook.formula import load_library
 from mlperf_pkg.rulebook.load import counts_samples, load_benchmark
 from mlperf_pkg.rulebook.rounds import (
@@ -108,7 +107,7 @@ def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
     return max(choices, key=lambda choice: choice.precedence)
 
 
-def choice_for(folder: Path | StoredPath, options: Options) -> Choice:
+def choice_for(folder: AnyPath, options: Options) -> Choice:
     """Choose usage and round by the options, or else by the names of a folder and those above."""
     named = round_of_tree(reversed(folder.resolve().parts))
     usage = options.usage or options.config.usage or (named[0] if named else None)

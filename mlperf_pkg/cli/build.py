@@ -32,9 +32,9 @@ _ADVICE = (
 @options.division_option("Build only this division (default: all).")
 @click.option(
     "--logs",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Read the raw logs from DIR (default: logs/, else WORKSPACE).",
+    type=LocalPath(path_type=Path),
+    metavar="PATH",
+    help="Read the raw logs from PATH, a folder or an archive (default: logs/, else WORKSPACE).",
 )
 @click.option(
     "--systems",
@@ -95,10 +95,11 @@ def command(
 ) -> int:
     """Build a submission from raw logs and system descriptions.
 
-    The logs may have any names and be in any folders. Runs are grouped by system,
-    benchmark and division, sorted by start time and copied into the output folder
-    as <submitter>/results/<system>/<benchmark>/result_<number>.txt. System
-    descriptions and tables of results are written too.
+    The logs may have any names and be in any folders, compressed or in archives.
+    Runs are grouped by system, benchmark and division, sorted by start time and
+    copied into the output folder as
+    <submitter>/results/<system>/<benchmark>/result_<number>.txt. System descriptions
+    and tables of results are written too.
 
     The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
     folder, otherwise of submission_platform, otherwise the only one of its division.

@@ -1,17 +1,23 @@
-"""Files to be read, wherever they are: on this machine, in a shared folder, in an object store."""
+"""Files to be read, wherever they are: on this machine, in a shared folder, a store, an archive."""
 
 from __future__ import annotations
 
 import os
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.stores import REQUEST_BYTES, Object, StoredPath
+from mlperf_pkg.infra.compression import Compression, decompressed
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
+from mlperf_pkg.infra.partial import unreadable
+from mlperf_pkg.infra.parts import Deflated, Part
+from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
+
+NO_PERMISSION = "no permission to read it"
 
 
 class SharedFile(Struct, frozen=True):
@@ -20,7 +26,7 @@ class SharedFile(Struct, frozen=True):
     path: Path
     size: int
 
-    def open(self) -> BinaryIO:
+    def open(self) -> BufferedReader:
         """Open the file, if it has the same size here.
 
         Raises:
@@ -38,30 +44,31 @@ class SharedFile(Struct, frozen=True):
         )
 
 
+Origin: TypeAlias = Path | Opener | bytes
+
+
 class Source(Struct, frozen=True):
-    """A file to be read by any process: its path in reports, and where its bytes are."""
+    """A file to be read by any process: its path in reports, and where its bytes are.
+
+    With a ``compression`` the bytes are read decompressed; ``size`` is then that on the disk.
+    """
 
     label: str
-    origin: Path | SharedFile | Object | bytes
+    origin: Origin
+    compression: Compression | None = None
 
     def open(self) -> BinaryIO:
         """Open the file; one that this process may not read opens as empty.
 
-        The check of the tree reports such files.
+        Such a file, and one whose compressed data is damaged, ends early: ``problem_of`` its
+        stream is the reason.
 
         Raises:
             OSError: the file cannot be opened.
             UserError: the object cannot be read; a shared file differs on this machine.
         """
-        match self.origin:
-            case bytes(data):
-                return BytesIO(data)
-            case Object() as stored:
-                return stored()
-            case SharedFile() as shared:
-                return shared.open()
-            case path:
-                return _open_or_empty(path)
+        stream = _open(self.origin)
+        return decompressed(stream, self.compression) if self.compression else stream
 
     @property
     def size(self) -> int:
@@ -73,10 +80,10 @@ class Source(Struct, frozen=True):
         match self.origin:
             case bytes(data):
                 return len(data)
-            case Object(size=size) | SharedFile(size=size):
-                return size
-            case path:
+            case Path() as path:
                 return path.stat().st_size
+            case opener:
+                return opener.size
 
     @property
     def stored(self) -> bool:
@@ -86,26 +93,51 @@ class Source(Struct, frozen=True):
     def fetched(self) -> Source:
         """Return the source with its bytes, if it is a small object: one request then reads it."""
         if isinstance(self.origin, Object) and self.size <= REQUEST_BYTES:
-            return replace(self, origin=self.origin().read())
+            return replace(self, origin=self.origin.open().read())
         return self
 
     def shared(self) -> Source:
         """Return the source for other machines, which refuse a file that differs there."""
-        if not isinstance(self.origin, Path):
-            return self
-        path = self.origin.absolute()
+        match self.origin:
+            case Path() as path:
+                return self._shared(path.absolute())
+            case Part() as part:
+                return replace(self, origin=part.open().read())
+            case Deflated(packed=Part() as part) as member:
+                return replace(self, origin=replace(member, packed=part.open().read()))
+        return self
+
+    def _shared(self, path: Path) -> Source:
         if not os.access(path, os.R_OK):
-            return replace(self, origin=b"")
+            return replace(self, origin=b"", compression=None)
         return replace(self, origin=SharedFile(path, path.stat().st_size))
 
 
-def source_of(path: Path | StoredPath, label: str) -> Source:
-    """Return the source of a file of this machine or of a store."""
-    return Source(label, path.object if isinstance(path, StoredPath) else path)
+def source_of(path: AnyPath, label: str, compression: Compression | None = None) -> Source:
+    """Return the source of a file of this machine or of a listing.
+
+    Raises:
+        FileNotFoundError: the listing has no such file.
+    """
+    if not isinstance(path, ListedPath):
+        return Source(label, path, compression)
+    if path.opener is None:
+        raise FileNotFoundError(str(path))
+    return Source(label, path.opener, compression)
+
+
+def _open(origin: Origin) -> BinaryIO:
+    match origin:
+        case bytes(data):
+            return BytesIO(data)
+        case Path() as path:
+            return _open_or_empty(path)
+        case opener:
+            return opener.open()
 
 
 def _open_or_empty(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except PermissionError:
-        return BytesIO()
+        return unreadable(NO_PERMISSION)

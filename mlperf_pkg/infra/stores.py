@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.resources import require_package
 
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
@@ -47,7 +48,7 @@ def is_within(url: str, folder: str) -> bool:
     return f"{url}/".startswith(f"{folder.rstrip('/')}/")
 
 
-def path_of(argument: str) -> Path | StoredPath:
+def path_of(argument: str) -> AnyPath:
     """Return the path that an argument names; one in a store is listed.
 
     Raises:
@@ -67,7 +68,7 @@ def path_of(argument: str) -> Path | StoredPath:
 
 
 class Object(Struct, frozen=True):
-    """An object, opened by calling it, in any process: its key in the store of the URL ``top``.
+    """An object, which opens in any process: its key in the store of the URL ``top``.
 
     ``size`` is in bytes. Opening and reading raise ``UserError`` if the object cannot be read.
     """
@@ -76,7 +77,7 @@ class Object(Struct, frozen=True):
     key: str
     size: int
 
-    def __call__(self) -> io.BufferedReader:
+    def open(self) -> io.BufferedReader:
         """Open its bytes as a stream, which holds no more of them than one request brings."""
         return io.BufferedReader(_RangeReader(self), max(1, min(self.size, REQUEST_BYTES)))
 
@@ -145,88 +146,34 @@ def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> _L
     return _Listing(top, sizes, folders)
 
 
-class StoredPath(Struct, frozen=True):
-    """A path in a store, with the methods of ``pathlib.Path`` that we use. It has no links.
+class StoredPath(ListedPath, frozen=True):
+    """A path in a store.
 
     ``universal_pathlib`` takes objects that mark a folder for files, raises errors of each store,
     and takes 0.2 s to import.
     """
 
-    path: PurePosixPath
     listing: _Listing
-
-    def __truediv__(self, name: str) -> StoredPath:
-        """Return the path of an entry below it."""
-        return StoredPath(self.path / name, self.listing)
 
     def __str__(self) -> str:
         """Its URL."""
         return f"{_scheme(self.listing.top)}://{str(self.path).lstrip('/')}"
 
     @property
-    def name(self) -> str:
-        """Its last part."""
-        return self.path.name
+    def folders(self) -> Mapping[str, Mapping[str, None]]:
+        """The names in all folders, by their keys."""
+        return self.listing.folders
 
     @property
-    def stem(self) -> str:
-        """Its last part without the suffix."""
-        return self.path.stem
+    def opener(self) -> Object | None:
+        """The object of this file; None if there is none."""
+        size = self.listing.sizes.get(str(self.path))
+        return None if size is None else Object(self.listing.top, str(self.path), size)
 
     @property
-    def suffix(self) -> str:
-        """The suffix of its name."""
-        return self.path.suffix
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Its parts, from the bucket on."""
-        return self.path.parts
-
-    @property
-    def parent(self) -> StoredPath:
-        """The folder that contains it."""
-        return StoredPath(self.path.parent, self.listing)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names in this folder, sorted."""
-        return tuple(sorted(self.listing.folders.get(str(self.path), ())))
-
-    @property
-    def object(self) -> Object:
-        """The object of this file."""
-        key = str(self.path)
-        return Object(self.listing.top, key, self.listing.sizes[key])
-
-    def is_dir(self) -> bool:
-        """Return whether it is a folder: there are objects below it."""
-        return str(self.path) in self.listing.folders
-
-    def is_file(self) -> bool:
-        """Return whether it is an object."""
-        return str(self.path) in self.listing.sizes
-
-    def exists(self) -> bool:
-        """Return whether it is an object or a folder."""
-        return self.is_file() or self.is_dir()
-
-    def resolve(self) -> StoredPath:
-        """Return itself."""
-        return self
-
-    def open(self, _mode: str = "rb") -> io.BufferedReader:
-        """Open its bytes as a stream."""
-        return self.object()
-
-    def read_bytes(self) -> bytes:
-        """Return its content."""
-        return self.open().read()
-
-    def read_text(self, encoding: str, errors: str) -> str:
-        """Return its content as text, with line ends as in a text file."""
-        with io.TextIOWrapper(self.open(), encoding, errors) as text:
-            return text.read()
+    def whereabouts(self) -> str:
+        """What its files are in."""
+        return "an object store"
 
 
 # ---- writing ------------------------------------------------------------------------------

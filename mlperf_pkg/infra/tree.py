@@ -1,16 +1,15 @@
-"""The entries of folders, on this machine and in object stores: one type and one walk."""
+"""The entries of folders, on this machine, in stores and in archives: one type and one walk."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.infra.stores import StoredPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -52,7 +51,7 @@ class FolderCache:
         """Begin without any folder."""
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
-    def entries(self, folder: Path | StoredPath) -> tuple[Entry, ...]:
+    def entries(self, folder: AnyPath) -> tuple[Entry, ...]:
         """Return the entries of a folder, sorted by name; their paths are their names.
 
         Raises:
@@ -60,19 +59,19 @@ class FolderCache:
         """
         key = str(folder)
         if key not in self._entries:
-            if isinstance(folder, StoredPath):
-                self._entries[key] = _stored_entries(folder)
+            if isinstance(folder, ListedPath):
+                self._entries[key] = _listed_entries(folder)
             else:
                 self._entries[key] = _local_entries(key)
         return self._entries[key]
 
 
-def _stored_entries(folder: StoredPath) -> tuple[Entry, ...]:
-    return tuple(_stored_entry(folder / name) for name in folder.names)
+def _listed_entries(folder: ListedPath) -> tuple[Entry, ...]:
+    return tuple(_listed_entry(folder / name) for name in folder.names)
 
 
-def _stored_entry(path: StoredPath) -> Entry:
-    return Entry(path.name, path.is_dir(), path.object.size if path.is_file() else 0)
+def _listed_entry(path: ListedPath) -> Entry:
+    return Entry(path.name, path.is_dir(), path.opener.size if path.opener else 0)
 
 
 def _local_entries(folder: str) -> tuple[Entry, ...]:
@@ -102,7 +101,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def walk(
-    top: Path | StoredPath,
+    top: AnyPath,
     *,
     cache: FolderCache | None = None,
     keep: Callable[[Entry], bool] | None = None,
@@ -128,9 +127,7 @@ def walk(
             pending += reversed(list(filter(keep, children)) if keep else children)
 
 
-def _children(
-    top: Path | StoredPath, path: str, cache: FolderCache, *, skip_unreadable: bool
-) -> list[Entry]:
+def _children(top: AnyPath, path: str, cache: FolderCache, *, skip_unreadable: bool) -> list[Entry]:
     try:
         entries = cache.entries(top / path if path else top)
     except OSError:
@@ -140,6 +137,6 @@ def _children(
     return [replace(entry, path=f"{path}/{entry.path}") if path else entry for entry in entries]
 
 
-def list_tree(top: Path | StoredPath, cache: FolderCache | None = None) -> tuple[Entry, ...]:
+def list_tree(top: AnyPath, cache: FolderCache | None = None) -> tuple[Entry, ...]:
     """Return everything below a folder, sorted by path; unreadable folders appear as empty."""
     return tuple(sorted(walk(top, cache=cache, skip_unreadable=True), key=attrgetter("path")))

@@ -42,6 +42,7 @@ CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 64 << 20
 MAX_UNOFFICIAL = 1000
+_SHOWN_BYTES = 512
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
@@ -61,7 +62,7 @@ class LogReader:
     ``report`` receives the findings. ``unofficial`` holds the records that only we can read:
     before another token on the same line, or followed by text. ``parse_errors`` counts the lines
     that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
-    if it does not.
+    if it does not. ``head`` holds the first bytes of the log once a block was read.
 
     Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
     which the line is reported as not checked.
@@ -81,6 +82,7 @@ class LogReader:
         self.crash: str | None = None
         self.parse_errors = 0
         self.unofficial: list[Record] = []
+        self.head = b""
         self._stream = stream
         self._path = path
         self._report = report
@@ -95,6 +97,7 @@ class LogReader:
         """Yield the log as blocks of whole lines."""
         first = 0
         for chunk in _chunks(self._stream, CHUNK_BYTES, self._report_too_long):
+            self.head = self.head or chunk[:_SHOWN_BYTES]
             block = self._block(chunk, first)
             yield block
             first += block.size

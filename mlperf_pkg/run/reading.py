@@ -6,6 +6,8 @@ from itertools import chain
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
+from mlperf_pkg.infra.content import foreign_text
+from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
@@ -26,7 +28,9 @@ from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.rules import RuleChecker, Taker
 from mlperf_pkg.run.scale import InstanceScale
 from mlperf_pkg.run.seeds import SeedReader
+from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
+_REST = "the rest of the log was not read"
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
 
@@ -45,8 +49,9 @@ def read_run(log: LogFile) -> Run:
         reading = _Reading(log, identify(log, head), reader, findings)
         for block in chain([head] if head else [], blocks):
             reading.take(block)
-    reading.conclude()
-    return reading.run()
+        reading.conclude(problem_of(stream))
+    count = reading.counter.count
+    return with_cause(reading.run(), log, count, read_run) if count > 1 else reading.run()
 
 
 class _Reading:
@@ -70,6 +75,7 @@ class _Reading:
         self._fingerprint = Fingerprint()
         self._description = Description()
         self._distinct = DistinctValues(line_of)
+        self.counter = RunCounter()
         self._scale = InstanceScale()
         self._seeds = SeedReader(line_of)
         steps = identity.choice.name == "3.1"
@@ -86,8 +92,11 @@ class _Reading:
             for reader in readers:
                 reader.take(words, line)
 
-    def conclude(self) -> None:
-        """Check what depends on the whole log."""
+    def conclude(self, problem: str | None) -> None:
+        """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
+        if problem or not self._has_records:
+            self._report_unread(problem)
+            return
         unofficial = (record.key for record in self._reader.unofficial)
         keys = [key for key in unofficial if isinstance(key, str)]
         self._rules.finish(success=self._is_success, unofficial=keys)
@@ -107,7 +116,7 @@ class _Reading:
             sureness=choice.sureness,
             records=self._records,
             described=self._description.values,
-            findings=in_order(self._findings.folded()),
+            findings=in_order(self._all_findings()),
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
@@ -132,15 +141,47 @@ class _Reading:
         return {
             seeds.KEY: self._seeds.take,
             **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.take),
-            **dict.fromkeys(clock.KEYS, _both(self._clock.take, self._fingerprint.take)),
+            "init_start": self._count,
+            **dict.fromkeys(clock.KEYS, self._take_edge),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(scale.KEYS, self._scale.take),
         }
 
+    def _take_edge(self, record: Record, number: int) -> None:
+        """Take a start or a stop."""
+        self._clock.take(record, number)
+        self._fingerprint.take(record, number)
+        self._count(record, number)
+
+    def _count(self, record: Record, _: int) -> None:
+        self.counter.take(record.key)
+
+    def _all_findings(self) -> list[Finding]:
+        """Return the findings; of a file that ends early only that, as it may cause others."""
+        findings = self._findings.folded()
+        return [finding for finding in findings if finding.code == "LOG113"] or findings
+
     @property
     def _is_success(self) -> bool:
         return self._clock.status == "success"
+
+    @property
+    def _has_records(self) -> bool:
+        """Whether there is a line with a record, even if it cannot be read."""
+        reader = self._reader
+        unread = reader.parse_errors or reader.crash or reader.unofficial
+        return bool(self._records or unread)
+
+    def _report_unread(self, problem: str | None) -> None:
+        """Report a log that cannot be read as one, in place of all that it therefore lacks."""
+        if problem:
+            self._add("LOG113", f"{{found:s}}; {_REST}", found=problem)
+        elif foreign := foreign_text(self._reader.head):
+            message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
+            self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")
+        else:
+            self._check_records()
 
     def _check_records(self) -> None:
         if not self._records:
@@ -176,11 +217,3 @@ class _Reading:
                 **{"source": codes()[code].source, **more},
             )
         )
-
-
-def _both(first: Taker, second: Taker) -> Taker:
-    def take(record: Record, number: int) -> None:
-        first(record, number)
-        second(record, number)
-
-    return take

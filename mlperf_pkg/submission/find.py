@@ -6,17 +6,21 @@ nothing is ever written.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.stores import StoredPath, path_of
+from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
+from mlperf_pkg.infra.content import ArchiveError, content_of
+from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
 from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.submission.loose import ENCRYPTED, RESULT, Loose
 from mlperf_pkg.submission.model import (
     Input,
     Place,
@@ -24,16 +28,14 @@ from mlperf_pkg.submission.model import (
     ResultSet,
     Submission,
     SystemFolder,
-    is_power_log,
+    Unread,
+    Why,
 )
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
 
 SCALINGS = ("strong", "weak")
-_RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
-_LOG_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog", ""})
-_SNIFF_BYTES = 1 << 20
-_ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04", b"age-encryption.org/", b"Salted__")
+_HEAD_BYTES = 1 << 10  # of a file that is named: a log, unless they are those of an archive
 
 
 def find_input(argument: str, prefix: str = "") -> Input:
@@ -49,13 +51,22 @@ def find_input(argument: str, prefix: str = "") -> Input:
     try:
         top = Place(path, prefix)
         contents = _Finder(top).find()
-    except OSError as error:
-        raise UserError(f"{argument}: cannot be read: {error.strerror}") from error
+    except (OSError, ArchiveError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{argument}: cannot be read: {reason}") from error
     if not contents.submissions and not contents.logs:
         raise UserError(
             f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
+            f"{_not_read(contents)}"
         )
     return contents
+
+
+def _not_read(contents: Input) -> str:
+    """Return the first file in which logs may be that are not read, for the end of a message."""
+    unread = [file for file in contents.unread if file.why is Why.PROBLEM]
+    more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+    return f"; not read: {unread[0].place.label} ({unread[0].reason}){more}" if unread else ""
 
 
 def _suggestion(path: Path) -> str:
@@ -65,38 +76,67 @@ def _suggestion(path: Path) -> str:
 
 
 class _Finder(Struct):
-    """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it."""
+    """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it.
+
+    ``in_archive`` says that it is the top folder of an archive.
+    """
 
     top: Place
+    in_archive: bool = False
     skipped: dict[str, Place] = field(default_factory=dict)  # by label
     folder_cache: FolderCache = field(default_factory=FolderCache)
 
     def find(self) -> Input:
         if self.top.path.is_file():
-            return self._one_log()
+            return self._one_file()
         folders = self._submission_folders()
         submissions = tuple(map(self._submission, folders))
-        logs = () if submissions else self._loose_logs()
-        return Input(submissions, logs, tuple(self.skipped.values()))
+        contents = Input(submissions, unread=self._archives_beside(submissions))
+        contents = contents if submissions else self._loose()
+        return replace(contents, skipped=tuple(self.skipped.values()))
 
     # ---- logs without a submission --------------------------------------------------------
 
-    def _one_log(self) -> Input:
+    def _one_file(self) -> Input:
         path = self.top.path
-        _refuse_archive(path)
-        return Input(logs=(Place(path, self.top.label or path.name),))
+        content = content_of(path, _HEAD_BYTES)
+        if content.is_encrypted:
+            raise UserError(f"{path}: {ENCRYPTED}: 'mlperf-pkg verify {path}' checks it")
+        if content.problem:
+            raise UserError(f"{path}: cannot be read: {content.problem}")
+        place = Place(path, self.top.label or path.name, content.compression)
+        if not content.is_archive:
+            return Input(logs=(place,))
+        loose = Loose(_find_in, in_archive=self.in_archive)
+        loose.take_archive(replace(place, compression=None), content)
+        return loose.contents
 
-    def _loose_logs(self) -> tuple[Place, ...]:
+    def _loose(self) -> Input:
         entries = walk(
             self.top.path,
             cache=self.folder_cache,
             keep=lambda entry: self._inside(self.top, entry) and not entry.hidden,
             follow_links=True,
         )
-        files = (self.top.child(entry.path) for entry in entries if entry.file)
-        return tuple(filter(_is_log, files))
+        loose = Loose(_find_in, in_archive=self.in_archive)
+        for entry in entries:
+            if entry.file:
+                loose.take(self.top.child(entry.path))
+        return loose.contents
 
     # ---- submissions ----------------------------------------------------------------------
+
+    def _archives_beside(self, submissions: Sequence[Submission]) -> tuple[Unread, ...]:
+        """Return the archives in a folder of submissions, without those of the submissions."""
+        if not submissions or submissions[0].place == self.top:
+            return ()
+        names = {submission.name for submission in submissions}
+        reason = "an archive beside submissions"
+        return tuple(
+            Unread(self.top.child(entry.name), reason)
+            for entry in self._entries(self.top)
+            if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names
+        )
 
     def _submission_folders(self) -> list[Place]:
         if self._is_submission(self.top):
@@ -108,7 +148,7 @@ class _Finder(Struct):
         if not results.path.is_dir():
             return False
         return folder.child("systems").path.is_dir() or any(
-            _RESULT.fullmatch(entry.name)
+            RESULT.fullmatch(entry.name)
             for system in self._folders(results)
             for benchmark in self._folders(system)
             for entry in self._entries(benchmark)
@@ -158,7 +198,7 @@ class _Finder(Struct):
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
         entries = self._entries(folder)
-        logs = [entry.path for entry in entries if _RESULT.fullmatch(entry.path) and entry.file]
+        logs = [entry.path for entry in entries if RESULT.fullmatch(entry.path) and entry.file]
         names = {entry.path for entry in entries}
         inner = [self._flags(level, params, inner_params) for level in (system, folder)]
         above = folder.path.parent.name
@@ -236,7 +276,7 @@ class _Finder(Struct):
 
     def _leads_inside(self, place: Place) -> bool:
         """Return whether a path, links resolved, is within the argument; if not, skip it."""
-        if isinstance(place.path, StoredPath):  # a store has no links
+        if isinstance(place.path, ListedPath):  # it has no links
             return True
         try:
             target = place.path.resolve(strict=True)
@@ -250,23 +290,9 @@ class _Finder(Struct):
         return inside
 
 
-def _refuse_archive(path: Path | StoredPath) -> None:
-    with path.open("rb") as stream:
-        head = stream.read(max(map(len, _ARCHIVES)))
-    if head.startswith(_ARCHIVES):
-        raise UserError(f"{path}: an archive, not a log: 'mlperf-pkg verify {path}' checks it")
-
-
-def _is_log(file: Place) -> bool:
-    """Return whether a loose file is a log, by its name or by what its head holds."""
-    if _RESULT.fullmatch(file.name):
-        return True
-    if file.path.parent.parent.name == "power" and is_power_log(file.name):
-        return False
-    if file.path.suffix.lower() not in _LOG_SUFFIXES:
-        return False
-    with file.path.open("rb") as stream:
-        return TOKEN in stream.read(_SNIFF_BYTES)
+def _find_in(top: Place) -> Input:
+    """Return what the top folder of an archive holds."""
+    return _Finder(top, in_archive=True).find()
 
 
 def labels(arguments: Sequence[str]) -> list[str]:

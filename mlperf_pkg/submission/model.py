@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.compression import Compression
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.source import Source, source_of
-from mlperf_pkg.infra.stores import StoredPath
 from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.params import Params
 
 
 class Place(Struct, frozen=True):
-    """A file or folder: its path, and its ``label``, the path that reports show."""
+    """A file or folder: its path, and its ``label``, the path that reports show.
 
-    path: Path | StoredPath
+    A file with a ``compression`` is a log that is read decompressed.
+    """
+
+    path: AnyPath
     label: str
+    compression: Compression | None = None
 
     def child(self, name: str) -> Place:
         """Return the entry ``name`` of this folder; ``name`` may be a path below it."""
@@ -32,17 +38,18 @@ class Place(Struct, frozen=True):
     @property
     def source(self) -> Source:
         """The file to be read."""
-        return source_of(self.path, self.label)
+        return source_of(self.path, self.label, self.compression)
 
     @property
     def local(self) -> Path:
         """The path on this machine.
 
         Raises:
-            UserError: the file is in an object store.
+            UserError: the file is in an object store or in an archive.
         """
-        if isinstance(self.path, StoredPath):
-            raise UserError(f"{self.path}: is in an object store; expected a path of this machine")
+        if isinstance(self.path, ListedPath):
+            where = self.path.whereabouts
+            raise UserError(f"{self.path}: is in {where}; expected a path of this machine")
         return self.path
 
 
@@ -125,12 +132,33 @@ class Submission(Struct, frozen=True):
         return {benchmark: tuple(paths) for benchmark, paths in files.items()}
 
 
+class Why(Enum):
+    """Why a file is not read.
+
+    PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. TWICE: it is read as
+    a part of another argument.
+    """
+
+    PROBLEM = auto()
+    NOT_A_LOG = auto()
+    TWICE = auto()
+
+
+class Unread(Struct, frozen=True):
+    """A file that looks like one to read, or an argument, and the reason why it is not read."""
+
+    place: Place
+    reason: str
+    why: Why = Why.PROBLEM
+
+
 class Input(Struct, frozen=True):
     """The contents of an argument; ``skipped`` are its links that lead out of it."""
 
     submissions: tuple[Submission, ...] = ()
     logs: tuple[Place, ...] = ()
     skipped: tuple[Place, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     @property
     def every_log(self) -> tuple[Place, ...]:

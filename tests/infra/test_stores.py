@@ -93,19 +93,20 @@ def test_large_objects_are_read_in_parts(
     monkeypatch.setattr(stores, "REQUEST_BYTES", 10)
     data = bytes(range(size))
     put(memory, log=data)
-    opened = stored(f"{memory}/log").object
+    opened = stored(f"{memory}/log").opener
+    assert opened
     assert opened.size == size
     for count in (1, 7, 10, 100):
-        with opened() as stream:
+        with opened.open() as stream:
             assert b"".join(iter(partial(stream.read, count), b"")) == data
-    with opened() as stream:
+    with opened.open() as stream:
         assert (stream.read(3), stream.read()) == (data[:3], data[3:])
 
 
 def test_an_object_that_changes_is_reported(memory: str) -> None:
     put(memory, log=b"short")
     with pytest.raises(UserError, match=r"memory://bucket/top/log: has changed while it was read"):
-        Object(memory, "/bucket/top/log", 9)().read()
+        Object(memory, "/bucket/top/log", 9).open().read()
 
 
 def test_a_file_of_such_a_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

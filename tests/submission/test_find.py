@@ -165,8 +165,21 @@ def test_labels() -> None:
     assert labels(["a/", "b/c.log"]) == ["a", "b/c.log"]
 
 
-@pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"age-encryption.org/v1\n"])
-def test_an_archive_is_no_log(tmp_path: Path, head: bytes) -> None:
+@pytest.mark.parametrize("head", [b"age-encryption.org/v1\n", b"Salted__12345678"])
+def test_an_encrypted_archive_is_no_log(tmp_path: Path, head: bytes) -> None:
     archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
     with pytest.raises(UserError, match="an archive, not a log: 'mlperf-pkg verify"):
+        find_input(str(archive))
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (b"\x1f\x8b\x08", "the gzip data is damaged"),
+        (b"PK\x03\x04", "the zip archive is damaged"),
+    ],
+)
+def test_a_damaged_archive_is_no_log(tmp_path: Path, head: bytes, reason: str) -> None:
+    archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
+    with pytest.raises(UserError, match=rf"ACME\.tar\.gz: cannot be read: {reason}"):
         find_input(str(archive))

@@ -12,8 +12,8 @@ from typing import IO
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.names import Names
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.tree import Entry, walk
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

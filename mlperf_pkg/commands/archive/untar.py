@@ -15,8 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.errors import damaged, too_large, unsafe
-from mlperf_pkg.commands.archive.names import LARGEST_NUMBER, Names
 from mlperf_pkg.commands.archive.tar import BLOCK, MARK
+from mlperf_pkg.infra.member_names import LARGEST_NUMBER, Names
 
 ALWAYS_ALLOWED = 1 << 30
 LARGEST_RATIO = 100

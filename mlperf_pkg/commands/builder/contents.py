@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,24 +13,28 @@ from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
+from mlperf_pkg.submission.model import Place
 
 PARAMETERS = "package_checker_params"
 _LARGEST_MIB = 50
+_CHUNK = 1 << 20
 # What reviewed submissions contain in each implementation.
 _EXPECTED = ("README.md", "run_and_time.sh")
 
 
 class PlannedFile(Struct, frozen=True):
-    """One file: its path in the tree, and its bytes or the file to copy them from.
+    """One file: its path in the tree, and its bytes or the file to copy or decompress.
 
     ``origin`` is the path of a copied file from the workspace, None for a generated one.
     """
 
     path: str
-    content: bytes | Path
+    content: bytes | Path | Source
     origin: str | None = None
 
 
@@ -57,8 +62,15 @@ def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     for file in files:
         if " " in file.path:
             yield f"{visible(file.origin or file.path)}: its path contains a space"
-        if isinstance(file.content, Path) and file.content.stat().st_size > _LARGEST_MIB << 20:
+        if _size(file.content) > _LARGEST_MIB << 20:
             yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
+
+
+def _size(content: bytes | Path | Source) -> int:
+    if isinstance(content, Source):
+        with content.open() as stream:
+            return sum(map(len, iter(partial(stream.read, _CHUNK), b"")))
+    return content.stat().st_size if isinstance(content, Path) else 0
 
 
 def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
@@ -71,13 +83,18 @@ def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
 def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for planned in plan.sets:
         for run, target in zip(planned.runs, planned.targets, strict=True):
-            yield PlannedFile(target, workspace.sources[run.path], origin=run.path)
+            yield PlannedFile(target, _content(workspace.logs[run.path]), origin=run.path)
+
+
+def _content(file: Place) -> Path | Source:
+    """Return what to copy: the file, or what it holds decompressed."""
+    return file.source if file.compression or isinstance(file.path, ListedPath) else file.path
 
 
 def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     """Yield the power logs of the runs, and the scaling factors of sets that come from a tree."""
     for planned in plan.sets:
-        sources = [workspace.sources[run.path] for run in planned.runs]
+        sources = [workspace.logs[run.path].path for run in planned.runs]
         for source, target in zip(sources, planned.targets, strict=True):
             name = source.name.partition(".")[0]
             folder, number = source.parent / "power" / name, Path(target).stem
@@ -87,11 +104,13 @@ def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
         factor = parent / "scaling.json"
         if not others and _in_a_tree(factor, workspace) and factor.is_file():
             origin = workspace.folders.relative(factor)
-            yield PlannedFile(f"{planned.folder}/scaling.json", factor, origin)
+            content = _content(Place(factor, origin))
+            yield PlannedFile(f"{planned.folder}/scaling.json", content, origin)
 
 
-def _in_a_tree(path: Path, workspace: Workspace) -> bool:
-    return any(path.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
+def _in_a_tree(path: AnyPath, workspace: Workspace) -> bool:
+    on_disk = Path(str(path))
+    return any(on_disk.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
 
 
 def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[PlannedFile]:
@@ -168,12 +187,12 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
 
 
-def _below(folder: Path, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
+def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
     """Yield the regular files below a folder, each at its path below ``target``.
 
     Links and whatever begins with a dot are left out.
     """
     entries = walk(folder, keep=lambda entry: entry.link is None and not entry.hidden)
     for path in [entry.path for entry in entries if entry.file]:
-        source = folder / path
-        yield PlannedFile(f"{target}/{path}", source, workspace.folders.relative(source))
+        origin = workspace.folders.relative(folder / path)
+        yield PlannedFile(f"{target}/{path}", _content(Place(folder / path, origin)), origin)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.infra.archive_names import stem_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
@@ -18,7 +19,7 @@ from mlperf_pkg.run.model import Run
 _NAMED_LOGS = 3
 _SOME_LOGS = 'logs: ["logs/..."]'
 
-_Match = Callable[[Run], list[str]]
+_Match = Callable[[Run], Iterable[str]]
 
 
 class Mapped(Struct, frozen=True):
@@ -57,7 +58,7 @@ class _Mapper:
         self._rules: tuple[tuple[str, _Match], ...] = (
             (f"a pattern in {CONFIG_NAME}", lambda run: _by_patterns(run, config)),
             (f"a platform in {CONFIG_NAME}", lambda run: _by_platforms(run, config)),
-            ("its folder", lambda run: run.path.split("/")[:-1]),
+            ("its folder", lambda run: map(stem_of, run.path.split("/")[:-1])),
             ("submission_platform", self._by_id),
             ("submission_platform, a system_name", self._by_name),
             ("the only system of the division", self._by_division),

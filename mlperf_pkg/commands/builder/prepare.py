@@ -96,6 +96,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
 def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:
     """Return which bypasses the tree asks the official checker for, and in which files."""
     return [
-        f"{file.path} asks for {bytes(file.content).decode()}: expect a review of it"
+        f"{file.path} asks for {file.content.decode()}: expect a review of it"
         for file in parameters(judged)
+        if isinstance(file.content, bytes)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
@@ -16,12 +16,13 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.tree import FolderCache
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_input
-from mlperf_pkg.submission.model import Input
+from mlperf_pkg.submission.model import Input, Place
 
 
 class Folders(Struct, frozen=True):
@@ -49,16 +50,16 @@ class Folders(Struct, frozen=True):
             output=output or workspace / "submissions",
         )
 
-    def relative(self, path: Path) -> str:
+    def relative(self, path: AnyPath) -> str:
         """Return a path as messages, patterns and the manifest show it: from the workspace."""
-        return Path(os.path.relpath(path, self.workspace)).as_posix()
+        return Path(os.path.relpath(str(path), self.workspace)).as_posix()
 
 
 class Workspace(Struct, frozen=True):
     """The inputs of a plan.
 
-    The paths of runs and systems are relative to the workspace; ``sources`` maps them to their
-    files. ``trees`` are the submission trees among the logs.
+    The paths of runs and systems are relative to the workspace; ``sources`` maps those of systems
+    to their files, ``logs`` those of runs. ``trees`` are the submission trees among the logs.
     """
 
     folders: Folders
@@ -68,6 +69,7 @@ class Workspace(Struct, frozen=True):
     systems: tuple[SystemFile, ...]
     runs: tuple[Run, ...]
     sources: Mapping[str, Path]
+    logs: Mapping[str, Place] = field(default_factory=dict)
     trees: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -91,7 +93,7 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
     read = _of_one_round(folders, options, checked, logs)
     round_ = load_round(read.runs[0].usage, read.round)
     descriptions = {folders.relative(path): path for path in _descriptions(folders.systems)}
-    paths = {label: folders.relative(path) for label, path in logs.items()}
+    paths = {label: folders.relative(log.path) for label, log in logs.items()}
     waivers = Waivers(config.waivers, CONFIG_NAME)
     return Workspace(
         folders=folders,
@@ -102,8 +104,9 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
             waivers.waive_system(_system(path, file, round_)) for path, file in descriptions.items()
         ),
         runs=tuple(waivers.waive_run(_relabelled(run, paths[run.path])) for run in read.runs),
-        sources=descriptions | {paths[label]: file for label, file in logs.items()},
-        trees=tuple(tree.place.local for tree in checked.inputs[0].submissions),
+        sources=descriptions,
+        logs={paths[label]: log for label, log in logs.items()},
+        trees=tuple(_on_disk(tree.place) for tree in checked.inputs[0].submissions),
         notes=tuple(_tree_notes(folders, checked.inputs[0])),
     )
 
@@ -144,18 +147,23 @@ def _require_logs(folders: Folders) -> None:
         raise UserError(f"{error}; {hint}") from error
 
 
-def _logs(folders: Folders, config: Config, contents: Input) -> dict[str, Path]:
+def _logs(folders: Folders, config: Config, contents: Input) -> dict[str, Place]:
     """Return the logs by label, without those in the code or in the output of earlier builds."""
     excluded = [path.resolve() for path in (folders.output, *_code_folders(folders, config))]
     excluded = [path for path in excluded if not folders.logs.resolve().is_relative_to(path)]
     logs = {
-        place.label: place.local
+        place.label: place
         for place in contents.every_log
-        if not any(place.local.resolve().is_relative_to(path) for path in excluded)
+        if not any(_on_disk(place).resolve().is_relative_to(path) for path in excluded)
     }
     if not logs:
         raise UserError(f"{folders.logs}: no logs but those of an earlier build")
     return logs
+
+
+def _on_disk(place: Place) -> Path:
+    """Return where a file or folder is; in an archive, where it would be if that were a folder."""
+    return Path(str(place.path))
 
 
 def _code_folders(folders: Folders, config: Config) -> list[Path]:
@@ -187,14 +195,14 @@ def _of_one_round(
 def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
     """Yield notes on what is beside the logs of submission trees, and is not copied."""
     for tree in contents.submissions:
-        name = folders.relative(tree.place.local)
+        name = folders.relative(tree.place.path)
         yield f"the logs come from the submission tree {name}"
         flags = tree.flags.union(*(files.flags for files in tree.result_sets))
         if flags:
             yield f"not copied from {name}: the flags {', '.join(sorted(flags))}"
         for files in tree.result_sets:
             if files.others:
-                folder = folders.relative(files.place.local)
+                folder = folders.relative(files.place.path)
                 yield f"not copied from {folder}: {', '.join(files.others)}"
 
 

@@ -12,6 +12,7 @@ from mlperf_pkg.commands.builder.contents import PlannedFile
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.source import Source
 
 _CHUNK = 1 << 20
 
@@ -78,11 +79,11 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
     return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
 
 
-def _chunks(content: bytes | Path) -> Iterator[bytes]:
+def _chunks(content: bytes | Path | Source) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
         return
-    with content.open("rb") as stream:
+    with content.open("rb") if isinstance(content, Path) else content.open() as stream:
         while chunk := stream.read(_CHUNK):
             yield chunk
 

@@ -11,9 +11,11 @@ from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.commands.charts.curve_reader import Curve, CurveFile, read_curve
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.submission.model import Place
 
 PARALLEL_FROM_RECORDS = 40_000
 MAX_NAME = 150  # characters of a file name
@@ -41,7 +43,13 @@ def local_sources(checked: Checked) -> dict[str, Source]:
         UserError: one of them is in a store.
     """
     places = (place for contents in checked.inputs for place in contents.places.values())
-    return {place.label: Source(place.label, place.local) for place in places}
+    return {place.label: _local_source(place) for place in places}
+
+
+def _local_source(place: Place) -> Source:
+    if place.source.stored:
+        raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
+    return place.source
 
 
 def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> dict[str, Chart]:

@@ -20,7 +20,7 @@ from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
-from mlperf_pkg.infra.stores import StoredPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
@@ -59,7 +59,7 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 class _Key(Struct, frozen=True):
     """The identity of a result: its folder or file, and its group and system."""
 
-    path: Path | StoredPath
+    path: AnyPath
     name: str
 
 
@@ -107,10 +107,15 @@ def _part(submission: Submission, path: Path, result_filter: Filter) -> Submissi
     sets = (
         result_set
         for result_set in submission.result_sets
-        if result_set.place.local.resolve().is_relative_to(path)
+        if _is_within(result_set.place.path, path)
         and result_filter.accepts_benchmark(result_set.benchmark)
     )
     return replace(submission, result_sets=tuple(sets), entries=())
+
+
+def _is_within(folder: AnyPath, path: Path) -> bool:
+    """Return whether a folder is in ``path``, as all of an archive is that was named."""
+    return isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
 
 
 # ---- reading ------------------------------------------------------------------------------

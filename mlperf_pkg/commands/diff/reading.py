@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
@@ -15,9 +14,8 @@ from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.source import source_of
-from mlperf_pkg.infra.stores import StoredPath
-from mlperf_pkg.submission.model import Input
+from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.submission.model import Input, Place
 
 _UNREADABLE = "cannot be read"
 
@@ -43,17 +41,17 @@ class _Logs:
         self._keys = keys
         self._settings: dict[str, dict[str, str]] = {}
 
-    def read(self, path: Path | StoredPath) -> Log:
+    def read(self, log: Place) -> Log:
         """Return the digest of a log and its settings."""
-        digest = _digest(path)
+        digest = _digest(log.path)
         if digest == _UNREADABLE:
-            return Log(path.name, digest, {})
+            return Log(log.name, digest, {})
         if digest not in self._settings:
-            self._settings[digest] = read_settings(source_of(path, path.name), self._keys)
-        return Log(path.name, digest, self._settings[digest])
+            self._settings[digest] = read_settings(log.source, self._keys)
+        return Log(log.name, digest, self._settings[digest])
 
 
-def _digest(path: Path | StoredPath) -> str:
+def _digest(path: AnyPath) -> str:
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -71,7 +69,7 @@ def _side(checked: Checked, logs: _Logs) -> Side:
         ResultSet(
             path=_within(label, scored.row.path),
             row=scored.row,
-            logs=tuple(logs.read(places[run.path].path) for run in scored.runs),
+            logs=tuple(logs.read(places[run.path]) for run in scored.runs),
             findings=tuple(result.observations),
         )
         for scored, result in zip(scored_sets, checked.sets, strict=True)
@@ -99,7 +97,7 @@ def _outside(findings: Iterable[Finding], sets: Iterable[ResultSet]) -> Iterator
             yield finding
 
 
-def _system(system: SystemFile, label: str, path: Path | StoredPath) -> System:
+def _system(system: SystemFile, label: str, path: AnyPath) -> System:
     return System(_within(label, system.path), system.id, _digest(path), system.contents or {})
 
 

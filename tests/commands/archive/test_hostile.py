@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.archive import names as names_module
 from mlperf_pkg.commands.archive import untar as untar_module
 from mlperf_pkg.commands.archive.errors import BadArchive
 from mlperf_pkg.commands.archive.untar import untar
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import member_names as names_module
 from tests.helpers.archives import (
     FILES,
     codes,

@@ -15,6 +15,7 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import Source
 from tests.helpers.workspaces import (
     POD16,
     RESNET,
@@ -27,6 +28,11 @@ from tests.helpers.workspaces import (
 )
 
 RCP, SEEDS = "rcp-bypass", "seed-checker-bypass"
+
+
+def bytes_of(content: bytes | Path | Source) -> bytes:
+    assert isinstance(content, bytes)
+    return content
 
 
 def prepared(root: Path, config: str = "") -> Prepared:
@@ -54,7 +60,7 @@ def test_paths_and_origins(tmp_path: Path) -> None:
 
 def test_tables(tmp_path: Path) -> None:
     made = {f.path: f.content for f in prepared(closed_workspace(tmp_path)).files}
-    table = json.loads(bytes(made["results.json"]))
+    table = json.loads(bytes_of(made["results.json"]))
     assert [(row["system"], row["benchmark"]) for row in table["results"]] == [
         ("bow-pod16", "bert"),
         ("bow-pod16", "resnet"),
@@ -69,11 +75,11 @@ prices:
   other: {price_usd: 1, source: nobody}
 """
     made = {f.path: f.content for f in prepared(closed_workspace(tmp_path), config).files}
-    assert bytes(made["results.md"]).decode().splitlines()[-2:] == [
+    assert bytes_of(made["results.md"]).decode().splitlines()[-2:] == [
         r"- bow-pod16/bert: a \<note\>",
         r"- list price of bow-pod16: \$149,000 (the vendor, 2021-06-30)",
     ]
-    assert b"<li>bow-pod16/bert: a &lt;note&gt;</li>" in bytes(made["results.html"])
+    assert b"<li>bow-pod16/bert: a &lt;note&gt;</li>" in bytes_of(made["results.html"])
 
 
 # ---- beside the logs ----------------------------------------------------------------------
@@ -146,7 +152,7 @@ def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> No
         replace(judged_set, flags=frozenset(bypasses))
         for judged_set, bypasses in zip(judge(make_plan(inputs), inputs), flags, strict=True)
     ]
-    assert {f.path: bytes(f.content).decode() for f in parameters(judged)} == expected
+    assert {f.path: bytes_of(f.content).decode() for f in parameters(judged)} == expected
 
 
 # ---- code ---------------------------------------------------------------------------------

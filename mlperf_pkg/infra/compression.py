@@ -1,0 +1,204 @@
+"""Decompress gzip, xz and zstd, recognised by their first bytes, with bounded memory and size."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any, BinaryIO, Protocol
+
+from mlperf_pkg.infra.partial import PartialReader, problem_of
+
+ALWAYS_ALLOWED = 1 << 30
+LARGEST_RATIO = 100
+MAGIC_BYTES = 6  # that tell the formats apart
+
+_PIECE = 1 << 18
+_READ = 1 << 16
+_LZMA_MEMORY = 1 << 28
+_ZSTD_WINDOW_LOG = 27  # what zstd itself decompresses without --long
+
+
+class Compression(Enum):
+    """A format of compressed data, by its first bytes; DEFLATE, which zip contains, has none."""
+
+    GZIP = b"\x1f\x8b\x08"
+    XZ = b"\xfd7zXZ\0"
+    ZSTD = b"\x28\xb5\x2f\xfd"
+    DEFLATE = b""
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return self.name.lower()
+
+
+def compression_of(head: bytes) -> Compression | None:
+    """Return the format of a file by its first ``MAGIC_BYTES``; None if it is not compressed."""
+    formats = (format_ for format_ in Compression if format_.value)
+    return next((format_ for format_ in formats if head.startswith(format_.value)), None)
+
+
+class DamagedError(Exception):
+    """Compressed data that cannot, or must not, be read further; the message is the reason."""
+
+
+class Decompressor:
+    """Decompresses data that is fed in portions: one or more gzip members, xz streams or frames."""
+
+    def __init__(self, format_: Compression) -> None:
+        """Start at the first byte."""
+        self._format = format_
+        self._stream: _Stream | None = None
+        self._packed = 0
+        self._unpacked = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what the next bytes decompress to, in pieces.
+
+        Raises:
+            DamagedError: the data is damaged, or decompresses to more than is allowed.
+        """
+        self._packed += len(data)
+        while data or self._stream:
+            if self._stream is None:
+                data = data.lstrip(b"\0")  # padding between and after streams
+                if not data:
+                    return
+                self._stream = _OPENERS[self._format]()
+            piece = self._piece(self._stream, data)
+            data = b""
+            if piece:
+                yield piece
+            if self._stream.eof:
+                data, self._stream = self._stream.unused_data, None
+            elif self._stream.needs_input:
+                return
+
+    def finish(self) -> None:
+        """Check that the data is complete.
+
+        Raises:
+            DamagedError: the data is cut off.
+        """
+        if self._stream or not self._packed:
+            raise DamagedError(f"the {self._format.title} data is cut off")
+
+    def _piece(self, stream: _Stream, data: bytes) -> bytes:
+        try:
+            piece = stream.decompress(data, _PIECE)
+        except Exception as error:  # each library has errors of its own
+            reason = f"the {self._format.title} data is damaged ({error})"
+            raise DamagedError(reason) from error
+        self._unpacked += len(piece)
+        if self._unpacked > max(ALWAYS_ALLOWED, LARGEST_RATIO * self._packed):
+            raise DamagedError(
+                f"it unpacks to more than {ALWAYS_ALLOWED >> 30} GiB and more than"
+                f" {LARGEST_RATIO} times its size"
+            )
+        return piece
+
+
+class DecompressingReader(PartialReader):
+    """Reads what a compressed stream contains; it ends where the data is damaged."""
+
+    def __init__(self, packed: BinaryIO, format_: Compression) -> None:
+        """Read compressed bytes from ``packed``, which is closed with this stream."""
+        self._packed = packed
+        self._pieces = self._decompressed(Decompressor(format_))
+        self._rest = memoryview(b"")
+
+    def readinto(self, buffer: Any) -> int:
+        """Read up to one piece."""
+        if not self._rest:
+            try:
+                self._rest = memoryview(next(self._pieces, b""))
+            except DamagedError as error:
+                self.problem = problem_of(self._packed) or str(error)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        """Close both streams."""
+        self._packed.close()
+        super().close()
+
+    def _decompressed(self, decompressor: Decompressor) -> Iterator[bytes]:
+        while data := self._packed.read(_READ):
+            yield from decompressor.feed(data)
+        decompressor.finish()
+
+
+def decompressed(packed: BinaryIO, format_: Compression) -> io.BufferedReader:
+    """Return a stream of what a compressed stream contains; ``problem_of`` it may say more."""
+    return io.BufferedReader(DecompressingReader(packed, format_), _READ)
+
+
+# ---- libraries ----------------------------------------------------------------------------
+
+
+class _Stream(Protocol):
+    """The interface of ``lzma.LZMADecompressor``, which that of zstd has too."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+
+
+class _Zlib:
+    """The interface of ``_Stream`` for zlib."""
+
+    def __init__(self, bits: int) -> None:
+        self._inflate = zlib.decompressobj(bits)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        piece = self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+        self.needs_input = len(piece) < max_length
+        return piece
+
+
+def _gzip() -> _Stream:
+    return _Zlib(16 + zlib.MAX_WBITS)
+
+
+def _deflate() -> _Stream:
+    return _Zlib(-zlib.MAX_WBITS)
+
+
+def _xz() -> _Stream:
+    import lzma  # noqa: PLC0415 - few logs need it
+
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LZMA_MEMORY)
+
+
+def _zstd() -> _Stream:
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415 - few logs need it
+    else:
+        from backports import zstd  # noqa: PLC0415 - few logs need it
+    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
+    return zstd.ZstdDecompressor(options=options)
+
+
+_OPENERS: dict[Compression, Callable[[], _Stream]] = {
+    Compression.GZIP: _gzip,
+    Compression.XZ: _xz,
+    Compression.ZSTD: _zstd,
+    Compression.DEFLATE: _deflate,
+}

@@ -1,0 +1,113 @@
+"""Sort the files of a folder without a submission: logs, archives, and what is not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePath
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mlperf_pkg.infra.compression import compression_of
+from mlperf_pkg.infra.content import ArchiveError, Content, content_of
+from mlperf_pkg.infra.parts import Spool
+from mlperf_pkg.infra.source import NO_PERMISSION
+from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.submission.model import Input, Place, Submission, Unread, Why, is_power_log
+
+RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
+ENCRYPTED = "an archive, not a log"
+_TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
+_PACKED_SUFFIXES = frozenset({".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".tzst", ".zip"})
+_SUFFIXES = _TEXT_SUFFIXES | _PACKED_SUFFIXES | {""}
+_SNIFF_BYTES = 1 << 20
+
+
+class Loose(Struct):
+    """Takes files one by one; ``find_in`` finds what the top folder of an archive holds.
+
+    ``in_archive`` says that the files themselves are in an archive.
+    """
+
+    find_in: Callable[[Place], Input]
+    in_archive: bool = False
+    submissions: list[Submission] = field(default_factory=list)
+    logs: list[Place] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    _spool: Spool | None = None
+
+    @property
+    def contents(self) -> Input:
+        """All that was taken."""
+        return Input(tuple(self.submissions), tuple(self.logs), unread=tuple(self.unread))
+
+    def take(self, file: Place) -> None:
+        """Take a file: by its name alone if it is that of a result, else by its content.
+
+        Raises:
+            OSError: the file cannot be read, for another reason than its permissions.
+        """
+        if RESULT.fullmatch(file.name):
+            self.logs.append(file)
+            return
+        if file.path.parent.parent.name == "power" and is_power_log(file.name):
+            return
+        if file.path.suffix.lower() not in _SUFFIXES:
+            return
+        try:
+            content = content_of(file.path, _SNIFF_BYTES)
+        except PermissionError:
+            self._leave(file, NO_PERMISSION)
+            return
+        if content.is_archive:
+            self._take_archive(file, content)
+        else:
+            self._take_text(replace(file, compression=content.compression), content)
+
+    def take_archive(self, file: Place, content: Content) -> None:
+        """Take the contents of an archive.
+
+        Raises:
+            ArchiveError: it is damaged, or must not be read.
+            OSError: it cannot be read.
+        """
+        from mlperf_pkg.infra.archives import open_archive  # noqa: PLC0415 - slow to import
+
+        top = open_archive(file.path, content, self._spool_of_all)
+        for name, reason in top.left_out.items():
+            self._leave(file.child(name), f"{reason} in an archive")
+        contents = self.find_in(Place(top, file.label))
+        self.submissions += contents.submissions
+        self.logs += contents.logs
+        self.unread += contents.unread
+
+    def _take_archive(self, file: Place, content: Content) -> None:
+        if self.in_archive:
+            self._leave(file, "an archive in an archive")
+            return
+        try:
+            self.take_archive(file, content)
+        except ArchiveError as error:
+            self._leave(file, str(error))
+
+    def _take_text(self, file: Place, content: Content) -> None:
+        """Take a file that is a log if some line of its head holds a record."""
+        inner = PurePath(file.name).stem if content.compression else file.name
+        if content.problem:
+            self._leave(file, content.problem)
+        elif content.is_encrypted:
+            self._leave(file, ENCRYPTED)
+        elif content.compression and compression_of(content.head):
+            self._leave(file, "compressed twice")
+        elif TOKEN in content.text or RESULT.fullmatch(inner):
+            self.logs.append(file)
+        elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
+            self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
+
+    def _leave(self, file: Place, reason: str, why: Why = Why.PROBLEM) -> None:
+        self.unread.append(Unread(file, reason, why))
+
+    def _spool_of_all(self) -> Spool:
+        self._spool = self._spool or Spool()
+        return self._spool
