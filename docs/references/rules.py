@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlperf_pkg.render.rules import USAGES
+from mlperf_pkg.render.rules_show import exceptions
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Span
@@ -22,6 +23,7 @@ _FAMILIES = {
     "POW": "Power logs",
     "RCP": "Reference convergence points",
     "REPO": "Names, sizes and links",
+    "ROUND": "The round of a run",
     "SEED": "Seeds",
     "SET": "Result sets",
     "SYS": "System descriptions",
@@ -72,7 +74,10 @@ def _code(name: str) -> Iterator[str]:
         entry = codes()[name]
         yield f"## {name}: {plain(entry.title)}"
         yield plain(entry.explanation)
-        yield f"Source: {plain(entry.source)}"
+        notes = [f"Basis `{entry.basis}`: {describe.BASIS[entry.basis]}"]
+        notes += [f"Severity: {describe.SEVERITY[entry.severity]}"]
+        notes += [f"Unless: {plain(text)}" for text in exceptions(entry)]
+        yield "\n".join(f"- {line}" for line in [*notes, f"Source: {plain(entry.source)}"])
     else:
         histories = describe.histories(name)
         rules = [span.rule for history in histories for span in reversed(history.spans)]
@@ -80,7 +85,7 @@ def _code(name: str) -> Iterator[str]:
         for history in histories:
             yield from _history(history)
         yield "\n".join(f"- {line}" for line in _notes(rules))
-        yield from _example(histories[0])
+        yield from _example(describe.newest_first(histories)[0])
 
 
 def _history(history: History) -> Iterator[str]:
@@ -94,6 +99,8 @@ def _history(history: History) -> Iterator[str]:
 
 
 def _notes(rules: Sequence[Rule]) -> Iterator[str]:
+    for text in dict.fromkeys(rule.formula_text for rule in rules if rule.formula):
+        yield f"Formula: {code(text)}"
     for basis in dict.fromkeys(rule.basis for rule in rules):
         yield f"Basis `{basis}`: {describe.BASIS[basis]}"
     for severity in dict.fromkeys(rule.severity for rule in rules):

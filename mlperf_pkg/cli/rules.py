@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,20 @@ from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
-from mlperf_pkg.rulebook.explain.codes import known_code
+from mlperf_pkg.render import rules_show
+from mlperf_pkg.results.reference_changes import changed_points
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
     common_layers,
     effective,
+    histories_of_key,
     loaded,
 )
 from mlperf_pkg.rulebook.explain.diff import compare
+from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, Round
+from mlperf_pkg.rulebook.model import DIVISIONS, Round, is_round_name
 from mlperf_pkg.rulebook.upstream import verify as verification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -73,36 +76,48 @@ def command() -> None:
 
     \b
     Examples:
-      mlperf-pkg rules list --round 5.1
+      mlperf-pkg rules list 5.1
       mlperf-pkg rules show RUN110
       mlperf-pkg rules diff 5.1 6.0
     """
 
 
 @command.command(name="list")
+@click.argument("name", required=False, shell_complete=completion.benchmarks)
 @_usage(None, "Only this usage.")
 @options.round_option("Only this round.")
 @_benchmark
-@_division("closed", "The division of the rules that --benchmark lists.")
+@_division("closed", "The division of the rules of a benchmark.")
 @_format
 def list_(
-    *, usage: str | None, round_: str | None, benchmark: str | None, division: str, format_: str
+    *,
+    name: str | None,
+    usage: str | None,
+    round_: str | None,
+    benchmark: str | None,
+    division: str,
+    format_: str,
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
-    Without options, list all rounds. With --round, list its benchmarks with
-    their targets and numbers of runs. With --benchmark, list the rules of the
-    benchmark in that round or, without --round, in its newest one. Brackets mark
-    rules that only the official checker or only the written rules have.
+    NAME is a round or a benchmark, as --round and --benchmark. Without it, list all
+    rounds. Of a round, list the benchmarks with their targets and numbers of runs.
+    Of a benchmark, list the rules in that round or, without --round, in its newest
+    one. Brackets mark rules that only the official checker or only the written
+    rules have.
 
     Exit status: 0 if the rulebook has such rules, 2 if not.
 
     \b
     Examples:
       mlperf-pkg rules list
-      mlperf-pkg rules list --round 5.1
-      mlperf-pkg rules list --benchmark bert --round 4.0 --division open
+      mlperf-pkg rules list 5.1
+      mlperf-pkg rules list bert --round 4.0 --division open
     """
+    if name and is_round_name(name.removeprefix("v")):
+        round_ = _only("round", name.removeprefix("v"), round_)
+    elif name:
+        benchmark = _only("benchmark", name.lower(), benchmark)
     chosen = _rounds(usage, round_, benchmark)
     if benchmark:
         click.echo(_benchmark_rules(chosen[-1], benchmark, division, format_), nl=False)
@@ -113,6 +128,17 @@ def list_(
     else:
         click.echo(render.rounds_text(chosen), nl=False)
     return 0
+
+
+def _only(kind: str, name: str, option: str | None) -> str:
+    """Return what the argument names.
+
+    Raises:
+        UserError: the option names another.
+    """
+    if option not in (None, name):
+        raise UserError(f"two {kind}s, {name} and --{kind} {option}: name one")
+    return name
 
 
 def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[Round]:
@@ -126,15 +152,18 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
     chosen = [round_ for round_ in candidates if name in (None, round_.name)]
     if not chosen:
         names = list(dict.fromkeys(round_.name for round_ in candidates))
-        meant = did_you_mean(name or "", names)
-        raise UserError(f"the rulebook has no round {name!r}: it has {', '.join(names)}{meant}")
+        raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
     having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
     if not having:
         names = sorted({name for round_ in chosen for name in round_.benchmarks})
-        meant = did_you_mean(benchmark or "", names)
         where = f"round {name}" if name else "the rulebook"
-        raise UserError(f"{where} has no benchmark {benchmark!r}: it has {', '.join(names)}{meant}")
+        raise UserError(f"{where} has no benchmark {benchmark!r}{_instead(benchmark or '', names)}")
     return having
+
+
+def _instead(name: str, names: Sequence[str]) -> str:
+    """Return the most similar name, or all of them."""
+    return did_you_mean(name, names) or f": it has {', '.join(names)}"
 
 
 def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> str:
@@ -145,24 +174,43 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 
 
 @command.command()
-@click.argument("code", shell_complete=completion.codes)
+@click.argument("name", shell_complete=completion.subjects)
 @_format
-def show(*, code: str, format_: str) -> int:
-    """Explain the CODE of a finding.
+def show(*, name: str, format_: str) -> int:
+    """Explain a code, or show the rules of a key or of a benchmark.
 
-    Show what the rule requires, where and since when, its basis and source, and
-    a line of a log that meets it.
+    NAME is the CODE of a finding, a key of logs or a benchmark. Of a code, show what
+    the rule requires, where and since when, its basis, severity and source, and a
+    line of a log that meets it. Of a key, show its rules in all rounds and
+    benchmarks; of a benchmark, those in its newest round. The beginning of codes,
+    such as SET or RCP, lists their titles.
 
-    Exit status: 0 if the code exists, 2 if not.
+    Exit status: 0 if the rulebook has such a name, 2 if not.
 
     \b
     Examples:
       mlperf-pkg rules show BERT111
       mlperf-pkg rules show SET101
+      mlperf-pkg rules show opt_weight_decay
+      mlperf-pkg rules show bert
     """
-    write = render.code_json if format_ == "json" else render.code_text
-    click.echo(write(known_code(code)), nl=False)
+    subject = subject_of(name)
+    click.echo(_shown(subject.kind, subject.name, json=format_ == "json"), nl=False)
     return 0
+
+
+def _shown(kind: Kind, name: str, *, json: bool) -> str:
+    match kind:
+        case Kind.CODE:
+            return (rules_show.code_json if json else rules_show.code_text)(name)
+        case Kind.FAMILY:
+            return (rules_show.family_json if json else rules_show.family_text)(name)
+        case Kind.KEY:
+            write = rules_show.key_json if json else rules_show.key_text
+            return write(name, histories_of_key(name))
+        case Kind.BENCHMARK:
+            newest = _rounds(None, None, name)[-1]
+            return _benchmark_rules(newest, name, "closed", "json" if json else "text")
 
 
 @command.command()
@@ -177,6 +225,9 @@ def diff(
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
+    These are benchmarks with the keys of new ones, targets, numbers of runs, rules,
+    and the reference convergence points of the installed mlperf-logging.
+
     Exit status: 0 with or without changes, 2 if a round does not exist.
 
     \b
@@ -186,8 +237,13 @@ def diff(
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
     comparison = compare(usage, old, new, benchmark, division)
+    points = [
+        point
+        for before, after in comparison.pairs
+        for point in changed_points(comparison.old, before, comparison.new, after)
+    ]
     write = render.comparison_json if format_ == "json" else render.comparison_text
-    click.echo(write(comparison), nl=False)
+    click.echo(write(comparison, points), nl=False)
     return 0
 
 

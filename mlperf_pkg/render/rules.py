@@ -10,16 +10,15 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from mlperf_pkg.rulebook.codes import Code, codes
+from mlperf_pkg.results.reference_changes import PointChange, ReferenceRuns
 from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
+from mlperf_pkg.rulebook.explain.describe import Layer
 from mlperf_pkg.rulebook.explain.diff import Change, Comparison
-from mlperf_pkg.rulebook.explain.example import example
-from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
 from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
+_LARGE = 1000  # from here on, fractions of samples or epochs say nothing
 USAGES = {"training": "MLPerf Training", "hpc": "MLPerf HPC"}
 
 
@@ -146,118 +145,30 @@ def _benchmark_fields(benchmark: Benchmark) -> dict[str, Any]:
 def benchmark_json(round_: Round, benchmark: Benchmark, layers: Iterable[Layer]) -> str:
     """Return the same as ``benchmark_text`` as JSON."""
     rules = [
-        {"where": layer.name, **_rule_fields(rule)} for layer in layers for rule in _rules(layer)
+        {"where": layer.name, **rule_fields(rule)} for layer in layers for rule in _rules(layer)
     ]
     about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
     return as_json("list", {**about, **_benchmark_fields(benchmark), "rules": rules})
 
 
-def _rule_fields(rule: Rule) -> dict[str, Any]:
+def rule_fields(rule: Rule) -> dict[str, Any]:
+    """Return what JSON says of a rule."""
     return {
         "code": rule.code,
         "key": rule.key,
         "asked": describe.requirement(rule),
+        "formula": rule.formula_text or None,
         "basis": rule.basis.value,
         "severity": rule.severity.value,
         "source": rule.source,
     }
 
 
-# ---- show ---------------------------------------------------------------------------------
-
-
-def code_text(code: str) -> str:
-    """Return the explanation of a code."""
-    lines = _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
-    return "\n".join(lines) + "\n"
-
-
-def _other(code: Code) -> Iterator[str]:
-    yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
-    yield wrapped("source    ", code.source)
-
-
-def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
-    keys = dict.fromkeys(span.rule.key for history in histories for span in history.spans)
-    yield f"{code}: {', '.join(keys)}"
-    for history in histories:
-        yield ""
-        yield wrapped("", f"{USAGES[history.usage]}, {_places(history.where)}")
-        for span in history.spans:
-            yield wrapped("  ", f"{span.words}: {describe.with_basis(span.rule)}", 4)
-    yield ""
-    rules = [span.rule for history in histories for span in reversed(history.spans)]
-    yield from _explained(rules)
-    yield from dict.fromkeys(line for history in histories for line in _targets(history))
-    if joined := describe.joined(histories[0], histories[0].spans[-1]):
-        text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
-        yield wrapped("joined    ", text)
-    yield from _example(histories[0])
-
-
-def _places(names: Sequence[str]) -> str:
-    return describe.EVERY_RUN if describe.EVERY_RUN in names else ", ".join(names)
-
-
-def _explained(rules: Sequence[Rule]) -> Iterator[str]:
-    for basis in dict.fromkeys(rule.basis for rule in rules):
-        yield wrapped("basis     ", f"{basis}: {describe.BASIS[basis]}")
-    for severity in dict.fromkeys(rule.severity for rule in rules):
-        yield wrapped("severity  ", describe.SEVERITY[severity])
-    if any(rule.fatal for rule in rules):
-        yield wrapped("fatal     ", "the official checker crashes where it is broken")
-    for text in dict.fromkeys(rule.message for rule in rules if rule.message):
-        yield wrapped("message   ", text)
-    for text in dict.fromkeys(rule.hint for rule in rules if rule.hint):
-        yield wrapped("hint      ", text)
-    yield wrapped("source    ", "; ".join(dict.fromkeys(rule.source for rule in rules)))
-
-
-def _targets(history: History) -> Iterator[str]:
-    for name, round_, words in describe.targets(history):
-        yield wrapped("target    ", f"{name} in {round_}: {words}")
-
-
-def _example(history: History) -> Iterator[str]:
-    lines = _example_of(history, history.spans[-1])
-    yield ""
-    if lines:
-        yield from (f"Example of round {history.spans[-1].until}:", lines)
-    else:
-        yield "No example: whether a line meets the rule depends on others of the run."
-
-
-def _example_of(history: History, span: Span) -> str | None:
-    round_ = load_round(history.usage, span.until)
-    joined = describe.joined(history, span)
-    return example(span.rule, round_, joined)
-
-
-def code_json(code: str) -> str:
-    """Return the same as ``code_text`` as JSON."""
-    if code in codes():
-        return as_json("show", asdict(codes()[code]))
-    return as_json("show", {"code": code, "rules": list(_history_fields(describe.histories(code)))})
-
-
-def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
-    for history in histories:
-        for span in history.spans:
-            yield {
-                "usage": history.usage,
-                "where": list(history.where),
-                "from": span.first,
-                "to": span.last,
-                **_rule_fields(span.rule),
-                "example": _example_of(history, span),
-            }
-
-
 # ---- diff ---------------------------------------------------------------------------------
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Return what changes from one round to another."""
+def comparison_text(comparison: Comparison, points: Sequence[PointChange]) -> str:
+    """Return what changes from one round to another, in rules and in reference points."""
     old, new = comparison.old, comparison.new
     lines = [
         f"{USAGES[comparison.usage]} {old.name} -> {new.name}"
@@ -271,14 +182,17 @@ def comparison_text(comparison: Comparison) -> str:
         target, runs = describe.target(new_one), describe.runs(new_one.runs)
         text = f"{new_one.name}: target {target}; {runs}"
         lines.append(wrapped("  + ", text, 6))
+        lines.append(wrapped("      keys: ", ", ".join(describe.own_keys(new_one)), 8))
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
         lines += ["", f"Scores {word} normalised where convergence beats the reference."]
     for where, group in groupby(comparison.changes, key=lambda change: change.where):
         lines += ["", _heading(where)]
         lines += [line for change in _together(group) for line in _change(*change)]
-    if comparison.unchanged:
-        lines += ["", wrapped("Unchanged: ", ", ".join(comparison.unchanged))]
+    lines += _points(points)
+    changed = {point.benchmark for point in points}
+    if unchanged := [name for name in comparison.unchanged if name not in changed]:
+        lines += ["", wrapped("Unchanged: ", ", ".join(unchanged))]
     return "\n".join(lines) + "\n"
 
 
@@ -301,7 +215,35 @@ def _change(keys: str, change: Change) -> Iterator[str]:
         yield wrapped("  + " if change.new else "  - ", f"{keys}: {new or old}", 6)
 
 
-def comparison_json(comparison: Comparison) -> str:
+def _points(points: Sequence[PointChange]) -> Iterator[str]:
+    """Yield the changed reference points of each benchmark, by batch size."""
+    if points:
+        yield from ("", "Reference convergence points (olympic mean of the reference runs)")
+    for (benchmark, unit), group in groupby(
+        points, key=lambda point: (point.benchmark, point.unit)
+    ):
+        yield f"  {benchmark}, in {unit}"
+        yield from (wrapped(f"    {_sign(point)} ", _point(point), 8) for point in group)
+
+
+def _sign(point: PointChange) -> str:
+    return "~" if point.old and point.new else "+" if point.new else "-"
+
+
+def _point(point: PointChange) -> str:
+    values = " -> ".join(_runs(runs) for runs in (point.old, point.new) if runs)
+    return f"batch size {_number(point.batch_size)}: {values}"
+
+
+def _runs(runs: ReferenceRuns) -> str:
+    return f"{_number(runs.mean)} ({runs.runs} runs)"
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number >= _LARGE else f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def comparison_json(comparison: Comparison, points: Iterable[PointChange]) -> str:
     """Return the same as ``comparison_text`` as JSON."""
     return as_json(
         "diff",
@@ -310,12 +252,23 @@ def comparison_json(comparison: Comparison) -> str:
             "old": comparison.old.name,
             "new": comparison.new.name,
             "gone": list(comparison.gone),
-            "added": list(map(_benchmark_fields, comparison.added)),
+            "added": [
+                {**_benchmark_fields(item), "keys": list(describe.own_keys(item))}
+                for item in comparison.added
+            ],
             "changes": [asdict(change) for change in comparison.changes],
             "renamed": dict(comparison.renamed),
             "unchanged": list(comparison.unchanged),
+            "reference_points": [asdict(point) | _of_runs(point) for point in points],
         },
     )
+
+
+def _of_runs(point: PointChange) -> dict[str, Any]:
+    return {
+        name: asdict(runs) if runs else None
+        for name, runs in (("old", point.old), ("new", point.new))
+    }
 
 
 # ---- verify -------------------------------------------------------------------------------

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.rulebook.files import read, rule_files
 
 
+class Exceptional(Struct, frozen=True):
+    """When a code is reported with another basis or severity; None is the usual one."""
+
+    when: str
+    basis: Basis | None = None
+    severity: Severity | None = None
+
+
 class Code(Struct, frozen=True):
-    """What a code means: a title, an explanation in prose, and the source of the rule."""
+    """What a code means: a title, an explanation in prose, and the source of the rule.
+
+    It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
+    """
 
     code: str
     title: str
     explanation: str
     source: str
+    basis: Basis = Basis.BOTH
+    severity: Severity = Severity.ERROR
+    unless: tuple[Exceptional, ...] = ()
 
 
 @per_rulebook
@@ -28,5 +44,6 @@ def codes() -> Mapping[str, Code]:
     """
     entries: dict[str, Code] = {}
     for file in reversed(list(rule_files("findings.yaml"))):
-        entries |= {code: Code(code=code, **fields) for code, fields in read(file).items()}
+        for code, fields in read(file).items():
+            entries[code] = msgspec.convert({"code": code, **fields}, Code)
     return entries

@@ -13,6 +13,7 @@ from mlperf_pkg.cli.main import COMMANDS, cli
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.explain.lookup import all_benchmarks
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
 
@@ -51,6 +52,9 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg rules list --round 9.9 --benchmark ", []),
         ("mlperf-pkg rules show SET10", [code for code in sorted(codes()) if code.startswith("SET10")]),
         ("mlperf-pkg rules show bert10", [code for code in sorted(rulebook_codes()) if code.startswith("BERT10")]),
+        ("mlperf-pkg rules show opt_nam", ["opt_name"]),
+        ("mlperf-pkg rules show cosmofl", ["cosmoflow"]),
+        ("mlperf-pkg rules list cosmofl", ["cosmoflow"]),
         ("mlperf-pkg check --select RC", ["RCP", *(code for code in sorted(codes()) if code.startswith("RCP"))]),
         ("mlperf-pkg check --ignore REPO,SEED10", ["REPO,SEED101", "REPO,SEED102", "REPO,SEED103", "REPO,SEED104"]),
         ("mlperf-pkg check --select nothing --round 6.", ["6.1", "6.0"]),
@@ -64,8 +68,9 @@ def test_words(line: str, words: list[str]) -> None:
     assert completed(line) == list(dict.fromkeys(words))
 
 
-def test_all_codes() -> None:
-    assert completed("mlperf-pkg rules show ") == sorted(codes().keys() | rulebook_codes())
+def test_all_codes_and_benchmarks() -> None:
+    names = sorted(codes().keys() | rulebook_codes())
+    assert completed("mlperf-pkg rules show ") == [*names, *sorted(all_benchmarks())]
 
 
 def test_families_before_codes() -> None:

@@ -160,6 +160,7 @@ def test_list_of_rules_as_json() -> None:
         "code": "BERT101",
         "key": "global_batch_size",
         "asked": "once",
+        "formula": None,
         "basis": "both",
         "severity": "error",
         "source": "training_rules, Hyperparameters",
@@ -189,21 +190,101 @@ def test_show_explains_a_rule() -> None:
         ("DSV107", "No example: whether a line meets the rule"),
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
+        ("SET103", "basis     official: the official checker rejects what the written rules"),
+        ("SET103", "unless    a warning if the logs are not in a submission"),
+        ("RCP102", "severity  a warning: it fails nothing"),
+        (
+            "SEED101",
+            "unless    basis official if the round is earlier than 4.1\n          a warning if",
+        ),
+        ("LLAMAL124", "formula   math.abs(value - 0.00008 * global_batch_size / 1152.0)"),
+        (
+            "LLAMAL134",
+            "where logged, 8e-5 * global_batch_size / 1152, to the last\n    bit [official]",
+        ),
+        (
+            "BERT111",
+            "metadata with epoch_num, reaching at least 0.712, or\n    0.706 from a batch size of 8192 on, and below 1.0\n",
+        ),
+        ("RUN121", "mlperf-logging, rulesets 0.7.0, 1.0.0, 3.0.0\n"),
+        ("RUN104", "Example of round 4.0:"),
+        ("SSD105", "Example of round 5.1:"),
     ],
 )
 def test_show_tells(code: str, part: str) -> None:
     assert part in output("show", code)
 
 
-def test_show_names_the_nearest_code() -> None:
-    assert "SEED101" in call("show", "SEED11").stderr
+NEAREST = [
+    (("show", "SEED11"), "did you mean SEED101?"),
+    (("show", "bret"), "did you mean bert?"),
+    (("show", "opt_weigth_decay"), "did you mean opt_weight_decay?"),
+    (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
+    (("list", "bret"), "the rulebook has no benchmark 'bret'; did you mean bert?"),
+    (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
+    (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
+    (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
+]
 
 
-def test_show_as_json() -> None:
-    rule = document("show", "BERT113")["rules"][0]
-    assert (rule["from"], rule["to"], rule["where"]) == ("2.1", "5.0", ["Closed bert"])
-    assert rule["example"].startswith(":::MLLOG ")
-    assert document("show", "SET101")["title"] == "wrong number of runs"
+@pytest.mark.parametrize(("arguments", "message"), NEAREST)
+def test_what_was_meant(arguments: tuple[str, ...], message: str) -> None:
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+SAME = [
+    (("list", "5.1"), ("list", "--round", "5.1")),
+    (("list", "v2.0"), ("list", "--round", "2.0")),
+    (("list", "bert"), ("list", "--benchmark", "bert")),
+    (("list", "bert", "--round", "4.0"), ("list", "--benchmark", "bert", "--round", "4.0")),
+    (("show", "bert"), ("list", "--benchmark", "bert")),
+    (("show", "BERT"), ("list", "--benchmark", "bert")),
+    (("show", "Opt_Name"), ("show", "opt_name")),
+]
+
+
+@pytest.mark.parametrize(("short", "long"), SAME)
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_shorter_ways_to_ask(short: tuple[str, ...], long: tuple[str, ...], format_: str) -> None:
+    assert output(*short, "--format", format_) == output(*long, "--format", format_)
+
+
+def test_show_lists_the_rules_of_a_key() -> None:
+    text = output("show", "opt_weight_decay")
+    assert text.startswith("opt_weight_decay: 9 rules\n\nMLPerf Training\n  SSD105 ")
+    assert "\n  SSD105    Closed ssd from 2.0 to 4.1: once, 0.0\n" in text
+    assert "\n  GPT137    Closed gpt3 from 3.0 to 4.1: where logged, 0.1 [rules]\n" in text
+    assert "\nMLPerf HPC\n" in text
+
+
+def test_show_lists_the_rules_of_a_key_as_json() -> None:
+    answer = document("show", "opt_weight_decay")
+    assert answer["key"] == "opt_weight_decay"
+    assert {rule["key"] for rule in answer["rules"]} == {"opt_weight_decay"}
+
+
+def test_show_lists_a_family_of_codes() -> None:
+    lines = output("show", "SEED").splitlines()
+    assert lines[0] == "CODE     REPORTED AS   MEANING"
+    assert "SEED104  note, advice  a repeated seed from another source line" in lines
+    assert output("show", "seed").startswith("seed: ")
+    assert [code["code"] for code in document("show", "SEED")["codes"]][:2] == [
+        "SEED101",
+        "SEED102",
+    ]
+
+
+def test_show_has_the_exceptions_of_a_code_as_json() -> None:
+    answer = document("show", "SET101")
+    assert (answer["basis"], answer["severity"]) == ("both", "error")
+    assert answer["unless"][0] == {
+        "when": "the logs are not in a submission",
+        "basis": None,
+        "severity": "note",
+    }
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -217,7 +298,14 @@ def test_diff() -> None:
         "  - opt_epsilon: once\n"
         "  + opt_lamb_epsilon: once [official]\n"
         "\n"
-        "Unchanged: dlrm, maskrcnn, minigo, resnet, rnnt, ssd, unet3d\n"
+        "Reference convergence points (olympic mean of the reference runs)\n"
+        "  bert, in samples\n"
+        "    ~ batch size 448: 2,621,696 (20 runs) -> 2,414,421 (23 runs)\n"
+        "  ssd, in epochs\n"
+        "    + batch size 1,280: 6.667 (20 runs)\n"
+        "    + batch size 2,048: 7.889 (20 runs)\n"
+        "\n"
+        "Unchanged: dlrm, maskrcnn, minigo, resnet, rnnt, unet3d\n"
     )
 
 
@@ -239,6 +327,31 @@ def test_diff_as_json() -> None:
     assert answer["renamed"] == {"gnn": "rgat", "ssd": "retinanet"}
     assert [benchmark["name"] for benchmark in answer["added"]] == ["llama31_405b"]
     assert answer["changes"][0]["codes"] == ["RUN101"]
+    assert "init_checkpoint_step" in answer["added"][0]["keys"]
+
+
+def test_diff_names_the_keys_of_a_new_benchmark() -> None:
+    text = output("diff", "5.1", "6.0", "--benchmark", "gpt_oss_20b")
+    assert "\n      keys: global_batch_size, max_sequence_length, opt_name,\n" in text
+    assert "\n    + batch size 16: 194,560 (20 runs)\n" in text
+
+
+def test_diff_has_reference_points_as_json() -> None:
+    points = document("diff", "2.0", "2.1", "--benchmark", "bert")["reference_points"]
+    assert points == [
+        {
+            "benchmark": "bert",
+            "unit": "samples",
+            "batch_size": 448,
+            "old": {"runs": 20, "mean": pytest.approx(2621696, abs=1)},
+            "new": {"runs": 23, "mean": pytest.approx(2414421, abs=1)},
+        }
+    ]
+
+
+def test_a_benchmark_with_other_points_is_not_unchanged() -> None:
+    last = output("diff", "5.1", "6.0").splitlines()[-1]
+    assert last == "Unchanged: dlrm_dcnv2"
 
 
 # ---- verify -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import needed_in_words
+from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
@@ -62,12 +63,14 @@ def occurrence(rule: Rule) -> str:
 
 def _conditions(rule: Rule) -> Iterator[str]:
     first = "in the first record " if rule.first else ""
-    if rule.needed:
+    is_of_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
+    if rule.needed and not is_of_target:
         yield first + rule.needed
     else:
         about_value = {n: a for n, a in rule.constraints.items() if n in OF_VALUE or n == "same_as"}
         about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
-        parts = [needed_in_words(about_value), rule.formula_text]
+        formula = in_general(rule.formula, rule.key) if rule.formula else ""
+        parts = [needed_in_words(about_value), formula]
         yield first + " and ".join(part for part in parts if part)
         yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
     if rule.tensors is not None:
@@ -75,7 +78,8 @@ def _conditions(rule: Rule) -> Iterator[str]:
     if rule.reached:
         yield "status success only where the last evaluation reached the target"
     if rule.reaches:
-        yield f"reaching {needed_in_words(rule.reaches)}"
+        words = rule.needed if is_of_target else None
+        yield f"reaching {words or needed_in_words(rule.reaches)}"
 
 
 def target(benchmark: Benchmark) -> str:
@@ -90,6 +94,12 @@ def targets(history: History) -> Iterator[tuple[str, str, str]]:
         round_ = load_round(history.usage, latest.until)
         for name in history.benchmarks:
             yield name, round_.name, target(loaded(round_, name))
+
+
+def own_keys(benchmark: Benchmark) -> tuple[str, ...]:
+    """Return the keys that the rules of a benchmark are about."""
+    names = (key for layer in benchmark_layers(benchmark) for key in layer.rules)
+    return tuple(dict.fromkeys(names))
 
 
 def runs(count: Runs) -> str:
@@ -205,10 +215,31 @@ def rulebook_codes() -> frozenset[str]:
 
 def histories(code: str) -> list[History]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
-    uses: dict[tuple[str, str], list[Use]] = {}
+    return _histories(use for use in all_uses() if use.rule.code == code)
+
+
+def histories_of_key(key: str) -> dict[str, list[History]]:
+    """Return the same for each code of the rules of a key, in the order of the rulebook."""
+    uses: dict[str, list[Use]] = {}
     for use in all_uses():
-        if use.rule.code == code:
-            uses.setdefault((use.usage, use.layer.name), []).append(use)
+        if use.rule.key == key:
+            uses.setdefault(use.rule.code, []).append(use)
+    return {code: _histories(code_uses) for code, code_uses in uses.items()}
+
+
+def newest_first(histories: Iterable[History]) -> list[History]:
+    """Return histories by the submission of the newest round that has the rule."""
+    return sorted(
+        histories,
+        key=lambda history: load_round(history.usage, history.spans[-1].until).submission_date,
+        reverse=True,
+    )
+
+
+def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
+    uses: dict[tuple[str, str], list[Use]] = {}
+    for use in uses_of_a_code:
+        uses.setdefault((use.usage, use.layer.name), []).append(use)
     alike: dict[tuple[Any, ...], list[Use]] = {}
     for layer_uses in uses.values():
         usage = layer_uses[0].usage

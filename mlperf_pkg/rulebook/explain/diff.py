@@ -54,6 +54,15 @@ class Comparison(Struct, frozen=True):
     changes: tuple[Change, ...]
     unchanged: tuple[str, ...]
 
+    @property
+    def pairs(self) -> Iterator[tuple[Benchmark | None, Benchmark]]:
+        """The benchmarks that stay, before and after, and the new ones after None."""
+        names = {new: old for old, new in self.renamed}
+        staying = {*self.unchanged, *(change.benchmark for change in self.changes)} - {""}
+        for name in sorted(staying):
+            yield loaded(self.old, names.get(name, name)), loaded(self.new, name)
+        yield from ((None, benchmark) for benchmark in self.added)
+
 
 def compare(
     usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None

@@ -59,7 +59,7 @@ def test_codes_are_known_in_any_case(code: str) -> None:
 @pytest.mark.parametrize(
     ("typo", "near"),
     [
-        ("LOG11", "LOG110"),
+        ("LOG11", "LOG111"),
         ("BRT111", "BERT111"),
         ("SEED11", "SEED101"),
         ("xyz", "looks like SET101"),

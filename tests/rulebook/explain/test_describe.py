@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -46,9 +47,9 @@ WORDS: list[tuple[dict[str, Any], str]] = [
         "where logged, after init_start, before run_start",
     ),
     ({"constraints": {"same_as": "lr"}}, "where logged, the value of lr, logged before it"),
-    ({"formula": "value >= 2.0 * other"}, "where logged, value >= 2.0 * other"),
+    ({"formula": "value >= 2.0 * other"}, "where logged, at least 2 * other"),
     ({"formula": "value > 1.0", "needed": "more than one"}, "where logged, more than one"),
-    ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a < b"),
+    ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a is below b"),
     ({"first": True, "constraints": {"equals": 1}}, "where logged, in the first record 1"),
     ({"occurs": "once", "tensors": ("a", "b")}, "once, naming each of 2 tensors once"),
     (
@@ -175,3 +176,11 @@ def test_a_layer_hides_what_it_replaces_below() -> None:
 def test_a_benchmark_that_a_round_does_not_have() -> None:
     with pytest.raises(UserError, match=r"round 2\.0 has no benchmark 'gpt3': it has bert"):
         loaded(load_round("training", "2.0"), "gpt3")
+
+
+CEL = re.compile(r"math\.|&&|\|\||==|double\(|int\(|metadata\.|previous\.")
+
+
+def test_no_rule_requires_a_formula_in_cel() -> None:
+    rules = {use.rule.code: describe.requirement(use.rule) for use in describe.all_uses()}
+    assert {code: words for code, words in rules.items() if CEL.search(words)} == {}

@@ -62,7 +62,7 @@ CHANGES: list[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         "Closed flux1",
         "evaluation_frequency",
         ("once, 262144",),
-        ("once, value == math.ceil(262144.0 / global_batch_size) * global_batch_size",),
+        ("once, 262144 rounded up to a multiple of global_batch_size",),
     ),
 ]
 
