@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.submission.part import find_parts
 
 _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
 _FORMATS = ("svg", "png")
@@ -52,9 +53,10 @@ def command(
 ) -> int:
     """Draw charts, each to its own file.
 
-    PATH is as for 'mlperf-pkg check'. For each result set, plot draws the curves of
-    its runs, their times, the RCP test and the timeline; for each benchmark, the
-    scoreboard. The names of the files are printed.
+    PATH is as for 'mlperf-pkg check'; a folder inside a submission
+    (ACME/results/dgx/bert) is drawn with its system names. For each result set, plot
+    draws the curves of its runs, their times, the RCP test and the timeline; for each
+    benchmark, the scoreboard. The names of the files are printed.
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
@@ -64,6 +66,7 @@ def command(
     \b
     Examples:
       mlperf-pkg plot logs/ -o charts/
+      mlperf-pkg plot submissions/ACME/results/dgx/bert -o charts/
       mlperf-pkg plot submissions/ACME -o charts/ --format png --chart rcp
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
@@ -71,7 +74,8 @@ def command(
 
     refuse_within(output, paths)
     pictures.library()
-    charts = drawing.files(check(paths, check_options), names or _CHARTS, check_options.jobs)
+    checked = check_inputs(find_parts(paths), check_options)
+    charts = drawing.files(checked, names or _CHARTS, check_options.jobs)
     picture = pictures.PICTURES[format_]
     pictures_by_name = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
     if not pictures_by_name:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.logs import without
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 
 def names(folder: Path) -> list[str]:
@@ -31,6 +31,29 @@ def test_a_file_of_each_chart(tmp_path: Path) -> None:
     assert sorted(result.stdout.splitlines()) == [str(out / name) for name in names(out)]
     for file in out.iterdir():
         assert ElementTree.parse(file).getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("part", ["", "results/my_system/resnet", "results/my_system", "results"])
+def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
+    tmp_path: Path, part: str
+) -> None:
+    tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
+    (tree / "results" / SYSTEM).rename(tree / "results" / "my_system")
+    write_system(tree / "systems", "my_system")
+    result = call("plot", tree / part, "-o", out, "--chart", "times")
+    assert (result.exit_code, names(out)) == (0, ["results-my_system-resnet.times.svg"])
+    text = (out / names(out)[0]).read_text("utf-8")
+    assert ">ACME, my_system, resnet (closed, round 2.0)<" in text
+
+
+def test_parts_of_one_submission_are_drawn_once(tmp_path: Path) -> None:
+    tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
+    write_set(tree / "results" / SYSTEM / "bert", simulated("bert"))
+    folders = [tree / "results" / SYSTEM / name for name in ("resnet", "bert", "bert")]
+    assert call("plot", *folders, "-o", out, "--chart", "times").exit_code == 0
+    assert len(names(out)) == 2
+    assert call("plot", tree, *folders, "-o", out, "--chart", "times", "--force").exit_code == 0
+    assert len({name.rpartition("results-")[2] for name in names(out)}) == 2
 
 
 def test_one_chart_as_pixels(tmp_path: Path) -> None:

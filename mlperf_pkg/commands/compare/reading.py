@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.scores import ScoredSet, scores
@@ -20,14 +18,14 @@ from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.submission.find import find_input, labels
-from mlperf_pkg.submission.model import Input, Submission
+from mlperf_pkg.submission.find import labels
+from mlperf_pkg.submission.model import ResultSet
+from mlperf_pkg.submission.part import find_part
 
-_DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
 _COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
@@ -42,6 +40,10 @@ class Filter(Struct, frozen=True):
     def accepts_benchmark(self, name: str) -> bool:
         """Return whether results of this benchmark are compared."""
         return _any_matches(name, self.benchmarks)
+
+    def accepts_set(self, result_set: ResultSet) -> bool:
+        """Return whether results of the benchmark of a set are compared."""
+        return self.accepts_benchmark(result_set.benchmark)
 
     def accepts(self, result: Result) -> bool:
         """Return whether this result is compared."""
@@ -76,46 +78,13 @@ def read_results(arguments: Sequence[str], result_filter: Filter, options: Optio
             published = read_published(path, index)
             new = {_Key(path.resolve(), score.path): score for score in published}
         else:
-            checked = check_inputs((_find(argument, prefix, result_filter),), options)
+            checked = check_inputs(
+                (find_part(argument, prefix, result_filter.accepts_set),), options
+            )
             new = dict(_Reader(checked, index).results(result_filter))
         results = {**new, **results}
     ordered = sorted(results.values(), key=lambda result: result.argument)
     return [result for result in ordered if result_filter.accepts(result)]
-
-
-# ---- finding ------------------------------------------------------------------------------
-
-
-def _find(argument: str, prefix: str, result_filter: Filter) -> Input:
-    """Find an input as ``find_input`` does, with only the benchmarks of ``result_filter``.
-
-    A folder below ``results/`` of a submission is a part of it, whose systems are described.
-    """
-    path = Path(argument).resolve()
-    contents = find_input(argument, prefix)  # raises if something is wrong with the argument
-    for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
-        if results.name == "results" and (results.parent / "systems").is_dir():
-            whole = os.path.relpath(results.parent)
-            contents = find_input(whole, prefix and whole)
-            break
-    parts = (_part(submission, path, result_filter) for submission in contents.submissions)
-    return replace(contents, submissions=tuple(parts))
-
-
-def _part(submission: Submission, path: Path, result_filter: Filter) -> Submission:
-    """Return a submission with the result sets in ``path`` or around it, and its systems."""
-    sets = (
-        result_set
-        for result_set in submission.result_sets
-        if _is_within(result_set.place.path, path)
-        and result_filter.accepts_benchmark(result_set.benchmark)
-    )
-    return replace(submission, result_sets=tuple(sets), entries=())
-
-
-def _is_within(folder: AnyPath, path: Path) -> bool:
-    """Return whether a folder is in ``path``, as all of an archive is that was named."""
-    return isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
 
 
 # ---- reading ------------------------------------------------------------------------------

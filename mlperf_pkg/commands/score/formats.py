@@ -44,14 +44,16 @@ def text(scores: Scores, view: View) -> str:
         terminal.table(_COLUMNS, groups, apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
-    terminal.paragraph((_checked(scores.report), PLAIN))
+    for remark in _checked(scores.report):
+        terminal.paragraph((remark, PLAIN))
     terminal.paragraph((headings.round_in_words(scores.report), PLAIN))
     return terminal.text()
 
 
-def _checked(report: Report) -> str:
-    """Return how many findings there are, which the scores do not show."""
-    return f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
+def _checked(report: Report) -> Iterator[str]:
+    """Yield how many findings there are, if any: the scores do not show them."""
+    if report.findings or report.hidden:
+        yield f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
 
 
 def _in_short(scores: Scores, view: View) -> bool:
@@ -128,7 +130,7 @@ def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
     detailed = (section(_TITLES, _group(scored, scores.report)) for scored in scores.sets)
     sections = summary.sections(scores) if _in_short(scores, view) else detailed
-    endings = (_checked(scores.report), headings.round_in_words(scores.report))
+    endings = (*_checked(scores.report), headings.round_in_words(scores.report))
     paragraphs = ["## MLPerf scores", *sections, *map(escape_markdown, endings)]
     return "\n\n".join(paragraphs) + "\n"
 
