@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
+from mlperf_pkg.infra.archive_names import SUFFIXES
 from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.submission.model import Submission
+from mlperf_pkg.submission.model import ResultSet, Submission
 
 _SOURCE = "submission_rules, Directory structure"
+_PACKED = (".gz", ".xz", ".zst", *SUFFIXES)
 _DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
@@ -38,6 +40,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     if not any(files.logs for files in submission.result_sets):
         message = "no result set with a log: nothing was checked"
         yield Finding(code="TREE101", message=message, path=path, basis=Basis.RULES, source=_SOURCE)
+    yield from _packed_logs(submission)
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         if system.path.stem not in systems_with_results:
@@ -51,6 +54,28 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
         yield _warning("CODE100", message, path, codes()["CODE100"].source)
+
+
+def packed_logs(files: ResultSet) -> list[str]:
+    """Return the names of compressed files and archives in the folder of a result set."""
+    return [name for name in files.others if name.lower().endswith(_PACKED)]
+
+
+def _packed_logs(submission: Submission) -> Iterator[Finding]:
+    """Report compressed logs, which only loose logs may be: no official checker reads them."""
+    for files in submission.result_sets:
+        if names := packed_logs(files):
+            yield Finding(
+                code="SET105",
+                message="not read, as in a submission only {expected} are: {found:s};"
+                " decompress or unpack them",
+                path=files.place.label,
+                severity=Severity.WARNING,
+                basis=Basis.ADVICE,
+                found=names,
+                expected="files result_*.txt",
+                source=codes()["SET105"].source,
+            )
 
 
 def _warning(code: str, message: str, path: str, source: str, value: str | None = None) -> Finding:

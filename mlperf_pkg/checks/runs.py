@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from mlperf_pkg.checks.contents import packed_logs
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, without_official
@@ -13,6 +14,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
 
 _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
+_UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 
 
@@ -28,7 +30,8 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     of_power = power_files(context).findings
     for run in context.runs:
         for finding in (*run.findings, *of_power.get(run.path, ())):
-            yield without_official(finding, _OLYMPIC) if run in accepted else finding
+            forgiven = run in accepted and finding.code != _UNREADABLE
+            yield without_official(finding, _OLYMPIC) if forgiven else finding
 
 
 def _failed_runs(context: SetContext) -> list[Run]:
@@ -116,7 +119,9 @@ def _unconverged(context: SetContext, required: int) -> Iterator[Finding]:
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
-    if unread := [name for name in context.files.others if name not in _OTHER_FILES]:
+    packed = packed_logs(context.files)
+    names = [*packed, *_OTHER_FILES]
+    if unread := [name for name in context.files.others if name not in names]:
         yield set_finding(
             context,
             "SET105",

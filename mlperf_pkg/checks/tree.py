@@ -125,9 +125,15 @@ def _log_folders(
 
 
 def _unreadable_files(submission: Submission) -> Iterator[Finding]:
-    """Report files that this process may not open, as the checker would crash on them."""
-    for entry in submission.entries:
-        if not entry.readable and entry.path.startswith(("results/", "systems/")):
+    """Report files that this process may not open, as the checker would crash on them.
+
+    Logs have a finding of their own.
+    """
+    unread = [entry for entry in submission.entries if not entry.readable]
+    sets = submission.result_sets if unread else ()
+    logs = {_relative_path(submission, log.label) for files in sets for log in files.logs}
+    for entry in unread:
+        if entry.path.startswith(("results/", "systems/")) and entry.path not in logs:
             message = "no permission to read: not checked, and the package checker crashes"
             yield _finding(submission, "TREE108", message, entry.path, basis=Basis.BOTH)
 

@@ -103,9 +103,9 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, part_at: PartAt) -> Membe
         return Member(name, reason=reason)
     if info.is_dir():
         return Member(name)
-    file.seek(info.header_offset)
+    file.seek(max(0, info.header_offset))
     header = file.read(_LOCAL_HEADER)
-    if not header.startswith(_LOCAL_MAGIC) or len(header) < _LOCAL_HEADER:
+    if info.header_offset < 0 or not header.startswith(_LOCAL_MAGIC) or len(header) < _LOCAL_HEADER:
         raise ArchiveError(f"the zip archive is damaged (no member {name} where it should be)")
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     packed = part_at(info.header_offset + _LOCAL_HEADER + names, info.compress_size)

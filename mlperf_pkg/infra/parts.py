@@ -44,7 +44,11 @@ class Spool:
         """Create the file."""
         from tempfile import TemporaryFile  # noqa: PLC0415 - slow to import
 
-        self.file: BinaryIO = TemporaryFile()  # noqa: SIM115 - the system closes and removes it
+        self.file: BinaryIO = TemporaryFile()  # noqa: SIM115 - closed with this
+
+    def __del__(self) -> None:
+        """Close the file, which removes it."""
+        self.file.close()
 
     def append(self, stream: BinaryIO) -> SpooledPart:
         """Copy a stream to the end of the file, and return that part."""

@@ -30,7 +30,7 @@ from mlperf_pkg.run.scale import InstanceScale
 from mlperf_pkg.run.seeds import SeedReader
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
-_REST = "the rest of the log was not read"
+_UNCHECKED = "the log was not checked"
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
 
@@ -176,7 +176,7 @@ class _Reading:
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
         if problem:
-            self._add("LOG113", f"{{found:s}}; {_REST}", found=problem)
+            self._add("LOG113", f"{{found:s}}: {_UNCHECKED}", found=problem)
         elif foreign := foreign_text(self._reader.head):
             message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
             self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")

@@ -1,0 +1,204 @@
+"""Inputs as people have them: compressed, in archives, given twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backports import zstd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+
+PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_set(tmp_path / "logs", simulated())
+
+
+def compress(folder: Path, suffix: str) -> None:
+    for log in list(folder.iterdir()):
+        log.with_name(log.name + suffix).write_bytes(PACK[suffix](log.read_bytes()))
+        log.unlink()
+
+
+def report(*paths: Path | str, options: tuple[str, ...] = ()) -> Any:
+    return json.loads(call("check", *paths, "--format", "json", *options).stdout)
+
+
+# ---- compressed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_compressed_logs_are_judged_as_logs(folder: Path, suffix: str) -> None:
+    plain = json.dumps(report(folder))
+    compress(folder, suffix)
+    assert json.dumps(report(folder)).replace(f".txt{suffix}", ".txt") == plain
+
+
+def test_a_score_of_compressed_logs(folder: Path) -> None:
+    plain = call("score", folder).stdout.split()
+    compress(folder, ".gz")
+    packed = call("score", folder)
+    assert packed.exit_code == 0
+    assert packed.stdout.replace(".gz", "").split() == plain
+
+
+def test_a_compressed_log_in_a_submission_is_not_read(tmp_path: Path) -> None:
+    results = write_submission(tmp_path) / "results" / SYSTEM / "resnet"
+    compress(results, ".gz")
+    checked = report(tmp_path)
+    (finding,) = (f for f in checked["findings"] if f["code"] == "SET105")
+    names = [f"result_{number}.txt.gz" for number in range(5)]
+    assert finding["found"] == names
+    assert finding["message"].endswith("; decompress or unpack them")
+    assert checked["verdict"]["rules"] == "fail"
+    assert checked["runs"] == []
+
+
+def test_a_build_decompresses(tmp_path: Path) -> None:
+    write_submission(tmp_path / "work")
+    logs = simulated()
+    folder = write_set(tmp_path / "work" / "logs", logs)
+    (folder / "sub").mkdir()
+    compress(folder / "sub", ".gz")
+    for log in list(folder.glob("*.txt")):
+        log.with_suffix(".log.zst").write_bytes(zstd.compress(log.read_bytes()))
+        log.unlink()
+    (tmp_path / "work" / "mlperf-pkg.yaml").write_text("submitter: Graphcore\n", "utf-8")
+    result = call("build", tmp_path / "work", "--keep-invalid")
+    assert result.exit_code == 0, result.output
+    built = tmp_path / "work" / "submissions" / "Graphcore" / "results" / SYSTEM / "resnet"
+    assert {path.read_bytes() for path in built.glob("result_*.txt")} == {*logs}
+
+
+# ---- archives -----------------------------------------------------------------------------
+
+
+def tar(root: Path) -> bytes:
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add(root, ".")
+    return packed.getvalue()
+
+
+def zipped(root: Path) -> bytes:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            archive.write(path, path.relative_to(root))
+    return packed.getvalue()
+
+
+FORMS: dict[str, Callable[[Path], bytes]] = {
+    "ACME.tar": tar,
+    "ACME.tar.gz": lambda root: gzip.compress(tar(root)),
+    "ACME.zip": zipped,
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    name=st.sampled_from(list(FORMS)),
+    benchmarks=st.sets(st.sampled_from(["resnet", "bert"]), min_size=1),
+    lost=st.sets(st.integers(0, 4), max_size=3),
+    spoilt=st.sets(st.integers(0, 4), max_size=2),
+    described=st.booleans(),
+    jobs=st.sampled_from(["1", "2"]),
+)
+def test_an_archive_has_the_report_of_its_folder(
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    benchmarks: set[str],
+    lost: set[int],
+    spoilt: set[int],
+    described: bool,
+    jobs: str,
+) -> None:
+    top = tmp_path_factory.mktemp("x")
+    root = write_submission(top / "ACME", *sorted(benchmarks))
+    for result_set in (root / "results" / SYSTEM).iterdir():
+        for number in lost | spoilt:
+            log = result_set / f"result_{number}.txt"
+            text = log.read_bytes()
+            log.unlink() if number in lost else log.write_bytes(text.replace(b"seed", b"sead"))
+    if not described:
+        (root / "systems" / f"{SYSTEM}.json").unlink()
+    (top / name).write_bytes(FORMS[name](root))
+    options = ("--jobs", jobs)
+    packed = json.dumps(report(top / name, options=options))
+    assert json.loads(without_labels(packed, name)) == json.loads(
+        without_labels(json.dumps(report(root, options=options)), name)
+    )
+
+
+def without_labels(text: str, name: str) -> str:
+    """A report without the name of the archive before its paths."""
+    return (
+        text.replace(f"{name}/", "")
+        .replace(f'"{name}"', '"."')
+        .replace('"subject": ""', '"subject": "."')
+    )
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_archive_in_a_folder_of_logs(folder: Path, name: str) -> None:
+    plain = report(folder)
+    data = FORMS[name](folder)
+    for log in folder.iterdir():
+        log.unlink()
+    (folder / name).write_bytes(data)
+    packed = report(folder)
+    assert [run["path"] for run in packed["runs"]] == [
+        f"{name}/{run['path']}" for run in plain["runs"]
+    ]
+    assert packed["verdict"] == plain["verdict"]
+    assert call("score", folder).exit_code == 0
+
+
+# ---- twice --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("others", "twice"),
+    [
+        (["logs"], ["logs"]),
+        (["./logs", "logs/"], ["./logs", "logs"]),
+        (["logs/result_0.txt"], ["logs/result_0.txt"]),
+        (["link"], ["link"]),
+    ],
+)
+def test_the_same_logs_are_judged_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, others: list[str], twice: list[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "link").symlink_to("logs")
+    checked = report("logs", *others)
+    assert [run["path"] for run in checked["runs"]] == [f"logs/result_{n}.txt" for n in range(5)]
+    notes = [f["places"] for f in checked["findings"] if f["code"] == "TREE113"]
+    assert sorted(place["path"] for places in notes for place in places) == sorted(twice)
+    assert checked["verdict"]["official"] == "pass"
+
+
+def test_the_part_of_a_folder_that_comes_later(folder: Path) -> None:
+    checked = report(folder / "result_0.txt", folder)
+    assert len(checked["runs"]) == 5
+
+
+def test_different_folders_are_all_judged(folder: Path, tmp_path: Path) -> None:
+    other = write_set(tmp_path / "other", simulated())
+    checked = report(folder, other)
+    assert len(checked["runs"]) == 10
+    assert "TREE113" not in {finding["code"] for finding in checked["findings"]}

@@ -1,0 +1,256 @@
+"""Archives read as folders: their members, and those that are left out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import pickle
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.infra import archives, compression
+from mlperf_pkg.infra.archives import ArchivePath, open_archive
+from mlperf_pkg.infra.content import ArchiveError, content_of
+from mlperf_pkg.infra.parts import Spool
+from mlperf_pkg.infra.source import source_of
+from mlperf_pkg.infra.tree import list_tree
+
+Files = Iterable[tuple[str, bytes]]
+FILES = (("ACME/a.log", b"one"), ("ACME/deep/b.log", b"two" * 9999), ("c", b""))
+
+
+def tar(files: Files, *more: tarfile.TarInfo) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for info in more:
+            archive.addfile(info)
+    return packed.getvalue()
+
+
+def zipped(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name, data in files:
+            archive.writestr(zipfile.ZipInfo(name) if method == 0 else name, data)
+    return packed.getvalue()
+
+
+FORMS: dict[str, Callable[[Files], bytes]] = {
+    "x.tar": tar,
+    "x.tar.gz": lambda files: gzip.compress(tar(files)),
+    "x.tar.xz": lambda files: lzma.compress(tar(files)),
+    "x.tar.zst": lambda files: zstd.compress(tar(files)),
+    "x.zip": zipped,
+    "stored.zip": lambda files: zipped(files, zipfile.ZIP_STORED),
+}
+every_form = pytest.mark.parametrize("name", FORMS)
+
+
+def opened(path: Path, data: bytes) -> ArchivePath:
+    path.write_bytes(data)
+    return open_archive(path, content_of(path, 1 << 10), Spool)
+
+
+@every_form
+def test_an_archive_is_a_folder(tmp_path: Path, name: str) -> None:
+    top = opened(tmp_path / name, FORMS[name](FILES))
+    assert [(entry.path, entry.folder, entry.size) for entry in list_tree(top)] == [
+        ("ACME", True, 0),
+        ("ACME/a.log", False, 3),
+        ("ACME/deep", True, 0),
+        ("ACME/deep/b.log", False, 29997),
+        ("c", False, 0),
+    ]
+    assert {path: (top / path).read_bytes() for path, _ in FILES} == dict(FILES)
+    assert (top / "ACME").is_dir()
+    assert not (top / "ACME").is_file()
+    assert not (top / "none").exists()
+    assert (str(top / "c"), top.name) == (str(tmp_path / name / "c"), name.partition(".")[0])
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@every_form
+def test_a_member_opens_in_another_process(tmp_path: Path, name: str) -> None:
+    top = opened(tmp_path / name, FORMS[name](FILES))
+    for source in (source_of(top / "ACME/deep/b.log", "b"), source_of(top / "c", "c").shared()):
+        data = pickle.dumps(source.shared())
+        assert pickle.loads(data).open().read() == (b"two" * 9999 if source.label == "b" else b"")
+
+
+def test_several_archives_share_a_spool(tmp_path: Path) -> None:
+    spool, tops = Spool(), []
+    for number in range(3):
+        path = tmp_path / f"{number}.tar.gz"
+        path.write_bytes(gzip.compress(tar([("x", b"%d" % number)])))
+        tops.append(open_archive(path, content_of(path, 1 << 10), lambda: spool))
+    assert [(top / "x").read_bytes() for top in tops] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("names", "left_out", "read"),
+    [
+        (["./a", "./b/c"], set(), ["a", "b", "b/c"]),
+        (["../a", "b/../../c", "/d", "e"], {"../a", "b/../../c", "/d"}, ["e"]),
+        (["a\\b", "x" * 300], {"a\\b", "x" * 300}, []),
+        (["a", "b", "a"], {"a"}, ["b"]),
+        (["a", "a", "a"], {"a"}, []),
+        (["a", "a/b"], {"a"}, ["a", "a/b"]),
+        (["a/b", "a"], {"a"}, ["a", "a/b"]),
+        (["__MACOSX/._a", "a"], set(), ["a"]),
+    ],
+)
+@pytest.mark.parametrize("form", [tar, zipped])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names(
+    tmp_path: Path, form: Callable[[Files], bytes], names: list[str], left_out: set[str],
+    read: list[str],
+) -> None:  # fmt: skip
+    top = opened(tmp_path / "x", form([(name, b"") for name in names]))
+    assert {*top.left_out} == left_out
+    assert [entry.path for entry in list_tree(top)] == read
+
+
+def typed(kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo("x")
+    info.type, info.linkname = kind, "/etc/passwd"
+    return info
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (b"1", "a hard link"),
+        (b"2", "a symbolic link"),
+        (b"3", "a device or pipe"),
+        (b"4", "a device or pipe"),
+        (b"6", "a device or pipe"),
+        (b"S", "a sparse file"),
+    ],
+)
+def test_what_is_no_file_in_a_tar(tmp_path: Path, kind: bytes, reason: str) -> None:
+    top = opened(tmp_path / "x.tar", tar([("a", b"")], typed(kind)))
+    assert (dict(top.left_out), top.names) == ({"x": reason}, ("a",))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"external_attr": 0o120777 << 16}, "a symbolic link"),
+        ({"external_attr": 0o020777 << 16}, "a device or pipe"),
+        ({"compress_type": zipfile.ZIP_LZMA}, "compressed by another method than deflate"),
+    ],
+)
+def test_what_is_no_file_in_a_zip(tmp_path: Path, change: dict[str, int], reason: str) -> None:
+    packed, info = io.BytesIO(), zipfile.ZipInfo("x")
+    for name, value in change.items():
+        setattr(info, name, value)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(info, b"")
+    top = opened(tmp_path / "x.zip", packed.getvalue())
+    assert (dict(top.left_out), top.names) == ({"x": reason}, ())
+
+
+GOOD, GOOD_ZIP = tar(FILES), zipped(FILES)
+BAD = {
+    "cut in a header": (GOOD[:300], "the tar archive is damaged"),
+    "cut in a file": (GOOD[:513], "cut off|damaged|unexpected"),
+    "no end": (GOOD[: 512 * 3], "cut off|damaged|unexpected"),
+    "another header": (GOOD[:1024] + b"x" * 9999, "damaged"),
+    "gzip cut off": (gzip.compress(GOOD)[:-9], "the gzip data is cut off"),
+    "xz cut off": (lzma.compress(GOOD)[:-9], "the xz data is cut off"),
+    "zstd cut off": (zstd.compress(GOOD)[:-1], "the zstd data is cut off"),
+    "zip cut off": (GOOD_ZIP[:-9], "the zip archive is damaged"),
+    "zip without a member": (GOOD_ZIP[:4] + bytes(40) + GOOD_ZIP[40:], "the zip archive is"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD)
+def test_damaged(tmp_path: Path, data: bytes, reason: str) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    content = content_of(path, 1 << 10)
+    if content.problem:  # seen before it is known to be an archive
+        assert content.problem == reason
+        return
+    with pytest.raises(ArchiveError, match=reason):
+        open_archive(path, content, Spool)
+
+
+def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "LARGEST_NUMBER", 10)
+    for form in (tar, zipped):
+        with pytest.raises(ArchiveError, match="more than 10 files and folders"):
+            opened(tmp_path / "x", form([(str(number), b"") for number in range(11)]))
+
+
+def test_100_000_members(tmp_path: Path) -> None:
+    names = [(f"{number}", b"") for number in range(100_000)]
+    assert len(opened(tmp_path / "x", zipped(names, zipfile.ZIP_STORED)).names) == 100_000
+
+
+@pytest.mark.parametrize("form", ["x.tar.gz", "x.zip"])
+def test_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    for module in (archives, compression):
+        monkeypatch.setattr(module, "ALWAYS_ALLOWED", 1 << 20)
+    with pytest.raises(ArchiveError, match="100 times its size"):
+        opened(tmp_path / form, FORMS[form]([("x", bytes(50 << 20))]))
+
+
+def test_a_header_bomb(tmp_path: Path) -> None:
+    """A name of 64 MiB, which tarfile would read into memory."""
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 64 << 20
+    data = info.tobuf() + bytes(64 << 20) + tar([("x", b"")])
+    with pytest.raises(ArchiveError, match="a header of more than 1 MiB"):
+        opened(tmp_path / "x.tar", data)
+
+
+def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
+    data = bytearray(zipped([("x", b"text" * 99)]))
+    for start in (14, data.index(b"PK\1\2") + 16):
+        data[start] ^= 1
+    source = source_of(opened(tmp_path / "x.zip", bytes(data)) / "x", "x")
+    with source.open() as stream:
+        stream.read()
+        raw = getattr(stream, "raw")  # noqa: B009
+        assert raw.problem == "its size or its checksum in the archive is wrong"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    form=st.sampled_from([tar, zipped]),
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(max_size=12)), max_size=3),
+)
+def test_no_change_makes_it_fall_over(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: Callable[[Files], bytes],
+    changes: list[tuple[int, bytes]],
+) -> None:
+    data = bytearray(form([("a/b", b"x" * 600), ("c", b"y")]))
+    for position, junk in changes:
+        start = position % len(data)
+        data[start : start + len(junk)] = junk
+    path = tmp_path_factory.mktemp("fuzz") / "x"
+    path.write_bytes(data)
+    content = content_of(path, 1 << 10)
+    if not content.is_archive:
+        return
+    try:
+        top = open_archive(path, content, Spool)
+    except ArchiveError:
+        return
+    for entry in list_tree(top):
+        if not entry.folder:
+            (top / entry.path).read_bytes()

@@ -1,0 +1,107 @@
+"""Compressed files, read as streams: whole, cut off, damaged, and far too large."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import tracemalloc
+from collections.abc import Callable
+from io import BytesIO
+
+import pytest
+from backports import zstd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.infra import compression
+from mlperf_pkg.infra.compression import Compression, compression_of, decompressed
+from mlperf_pkg.infra.partial import problem_of
+
+PACK: dict[Compression, Callable[[bytes], bytes]] = {
+    Compression.GZIP: gzip.compress,
+    Compression.XZ: lzma.compress,
+    Compression.ZSTD: zstd.compress,
+}
+TEXT = b"".join(b"%d :::MLLOG {}\n" % (number * number) for number in range(20_000))
+every_format = pytest.mark.parametrize("format_", PACK, ids=lambda format_: format_.title)
+
+
+def read(packed: bytes, format_: Compression) -> tuple[bytes, str | None]:
+    with decompressed(BytesIO(packed), format_) as stream:
+        data = stream.read()
+        return data, problem_of(stream)
+
+
+@every_format
+@pytest.mark.parametrize("data", [b"", b"x", TEXT, bytes(3 << 20)])
+def test_whole(format_: Compression, data: bytes) -> None:
+    packed = PACK[format_](data)
+    assert compression_of(packed) is format_
+    assert read(packed, format_) == (data, None)
+
+
+@every_format
+def test_several_members_one_after_another(format_: Compression) -> None:
+    packed = PACK[format_](TEXT) + PACK[format_](b"more")
+    assert read(packed, format_) == (TEXT + b"more", None)
+
+
+@every_format
+def test_cut_off(format_: Compression) -> None:
+    data, problem = read(PACK[format_](TEXT)[:-9], format_)
+    assert TEXT.startswith(data)
+    assert problem == f"the {format_.title} data is cut off"
+
+
+@every_format
+def test_damaged(format_: Compression) -> None:
+    packed = bytearray(PACK[format_](TEXT))
+    packed[len(packed) // 2 : len(packed) // 2 + 64] = bytes(range(64))
+    data, problem = read(bytes(packed), format_)
+    assert data != TEXT
+    assert problem
+    assert problem.startswith(f"the {format_.title} data is damaged (")
+
+
+@every_format
+def test_something_follows(format_: Compression) -> None:
+    data, problem = read(PACK[format_](TEXT) + b"something else", format_)
+    assert data == TEXT
+    assert problem
+
+
+@every_format
+def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "ALWAYS_ALLOWED", 1 << 20)
+    packed = PACK[format_](bytes(64 << 20))
+    tracemalloc.start()
+    with decompressed(BytesIO(packed), format_) as stream:
+        size = sum(map(len, iter(lambda: stream.read(1 << 16), b"")))
+        assert problem_of(stream) == (
+            "it unpacks to more than 0 GiB and more than 100 times its size"
+        )
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size < max(1 << 20, 100 * len(packed)) + (1 << 18)
+    assert most < 16 << 20
+
+
+@pytest.mark.parametrize("head", [b"", b"\x1f", b":::MLLOG", b"PK\3\4", b"\xff\xfe"])
+def test_what_is_not_compressed(head: bytes) -> None:
+    assert compression_of(head) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    format_=st.sampled_from(list(PACK)),
+    data=st.binary(),
+    position=st.integers(0, 200),
+    junk=st.binary(max_size=9),
+)
+def test_no_change_makes_it_fall_over(
+    format_: Compression, data: bytes, position: int, junk: bytes
+) -> None:
+    packed = bytearray(PACK[format_](data))
+    packed[position : position + len(junk)] = junk
+    text, problem = read(bytes(packed), format_)
+    assert text == data or problem or format_ is not Compression.GZIP

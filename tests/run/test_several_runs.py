@@ -1,0 +1,110 @@
+"""Files of several runs, and others that are not a log of one run: one finding each."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.infra.compression import Compression
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
+from tests.helpers.logs import edited, good_log, joined, records, run_of, without
+
+LOGS = [good_log(seed=seed) for seed in range(5)]
+LINES = LOGS[0].count(b"\n")
+
+
+def findings(run: Run) -> list[tuple[str, int | None]]:
+    return [(finding.code, finding.line) for finding in run.findings]
+
+
+def test_five_runs() -> None:
+    run = run_of(b"".join(LOGS))
+    (finding,) = run.findings
+    lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
+    assert finding.text == (
+        "5 runs in this file; expected 1: split it before lines " + ", ".join(map(str, lines))
+    )
+    assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
+    assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
+
+
+def test_a_run_that_was_started_again() -> None:
+    """The first was killed before its end."""
+    killed = joined(records(LOGS[0])[:-40])
+    run = run_of(killed + LOGS[1])
+    leading = next(finding for finding in run.findings if finding.code == "LOG111")
+    before = killed.count(b"\n") + 1
+    assert leading.text == f"2 runs in this file; expected 1: split it before line {before}"
+
+
+def test_copies_of_one_run_pass_officially() -> None:
+    run = run_of(LOGS[0] * 2)
+    assert ("LOG111", LINES + 1) in findings(run)
+    assert run.verdicts.rules is Verdict.FAIL
+
+
+def test_other_findings_stay() -> None:
+    wrong = edited(LOGS[1], "submission_division", value="shut")
+    codes = {code for code, _ in findings(run_of(LOGS[0] + wrong))}
+    assert codes == {"LOG111", *(code for code, _ in findings(run_of(wrong)))}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        without(LOGS[0], "run_stop"),
+        b"".join(line * 8 for line in LOGS[0].splitlines(keepends=True)),  # of eight ranks
+        joined([*records(LOGS[0]), *(r for r in records(LOGS[0]) if r["key"] == "run_start")]),
+    ],
+    ids=["cut off", "ranks", "one more run_start"],
+)
+def test_one_run(log: bytes) -> None:
+    assert "LOG111" not in {code for code, _ in findings(run_of(log))}
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "text"),
+    [
+        (b"", "LOG110", "not an MLPerf log: it has no record that can be read"),
+        (b"hello\n", "LOG110", "not an MLPerf log: it has no record that can be read"),
+        (
+            LOGS[0].decode().encode("utf-16"),
+            "LOG112",
+            "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8",
+        ),
+        (
+            gzip.compress(LOGS[0]),
+            "LOG112",
+            "the log is gzip data; expected UTF-8 text: decompress it with gzip -d",
+        ),
+        (b"PK\3\4" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
+    ],
+)
+def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
+    run = run_of(log)
+    assert [(finding.code, finding.text) for finding in run.findings] == [(code, text)]
+    assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
+
+
+def test_utf_16_with_records_is_judged_as_officially() -> None:
+    """Two bytes at the start are no reason to ignore the records after them."""
+    assert "LOG112" not in {code for code, _ in findings(run_of(b"\xff\xfe" + LOGS[0]))}
+
+
+@pytest.mark.parametrize(
+    ("packed", "expected"),
+    [
+        (gzip.compress(LOGS[0]), []),
+        (gzip.compress(LOGS[0])[:-1000], ["the gzip data is cut off: the log was not checked"]),
+        (b"\x1f\x8b\x08", ["the gzip data is cut off: the log was not checked"]),
+    ],
+)
+def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
+    source = Source("log.gz", packed, Compression.GZIP)
+    run = read_run(LogFile(source, round="2.0"))
+    assert [finding.text for finding in run.findings] == expected
+    assert run.verdicts.official is Verdict.of(bool(expected))
