@@ -58,7 +58,8 @@ def occurrence(rule: Rule) -> str:
         case None:
             return ""
         case limits:
-            return f"{needed_in_words(limits)} times"
+            words = needed_in_words(limits)
+            return "at most once" if words == "at most 1" else f"{words} times"
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
