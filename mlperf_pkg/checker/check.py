@@ -14,6 +14,7 @@ from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.inputs import check_input
+from mlperf_pkg.checks.result_sets import not_described
 from mlperf_pkg.findings import folded, in_order
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
@@ -43,7 +44,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     """
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
-    plans = [plan for input_ in inputs for plan in plans_of(input_, options)]
+    plans = list(plans_of(inputs, options))
     logs = [log for plan in plans for log in plan.logs]
     workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
     values = read_all([*logs, *power_files(plans)], workers, options.observer)
@@ -54,13 +55,14 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     )
     judged = [judge(plan, contents, waivers) for plan in plans]
     unread = [finding for input_ in inputs for finding in check_input(input_)]
-    report = fold(judged, runs, waivers.waive(unread))
+    sets = tuple(result for item in judged for result in item.sets)
+    report = fold(judged, runs, waivers.waive([*unread, *not_described(sets)]))
     if stale := list(waivers.stale(report.findings)):
         report = replace(report, findings=in_order([*report.findings, *folded(stale)]))
     return Checked(
         report=report,
         inputs=inputs,
         runs=tuple(runs),
-        sets=tuple(result for item in judged for result in item.sets),
+        sets=sets,
         systems=tuple(system for item in judged for system in item.systems),
     )

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.contents import check_contents, findings_of_systems
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
-from mlperf_pkg.checks.result_sets import SetResult, check_set
+from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.checks.tree import check_tree
@@ -53,21 +53,31 @@ def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
 
 
 def _judge(plan: Plan, runs: Sequence[Run], contents: Contents, waivers: Waivers) -> JudgedPlan:
+    round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
     if plan.submission is None:
-        return _judge_loose_logs(plan, runs, waivers)
-    if plan.usage is None or plan.round is None:
+        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(runs)
+        return _judge_sets(plan, contexts, runs, waivers)
+    if round_ is None:
         return _judge_without_round(plan, plan.submission, waivers)
-    round_ = load_round(plan.usage, plan.round)
     return _judge_submission(plan, plan.submission, round_, contents, waivers)
 
 
-def _judge_loose_logs(plan: Plan, runs: Sequence[Run], waivers: Waivers) -> JudgedPlan:
-    sets = tuple(waivers.waive_set(check_set(context)) for context in _loose_sets(runs))
+def _judge_sets(
+    plan: Plan, contexts: Iterable[SetContext], runs: Sequence[Run], waivers: Waivers
+) -> JudgedPlan:
+    """Judge result sets outside a submission, and the runs that are in none."""
+    by_path = {run.path: run for run in runs}
+    sets = tuple(
+        waivers.waive_set(check_globbed_set(context, plan.sets, by_path)) for context in contexts
+    )
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
     findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
-    verdict = Verdicts.worst(run.verdicts for run in runs)
-    return JudgedPlan(plan, verdict, (), sets, tuple(findings))
+    judged = [result for result in sets if result.origin.is_judged]
+    in_judged = {path for result in judged for path in result.runs}
+    verdicts = [result.row.verdict for result in judged]
+    verdicts += [run.verdicts for run in runs if run.path not in in_judged]
+    return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings))
 
 
 def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
@@ -88,8 +98,8 @@ def _judge_submission(
         waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
     sets = tuple(
-        waivers.waive_set(check_globbed_set(context, submission, contents.runs))
-        for context in _contexts(submission, systems, round_, contents)
+        waivers.waive_set(check_globbed_set(context, plan.sets, contents.runs))
+        for context in _contexts(plan, round_, contents, systems)
     )
     around = waivers.waive(_findings_around_sets(submission, systems, round_))
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
@@ -123,20 +133,20 @@ def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _contexts(
-    submission: Submission,
-    systems: Iterable[SystemFile],
-    round_: Round,
-    contents: Contents,
+    plan: Plan, round_: Round, contents: Contents, systems: Iterable[SystemFile] = ()
 ) -> Iterator[SetContext]:
-    systems_by_id, code = {system.id: system for system in systems}, submission.code
-    for files in submission.result_sets:
+    """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
+    systems_by_id, submission = {system.id: system for system in systems}, plan.submission
+    code = submission.code if submission else None
+    for files in plan.sets:
         yield SetContext(
             files=files,
             runs=tuple(contents.runs[place.label] for place in files.logs),
             round=round_,
             rules=load_benchmark(round_.usage, round_.name, files.benchmark),
-            submitter=submission.name,
+            submitter=submission.name if submission else None,
             system=systems_by_id.get(files.system or ""),
+            origin=Origin.SUBMISSION if submission else Origin.FOLDER,
             code=code,
             power_logs=contents.power_logs,
         )
@@ -165,6 +175,7 @@ class _SetKey(Struct, frozen=True):
     system: str
     benchmark: str
     division: str
+    usage: str
     round: str
 
 
@@ -172,17 +183,19 @@ def _loose_sets(runs: Iterable[Run]) -> Iterator[SetContext]:
     """Group loose logs into result sets; logs without a benchmark are in none."""
     groups: dict[_SetKey, list[Run]] = {}
     for run in runs:
-        folder = run.path.rpartition("/")[0]
-        key = _SetKey(folder, run.text("platform"), run.benchmark, run.division, run.round)
+        folder, division = run.path.rpartition("/")[0], run.division
+        key = _SetKey(folder, run.text("platform"), run.benchmark, division, run.usage, run.round)
         groups.setdefault(key, []).append(run)
     for key, members in groups.items():
         if key.benchmark:
-            place = Place(Path(key.folder), key.folder or ".")
-            usage = members[0].usage
+            rules = load_benchmark(key.usage, key.round, key.benchmark)
+            is_complete = rules is not None and len(members) == rules.runs.required
             yield SetContext(
-                files=ResultSet(place, key.system or None, key.benchmark, ()),
+                files=ResultSet(
+                    Place(Path(key.folder), key.folder), key.system or None, key.benchmark, ()
+                ),
                 runs=tuple(members),
-                round=load_round(usage, key.round),
-                rules=load_benchmark(usage, key.round, key.benchmark),
-                loose=True,
+                round=load_round(key.usage, key.round),
+                rules=rules,
+                origin=Origin.LOGS if is_complete else Origin.PART,
             )

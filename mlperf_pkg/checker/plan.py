@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -23,18 +23,20 @@ from mlperf_pkg.rulebook.rounds import (
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
-from mlperf_pkg.submission.model import Input, Place, Submission
+from mlperf_pkg.submission.model import Input, Place, ResultSet, Submission
 from mlperf_pkg.submission.params import TRAIN_SAMPLES
 
 
 class Plan(Struct, frozen=True):
-    """The logs of one submission, or the loose logs of one argument, and their round.
+    """The logs of one submission, of result sets outside one, or loose logs, and their round.
 
-    ``submission`` is None for loose logs: each of them has a usage, a round and a reason of its
-    own. Else ``round`` is None only if there is no log; ``reason`` says how it was chosen.
+    ``submission`` is None for the other two; loose logs have no ``sets`` either, and each of them
+    has a usage, a round and a reason of its own. Else ``round`` is None only if there is no log;
+    ``reason`` says how it was chosen.
     """
 
     submission: Submission | None
+    sets: tuple[ResultSet, ...]
     usage: str | None
     round: str | None
     reason: str
@@ -42,7 +44,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def label(self) -> str | None:
-        """The path of the submission; None for loose logs."""
+        """The path of the submission; None without one."""
         return self.submission.place.label if self.submission else None
 
 
@@ -53,33 +55,54 @@ class Choice(Struct, frozen=True):
     round: RoundChoice | None
 
 
-def plans_of(input_: Input, options: Options) -> Iterator[Plan]:
-    """Plan the check of one input: each submission, and all loose logs together."""
-    for submission in input_.submissions:
-        yield _plan_submission(submission, options)
-    if input_.logs:
-        choices = {
-            folder: choice_for(folder, options)
-            for folder in {place.path.parent for place in input_.logs}
-        }
-        logs = (_log_file(place, choices[place.path.parent]) for place in input_.logs)
-        yield Plan(None, None, None, "", tuple(logs))
+def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
+    """Plan the check of all inputs: each submission, result sets outside one, and loose logs.
+
+    Result sets outside a submission are planned with those in the same folder ``results``, as in
+    their submission. Loose logs are planned together, as several inputs may be one result set.
+    """
+    for input_ in inputs:
+        for submission in input_.submissions:
+            choice = choice_for(submission.place.path, options)
+            yield _plan_sets(submission.result_sets, choice, submission)
+    by_results: dict[AnyPath, dict[str, ResultSet]] = {}
+    for files in (files for input_ in inputs for files in input_.result_sets):
+        by_results.setdefault(_results_folder(files), {})[files.place.label] = files
+    for results, sets in by_results.items():
+        yield _plan_sets(tuple(sets.values()), choice_for(results, options))
+    if logs := {log.label: log for input_ in inputs for log in input_.logs}:
+        yield _plan_loose_logs(tuple(logs.values()), options)
 
 
-def _plan_submission(submission: Submission, options: Options) -> Plan:
-    choice = choice_for(submission.place.path, options)
-    places = [place for files in submission.result_sets for place in files.logs]
-    inferred = None if choice.usage else _infer_usage(submission, places, choice.round)
+def _results_folder(files: ResultSet) -> AnyPath:
+    """Return the folder ``results`` that a result set is in."""
+    system = files.place.path.resolve().parent
+    return system.parent if files.scaling_mode is None else system.parent.parent
+
+
+def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
+    folders = {place.path.parent for place in places}
+    choices = {folder: choice_for(folder, options) for folder in folders}
+    logs = tuple(_log_file(place, choices[place.path.parent]) for place in places)
+    return Plan(None, (), None, None, "", logs)
+
+
+def _plan_sets(
+    sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
+) -> Plan:
+    places = [place for files in sets for place in files.logs]
+    inferred = None if choice.usage else _infer_usage(sets, choice.round)
     usage = choice.usage or (inferred.usage if inferred else TRAINING)
     round_ = choice.round
     if round_ is None and places:
         round_ = _latest_round(places, usage)
     if round_ and inferred and usage != TRAINING:
         round_ = round_.of_usage(inferred)
-    choice, train_samples = Choice(usage, round_), bool(TRAIN_SAMPLES & submission.flags)
+    choice = Choice(usage, round_)
+    train_samples = submission is not None and bool(TRAIN_SAMPLES & submission.flags)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
     name, reason = (round_.name, round_.reason) if round_ else (None, "")
-    return Plan(submission, usage, name, reason, logs)
+    return Plan(submission, sets, usage, name, reason, logs)
 
 
 def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
@@ -90,12 +113,10 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
     return replace(log, round=name, round_reason=reason, sureness=sureness)
 
 
-def _infer_usage(
-    submission: Submission, places: Iterable[Place], choice: RoundChoice | None
-) -> BenchmarkUsage | None:
+def _infer_usage(sets: Sequence[ResultSet], choice: RoundChoice | None) -> BenchmarkUsage | None:
     """Return the usage by the first log that names a benchmark, or else by the folders."""
-    logs = (benchmark_of(LogFile(place.source)) for place in places)
-    names = chain(logs, (files.benchmark for files in submission.result_sets))
+    logs = (benchmark_of(LogFile(place.source)) for files in sets for place in files.logs)
+    names = chain(logs, (files.benchmark for files in sets))
     round_name = choice.name if choice else None
     usages = (usage_with(name, round_name) for name in names)
     return next(filter(None, usages), None)
@@ -122,9 +143,9 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
 
 
 def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
-    """Yield the power logs of all submissions."""
+    """Yield the power logs of all result sets."""
     for plan in plans:
-        for files in plan.submission.result_sets if plan.submission else ():
+        for files in plan.sets:
             if files.power is not None:
                 for log in files.logs:
                     for place, switch in files.power.logs(log.name):
@@ -134,8 +155,8 @@ def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
 def load_rules(plans: Iterable[Plan]) -> None:
     """Load the rules once, before processes are forked."""
     for plan in plans:
-        if plan.usage and plan.round and plan.submission:
-            for name in {files.benchmark for files in plan.submission.result_sets}:
+        if plan.usage and plan.round:
+            for name in {files.benchmark for files in plan.sets}:
                 load_benchmark(plan.usage, plan.round, name)
                 counts_samples(name)
     load_library()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow
 
 
 class ScoredSet(Struct, frozen=True):
@@ -23,23 +23,10 @@ class Scores(Struct, frozen=True):
 
 
 def scores(checked: Checked) -> Scores:
-    """Return the result sets of a check with their runs.
-
-    A set of a submission has a folder of its own. One folder may hold loose logs of several sets;
-    the contents of the logs then tell them apart.
-    """
-    platforms = {run.path: run.text("platform") or None for run in checked.runs}
-    by_folder: dict[str, list[RunRow]] = {}
-    for run in checked.report.runs:
-        by_folder.setdefault(folder(run.path) or ".", []).append(run)
-
-    def belongs(run: RunRow, row: ResultSetRow) -> bool:
-        of_run = (platforms[run.path], run.benchmark, run.division, run.round)
-        is_loose = row.submitter is None
-        return not is_loose or of_run == (row.system, row.benchmark, row.division, row.round)
-
+    """Return the result sets of a check with their runs."""
+    runs = {run.path: run for run in checked.report.runs}
     sets = (
-        ScoredSet(row, tuple(run for run in by_folder.get(row.path, ()) if belongs(run, row)))
-        for row in checked.report.result_sets
+        ScoredSet(row, tuple(runs[path] for path in result.runs))
+        for row, result in zip(checked.report.result_sets, checked.sets, strict=True)
     )
     return Scores(checked.report, tuple(sets))

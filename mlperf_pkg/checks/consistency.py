@@ -114,7 +114,7 @@ def _are_alike(org: str, submitter: str) -> bool:
 
 def check_code(context: SetContext) -> Iterator[Finding]:
     """Check that the benchmark has code, with the configuration files that the logs name."""
-    if context.loose or context.code is None:
+    if context.code is None:
         return
     folder = f"benchmarks/{context.files.benchmark}/"
     names = {path.rpartition("/")[2] for path in context.code.get(context.files.benchmark, ())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
@@ -19,11 +20,35 @@ from mlperf_pkg.submission.model import ResultSet
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
 
 
+class Origin(StrEnum):
+    """Where a result set was found, which decides what of it can be checked.
+
+    SUBMISSION: in a submission, which has a system description and code. FOLDER: in a folder
+    ``results/<system>/<benchmark>`` whose submission is not among the inputs. LOGS: as many loose
+    logs as a result set requires, in any folder. PART: any other number of loose logs, whose
+    findings are for information only.
+    """
+
+    SUBMISSION = "submission"
+    FOLDER = "folder"
+    LOGS = "logs"
+    PART = "part"
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the folder of the set has a meaning: its name, its place and its other files."""
+        return self in (Origin.SUBMISSION, Origin.FOLDER)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the set is judged as a whole, and not only its runs."""
+        return self is not Origin.PART
+
+
 class SetContext(Struct, frozen=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
-    ``rules`` is None for a benchmark that the round does not have. ``loose`` sets consist of logs
-    outside a submission; their findings are for information only. ``code`` maps each benchmark to
+    ``rules`` is None for a benchmark that the round does not have. ``code`` maps each benchmark to
     the files of its code, None for a submission without any code. ``power_logs`` maps paths to
     power logs.
     """
@@ -34,18 +59,18 @@ class SetContext(Struct, frozen=True):
     rules: Benchmark | None
     submitter: str | None = None
     system: SystemFile | None = None
-    loose: bool = False
+    origin: Origin = Origin.SUBMISSION
     code: Mapping[str, tuple[str, ...]] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
         """The path of the set in reports."""
-        return self.files.place.label
+        return self.files.place.label or "."
 
     @property
     def division(self) -> str | None:
-        """The division that decides which tests apply: the system's; the logs' in a loose set."""
+        """The division that decides which tests apply: the system's, else that of the logs."""
         if self.system is not None:
             return self.system.division
         return self.runs[0].division if self.runs else None
@@ -63,13 +88,14 @@ class SetContext(Struct, frozen=True):
 
     @property
     def in_round(self) -> bool:
-        """Whether the folder has the name of a benchmark of the round; loose sets always count."""
-        return self.loose or self.files.benchmark in self.round.benchmarks
+        """Whether the folder, if it has a meaning, has the name of a benchmark of the round."""
+        return not self.origin.has_folder or self.files.benchmark in self.round.benchmarks
 
     @property
     def officially_skipped(self) -> bool:
         """Whether the official package checker silently skips the folder."""
-        return not self.in_round or not (self.loose or self.files.at_level(self.round.usage))
+        is_read = not self.origin.has_folder or self.files.at_level(self.round.usage)
+        return not self.in_round or not is_read
 
     @property
     def weak(self) -> bool:

@@ -44,7 +44,7 @@ class _CrashError(Exception):
 
 def power_files(context: SetContext) -> PowerFiles:
     """Check the names and the number of the files in a set's ``power`` folder, if it has one."""
-    if context.files.power is None or context.rules is None or context.loose:
+    if context.files.power is None or context.rules is None:
         return PowerFiles()
     try:
         return PowerFiles(_findings_by_run(context, context.files.power.results or {}))

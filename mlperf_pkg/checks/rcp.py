@@ -110,7 +110,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     """Check a Closed set by the result of its test, as the official package checker does."""
     if not context.rcp_required or context.rules is None:
         return
-    if context.loose and len(context.runs) < context.rules.runs.required:
+    if not context.origin.is_judged and len(context.runs) < context.rules.runs.required:
         return  # more runs may follow
     if result is None:
         message = f"convergence was not checked, as the RCP checker crashes: {_crash(context)}"

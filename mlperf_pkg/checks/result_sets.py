@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
 from mlperf_pkg.checks.runs import (
@@ -27,7 +27,16 @@ from mlperf_pkg.checks.weak_scaling import (
     number_of_models,
     weak_set_score,
 )
-from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of, without_official
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Severity,
+    Verdict,
+    Verdicts,
+    folded,
+    verdicts_of,
+    without_official,
+)
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
@@ -49,6 +58,7 @@ class SetResult(Struct, frozen=True):
     dropped: dict[str, str]
     summarized: Summarized
     runs: tuple[str, ...] = ()
+    origin: Origin = Origin.SUBMISSION
 
     @property
     def observations(self) -> list[Finding]:
@@ -62,9 +72,9 @@ def check_set(context: SetContext) -> SetResult:
     findings = [finding for check in _CHECKS for finding in check(context)]
     findings += check_seeds(context, seeds)
     findings += check_rcp(context, rcp_result)
-    run_findings = [finding for run in context.runs for finding in run.findings]
-    if context.loose:
+    if not context.origin.is_judged:
         findings = [for_information(finding) for finding in findings]
+        run_findings = [finding for run in context.runs for finding in run.findings]
         verdict = Verdicts.worst(run.verdicts for run in context.runs)
     else:
         run_findings = list(findings_of_runs(context))
@@ -80,7 +90,24 @@ def check_set(context: SetContext) -> SetResult:
         dropped=dict(score.dropped),
         summarized=summarized(context, _scaling_factor(context.files.scaling), rcp_result),
         runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
     )
+
+
+def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
+    """Note the sets that are judged outside a submission, and so without a description."""
+    for result in sets:
+        if result.origin in (Origin.FOLDER, Origin.LOGS):
+            yield Finding(
+                code="SET117",
+                message="not checked: the system description and the code, which are not among the"
+                " inputs",
+                path=result.row.path,
+                severity=Severity.NOTE,
+                basis=Basis.ADVICE,
+                hint="check the whole submission",
+                source="mlperf-pkg: the inputs",
+            )
 
 
 def _score(context: SetContext) -> scoring.Score:

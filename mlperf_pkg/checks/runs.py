@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.contents import packed_logs
-from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
+from mlperf_pkg.checks.context import PACKAGE_CHECKER, Origin, SetContext, set_finding
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, without_official
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -119,7 +119,8 @@ def _unconverged(context: SetContext, required: int) -> Iterator[Finding]:
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
-    packed = packed_logs(context.files)
+    of_submission = context.origin is Origin.SUBMISSION  # which reports its packed logs together
+    packed = packed_logs(context.files) if of_submission else ()
     names = [*packed, *_OTHER_FILES]
     if unread := [name for name in context.files.others if name not in names]:
         yield set_finding(
@@ -154,7 +155,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:
     """Check that the system description can be read and names the division of the logs."""
-    if context.loose:
+    if context.origin is not Origin.SUBMISSION:
         return
     if context.system is None or context.system.contents is None:
         message = f"systems/{context.files.system}.json is missing or cannot be read"

@@ -58,7 +58,7 @@ def summarized(
     factor = 1.0 if scaling_factor is None else scaling_factor
     if context.weak:
         return Summarized(factor, weak=_weak_scaling(context))
-    if not context.closed or context.loose:
+    if not context.closed or not context.origin.is_judged:
         return Summarized(factor)
     if any(run.epochs for run in context.runs):
         context = replace(context, runs=tuple(map(_in_epochs, context.runs)))

@@ -13,8 +13,8 @@ from typing import Any
 from mlperf_pkg.checks.context import PACKAGE_CHECKER
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.tree import Entry
-from mlperf_pkg.submission.find import SCALINGS
 from mlperf_pkg.submission.model import Submission
+from mlperf_pkg.submission.names import SCALINGS
 
 _STRUCTURE = "submission_rules, Directory structure"
 _LOG = re.compile(r"result_.*\.txt", re.DOTALL)

@@ -9,6 +9,9 @@ from mlperf_pkg.render.findings import counts
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
+NOT_DESCRIBED = "SET117"
+"""The code of the finding that a system description was not checked."""
+
 NO_RESULT_SET = "no result set: no log names its benchmark"
 
 
@@ -43,6 +46,8 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
         noun = "result set" if report.result_sets else "log"
         parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
+    if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
+        parts.append("system description not checked")
     return ", ".join(parts)
 
 

@@ -6,7 +6,7 @@ nothing is ever written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -31,10 +31,10 @@ from mlperf_pkg.submission.model import (
     Unread,
     Why,
 )
+from mlperf_pkg.submission.names import SCALINGS, SetName, set_name
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
 
-SCALINGS = ("strong", "weak")
 _HEAD_BYTES = 1 << 10  # of a file that is named: a log, unless they are those of an archive
 
 
@@ -54,7 +54,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
     except (OSError, ArchiveError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{argument}: cannot be read: {reason}") from error
-    if not contents.submissions and not contents.logs:
+    if not contents.submissions and not contents.every_log:
         raise UserError(
             f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
             f"{_not_read(contents)}"
@@ -92,7 +92,7 @@ class _Finder(Struct):
         folders = self._submission_folders()
         submissions = tuple(map(self._submission, folders))
         contents = Input(submissions, unread=self._archives_beside(submissions))
-        contents = contents if submissions else self._loose()
+        contents = contents if submissions else self._with_sets(self._loose())
         return replace(contents, skipped=tuple(self.skipped.values()))
 
     # ---- logs without a submission --------------------------------------------------------
@@ -123,6 +123,36 @@ class _Finder(Struct):
             if entry.file:
                 loose.take(self.top.child(entry.path))
         return loose.contents
+
+    def _with_sets(self, loose: Input) -> Input:
+        """Return loose files with the result sets among them: those in the folder of one."""
+        sets = tuple(self._sets_alone(loose.logs))
+
+        def outside(file: Place) -> bool:
+            return not any(file.is_in(files.place) for files in sets)
+
+        return replace(
+            loose,
+            logs=tuple(filter(outside, loose.logs)),
+            unread=tuple(file for file in loose.unread if outside(file.place)),
+            result_sets=(*loose.result_sets, *sets),
+        )
+
+    def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
+        """Yield the result sets whose folders have the path of one; none without a log."""
+        folders = {log.folder.label: log.folder for log in logs if RESULT.fullmatch(log.name)}
+        for folder in folders.values():
+            if name := set_name(folder.path):
+                yield self._result_set(folder, name, self._flags_alone(folder, name))
+
+    def _flags_alone(self, folder: Place, name: SetName) -> frozenset[str]:
+        """Return the flags of a set, and of its system if that is within the argument."""
+        levels, system = [folder], folder
+        if len(folder.path.parts) - len(self.top.path.parts) >= name.levels:
+            for _ in range(name.levels):
+                system = system.folder
+            levels.append(system)
+        return frozenset[str]().union(*(self._flags(level, {}, inner_params) for level in levels))
 
     # ---- submissions ----------------------------------------------------------------------
 
@@ -163,7 +193,7 @@ class _Finder(Struct):
             name=folder.path.resolve().name,
             systems=self._descriptions(folder.child("systems")),
             result_sets=tuple(
-                self._result_set(system, benchmark, flags, params)
+                self._submitted_set(system, benchmark, flags, params)
                 for system in systems
                 for benchmark in self._benchmarks(system)
             ),
@@ -194,23 +224,27 @@ class _Finder(Struct):
 
     # ---- one result set -------------------------------------------------------------------
 
-    def _result_set(
+    def _submitted_set(
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
+        above = None if folder.path.parent == system.path else folder.path.parent.name
+        inner = [self._flags(level, params, inner_params) for level in (system, folder)]
+        name = SetName(system.name, folder.name, above)
+        return self._result_set(folder, name, flags.union(*inner))
+
+    def _result_set(self, folder: Place, name: SetName, flags: frozenset[str]) -> ResultSet:
         entries = self._entries(folder)
         logs = [entry.path for entry in entries if RESULT.fullmatch(entry.path) and entry.file]
         names = {entry.path for entry in entries}
-        inner = [self._flags(level, params, inner_params) for level in (system, folder)]
-        above = folder.path.parent.name
         return ResultSet(
             place=folder,
-            system=system.name,
-            benchmark=folder.name,
+            system=name.system,
+            benchmark=name.benchmark,
             logs=tuple(map(folder.child, logs)),
             others=tuple(sorted(names.difference(logs))),
-            flags=flags.union(*inner),
+            flags=flags,
             scaling=self._text(folder, "scaling.json"),
-            scaling_mode=None if folder.path.parent == system.path else above,
+            scaling_mode=name.scaling_mode,
             power=self._power(folder.child("power")) if "power" in names else None,
         )
 

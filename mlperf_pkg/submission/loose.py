@@ -14,7 +14,15 @@ from mlperf_pkg.infra.content import ArchiveError, Content, content_of
 from mlperf_pkg.infra.parts import Spool
 from mlperf_pkg.infra.source import NO_PERMISSION
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.submission.model import Input, Place, Submission, Unread, Why, is_power_log
+from mlperf_pkg.submission.model import (
+    Input,
+    Place,
+    ResultSet,
+    Submission,
+    Unread,
+    Why,
+    is_power_log,
+)
 
 RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
 ENCRYPTED = "an archive, not a log"
@@ -35,12 +43,18 @@ class Loose(Struct):
     submissions: list[Submission] = field(default_factory=list)
     logs: list[Place] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
+    result_sets: list[ResultSet] = field(default_factory=list)
     _spool: Spool | None = None
 
     @property
     def contents(self) -> Input:
         """All that was taken."""
-        return Input(tuple(self.submissions), tuple(self.logs), unread=tuple(self.unread))
+        return Input(
+            submissions=tuple(self.submissions),
+            logs=tuple(self.logs),
+            unread=tuple(self.unread),
+            result_sets=tuple(self.result_sets),
+        )
 
     def take(self, file: Place) -> None:
         """Take a file: by its name alone if it is that of a result, else by its content.
@@ -81,6 +95,7 @@ class Loose(Struct):
         self.submissions += contents.submissions
         self.logs += contents.logs
         self.unread += contents.unread
+        self.result_sets += contents.result_sets
 
     def _take_archive(self, file: Place, content: Content) -> None:
         if self.in_archive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -34,6 +35,15 @@ class Place(Struct, frozen=True):
     def name(self) -> str:
         """The last part of its path."""
         return self.path.name
+
+    @property
+    def folder(self) -> Place:
+        """The folder that contains it."""
+        return Place(self.path.parent, self.label.rpartition("/")[0])
+
+    def is_in(self, folder: Place) -> bool:
+        """Return whether it is in a folder, or below it, by the labels."""
+        return not folder.label or self.label.startswith(f"{folder.label}/")
 
     @property
     def source(self) -> Source:
@@ -75,9 +85,9 @@ class ResultSet(Struct, frozen=True):
     """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
 
     ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
-    ``rcp-bypass``. A set of loose logs has no system and no folder. ``others`` are the names of
-    the other entries of its folder. ``scaling`` is the text of ``scaling.json``; ``scaling_mode``
-    is "strong" or "weak" in a folder of that name (HPC).
+    ``rcp-bypass``. A set of loose logs has the system that they name, and no folder. ``others``
+    are the names of the other entries of its folder. ``scaling`` is the text of ``scaling.json``;
+    ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
     """
 
     place: Place
@@ -153,17 +163,23 @@ class Unread(Struct, frozen=True):
 
 
 class Input(Struct, frozen=True):
-    """The contents of an argument; ``skipped`` are its links that lead out of it."""
+    """The contents of an argument; ``skipped`` are its links that lead out of it.
+
+    Without a submission, ``result_sets`` are those in folders that have the path of one, and
+    ``logs`` all other logs.
+    """
 
     submissions: tuple[Submission, ...] = ()
     logs: tuple[Place, ...] = ()
     skipped: tuple[Place, ...] = ()
     unread: tuple[Unread, ...] = ()
+    result_sets: tuple[ResultSet, ...] = ()
 
     @property
     def every_log(self) -> tuple[Place, ...]:
-        """The loose logs and those of the submissions."""
-        sets = (files for submission in self.submissions for files in submission.result_sets)
+        """The loose logs and those of all result sets."""
+        submitted = (files for submission in self.submissions for files in submission.result_sets)
+        sets = chain(submitted, self.result_sets)
         return (*self.logs, *(log for files in sets for log in files.logs))
 
     @property

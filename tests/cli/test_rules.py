@@ -191,7 +191,7 @@ def test_show_explains_a_rule() -> None:
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
         ("SET103", "basis     official: the official checker rejects what the written rules"),
-        ("SET103", "unless    a warning if the logs are not in a submission"),
+        ("SET103", "unless    a warning if the logs are not a complete result set"),
         ("RCP102", "severity  a warning: it fails nothing"),
         (
             "SEED101",
@@ -281,7 +281,7 @@ def test_show_has_the_exceptions_of_a_code_as_json() -> None:
     answer = document("show", "SET101")
     assert (answer["basis"], answer["severity"]) == ("both", "error")
     assert answer["unless"][0] == {
-        "when": "the logs are not in a submission",
+        "when": "the logs are not a complete result set",
         "basis": None,
         "severity": "note",
     }

@@ -8,6 +8,7 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.names import SetName, set_name
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 LOG = simulated()[0]
@@ -69,10 +70,58 @@ def test_a_round_of_submissions(tmp_path: Path) -> None:
     assert contents.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
 
 
-def test_a_result_set_alone_is_loose_logs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("argument", "label", "first"),
+    [
+        (f"A/results/{SYSTEM}/resnet", "", "result_0.txt"),
+        (f"A/results/{SYSTEM}", "resnet", "resnet/result_0.txt"),
+        ("A/results", f"{SYSTEM}/resnet", f"{SYSTEM}/resnet/result_0.txt"),
+        ("link", "", "result_0.txt"),
+    ],
+)
+def test_a_result_set_alone(tmp_path: Path, argument: str, label: str, first: str) -> None:
     root = write_submission(tmp_path / "A")
-    contents = find_input(str(root / "results" / SYSTEM / "resnet"))
-    assert [place.label for place in contents.logs] == [f"result_{i}.txt" for i in range(5)]
+    (tmp_path / "link").symlink_to(root / "results" / SYSTEM / "resnet")
+    (root / "results" / SYSTEM / "resnet" / "run.log").write_bytes(simulated()[0])
+    contents = find_input(str(tmp_path / argument))
+    (files,) = contents.result_sets
+    assert (files.place.label, files.system, files.benchmark) == (label, SYSTEM, "resnet")
+    assert next(place.label for place in files.logs) == first
+    assert (len(files.logs), files.others, contents.logs) == (5, ("run.log",), ())
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("results/x/resnet", ("x", "resnet", None)),
+        ("a/b/results/x/resnet", ("x", "resnet", None)),
+        ("results/x/strong/deepcam", ("x", "deepcam", "strong")),
+        ("results/x/weak/deepcam", ("x", "deepcam", "weak")),
+        ("results/x/strong", None),
+        ("results/x", None),
+        ("results/.x/resnet", None),
+        ("result/x/resnet", None),
+        ("results/x/resnet/old", None),
+        ("x/resnet", None),
+    ],
+)
+def test_the_path_of_a_result_set(
+    tmp_path: Path, folder: str, expected: tuple[str, str, str | None] | None
+) -> None:
+    name = set_name(write_set(tmp_path / folder, simulated()[:1]))
+    assert name == (SetName(*expected) if expected else None)
+
+
+def test_nothing_above_the_argument_is_read(tmp_path: Path) -> None:
+    root = write_submission(tmp_path)
+    system = root / "results" / SYSTEM
+    for folder in (root, system, system / "resnet"):
+        (folder / "package_checker_params").write_text("rcp-bypass")
+    (system / "resnet" / "package_checker_params").write_text("seed-checker-bypass")
+    (alone,) = find_input(str(system / "resnet")).result_sets
+    (in_system,) = find_input(str(system)).result_sets
+    assert alone.flags == {"seed-checker-bypass"}
+    assert in_system.flags == {"seed-checker-bypass", "rcp-bypass"}
 
 
 def test_hpc_has_a_level_more(tmp_path: Path) -> None:

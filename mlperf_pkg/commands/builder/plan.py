@@ -18,7 +18,7 @@ from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.find import SCALINGS
+from mlperf_pkg.submission.names import SCALINGS
 
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
 

@@ -1,0 +1,41 @@
+"""What the path of a folder says of the result set in it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from mlperf_pkg.infra.listed_path import AnyPath
+
+SCALINGS = ("strong", "weak")
+
+
+class SetName(Struct, frozen=True):
+    """The names in the path of a result set.
+
+    The path is ``results/<system>/<benchmark>`` or, with a scaling mode (HPC),
+    ``results/<system>/{strong,weak}/<benchmark>``.
+    """
+
+    system: str
+    benchmark: str
+    scaling_mode: str | None = None
+
+    @property
+    def levels(self) -> int:
+        """The number of folders from that of the system down to that of the set."""
+        return 1 if self.scaling_mode is None else 2
+
+
+def set_name(folder: AnyPath) -> SetName | None:
+    """Return the names in the path of a folder, links resolved; None if a result set is elsewhere.
+
+    Only the path is used: nothing above the folder is read.
+    """
+    *_, top, system, scaling, benchmark = ("", "", "", *folder.resolve().parts)
+    if scaling in SCALINGS and top == "results":
+        name = SetName(system, benchmark, scaling)
+    elif system == "results" and benchmark not in SCALINGS:
+        name = SetName(scaling, benchmark)
+    else:
+        return None
+    return None if name.system.startswith(".") or benchmark.startswith(".") else name

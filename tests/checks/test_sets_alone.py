@@ -1,0 +1,231 @@
+"""A result set is judged as a set wherever one points: in its submission, alone, or as its logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.findings import Severity, Verdict, Verdicts
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+
+FAIL, PASS = Verdict.FAIL, Verdict.PASS
+SET = f"results/{SYSTEM}/resnet"
+OUTSIDE = {"SET110", "SET111", "SET115", "SET117", "CODE100", "CODE101", "CODE102"}
+"""What a folder alone does not show: the description, the submitter, the code."""
+
+
+def checked(*paths: Path) -> Checked:
+    return check([str(path) for path in paths], Options(jobs=1))
+
+
+def codes(result: Checked) -> set[tuple[str, Severity]]:
+    """The codes of findings on result sets and runs."""
+    findings = [f for one in result.sets for f in (*one.findings, *one.run_findings)]
+    return {(f.code, f.severity) for f in findings if f.code not in OUTSIDE}
+
+
+def edit(root: Path, index: int, change: Callable[[bytes], bytes]) -> None:
+    path = root / SET / f"result_{index}.txt"
+    path.write_bytes(change(path.read_bytes()))
+
+
+def unconverged(log: bytes) -> bytes:
+    log = re.sub(rb'("key": "eval_accuracy", "value": )[0-9.]+', rb"\g<1>0.1", log)
+    return log.replace(b'"status": "success"', b'"status": "aborted"')
+
+
+def nothing(root: Path) -> None:
+    """A valid set."""
+
+
+def one_unconverged(root: Path) -> None:
+    edit(root, 1, unconverged)
+
+
+def two_unconverged(root: Path) -> None:
+    edit(root, 1, unconverged)
+    edit(root, 2, unconverged)
+
+
+def one_broken(root: Path) -> None:
+    edit(root, 1, lambda log: log.replace(b'"opt_name"', b'"opt_nam"'))
+
+
+def a_copy(root: Path) -> None:
+    shutil.copy(root / SET / "result_0.txt", root / SET / "result_1.txt")
+
+
+def no_seeds(root: Path) -> None:
+    edit(root, 1, lambda log: log.replace(b'"seed"', b'"sed"'))
+
+
+def another_batch_size(root: Path) -> None:
+    edit(
+        root,
+        1,
+        lambda log: log.replace(
+            b'"global_batch_size", "value": 1', b'"global_batch_size", "value": 11'
+        ),
+    )
+
+
+CHANGES = [
+    nothing,
+    one_unconverged,
+    two_unconverged,
+    one_broken,
+    a_copy,
+    no_seeds,
+    another_batch_size,
+]
+
+
+def too_few(root: Path) -> None:
+    (root / SET / "result_4.txt").unlink()
+
+
+def too_many(root: Path) -> None:
+    shutil.copy(root / SET / "result_0.txt", root / SET / "result_5.txt")
+
+
+def another_file(root: Path) -> None:
+    (root / SET / "run.log").write_bytes(simulated()[0])
+
+
+def a_compressed_log(root: Path) -> None:
+    (root / SET / "result_0.txt").rename(root / SET / "log_0.txt")
+    (root / SET / "result_0.txt.gz").write_bytes(gzip.compress(simulated()[0]))
+
+
+def scaled(root: Path) -> None:
+    (root / SET / "scaling.json").write_text(json.dumps({"scaling_factor": 2.0}))
+
+
+def bypassed(root: Path) -> None:
+    no_seeds(root)
+    (root / SET / "package_checker_params").write_text("seed-checker-bypass")
+
+
+def without_power(root: Path) -> None:
+    (root / SET / "power").mkdir()
+
+
+def another_benchmark(root: Path) -> None:
+    edit(root, 1, lambda log: log.replace(b'"resnet"', b'"bert"'))
+
+
+def another_name(root: Path) -> None:
+    (root / SET).rename(root / "results" / SYSTEM / "resnet50")
+
+
+OF_FOLDER = [
+    too_few,
+    too_many,
+    another_file,
+    a_compressed_log,
+    scaled,
+    bypassed,
+    without_power,
+    another_benchmark,
+    another_name,
+]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *OF_FOLDER])
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_folder_alone_is_judged_as_in_its_submission(
+    tmp_path: Path, change: Callable[[Path], None], level: int
+) -> None:
+    root = write_submission(tmp_path / "v2.0" / "Graphcore")
+    change(root)
+    whole = checked(root)
+    (row,) = whole.report.result_sets
+    alone = checked([root / row.path, (root / row.path).parent, root / "results"][level])
+    (of_alone,) = alone.report.result_sets
+    assert (alone.report.verdict, of_alone.verdict) == (row.verdict, row.verdict)
+    assert codes(alone) == codes(whole)
+    for name in ("system", "benchmark", "division", "score_minutes", "official_minutes", "rcp"):
+        assert getattr(of_alone, name) == getattr(row, name)
+    assert [(run.verdict, run.dropped) for run in alone.report.runs] == [
+        (run.verdict, run.dropped) for run in whole.report.runs
+    ]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("as_files", [False, True])
+def test_all_logs_of_a_set_are_judged_as_a_set(
+    tmp_path: Path, change: Callable[[Path], None], as_files: bool
+) -> None:
+    root = write_submission(tmp_path / "v2.0" / "Graphcore")
+    change(root)
+    whole = checked(root)
+    logs = tmp_path / "v2.0" / "logs"
+    shutil.copytree(root / SET, logs)
+    loose = checked(*sorted(logs.iterdir())) if as_files else checked(logs)
+    (row,), (of_loose,) = whole.report.result_sets, loose.report.result_sets
+    assert (loose.report.verdict, of_loose.verdict) == (row.verdict, row.verdict)
+    assert codes(loose) == codes(whole)
+
+
+def test_one_unconverged_run_is_forgiven_everywhere(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Graphcore")
+    one_unconverged(root)
+    for path in (root, root / SET):
+        report = checked(path).report
+        assert report.verdict == Verdicts(PASS, PASS)
+        assert report.runs[1].verdict.official is FAIL
+
+
+def test_logs_that_are_not_a_set_are_for_information(tmp_path: Path) -> None:
+    logs = write_set(tmp_path, simulated()[:4])
+    (logs / "result_1.txt").write_bytes(unconverged(simulated()[1]))
+    report = checked(logs).report
+    assert report.verdict.official is FAIL
+    assert [f.severity for f in report.findings if f.code == "SET101"] == [Severity.NOTE]
+    assert not [f for f in report.findings if f.code == "SET117"]
+
+
+def test_a_set_beside_other_logs(tmp_path: Path) -> None:
+    """The verdict counts the set as a set, and the other logs one by one."""
+    logs = write_set(tmp_path / "set", simulated())
+    (logs / "result_1.txt").write_bytes(unconverged(simulated()[1]))
+    write_set(tmp_path / "part", simulated()[:2])
+    assert checked(tmp_path).report.verdict == Verdicts(PASS, PASS)
+    (tmp_path / "part" / "result_0.txt").write_bytes(unconverged(simulated()[0]))
+    assert checked(tmp_path).report.verdict.official is FAIL
+
+
+def test_logs_of_two_platforms_are_two_parts(tmp_path: Path) -> None:
+    logs = list(simulated())
+    logs[0] = logs[0].replace(SYSTEM.encode(), b"another")
+    report = checked(write_set(tmp_path, tuple(logs))).report
+    assert sorted(row.runs_found for row in report.result_sets) == [1, 4]
+
+
+def test_the_report_says_once_what_was_not_checked(tmp_path: Path) -> None:
+    """Sets in folders, and the logs of one, of several arguments."""
+    root = write_submission(tmp_path / "Graphcore", "resnet", "bert")
+    logs = write_set(tmp_path / "logs", simulated())
+    report = checked(root / "results", logs).report
+    (finding,) = [f for f in report.findings if f.code == "SET117"]
+    assert (finding.severity, len(finding.occurrences)) == (Severity.NOTE, 3)
+    assert not [f for f in report.findings if f.code in ("SET110", "SET111", "CODE100")]
+    assert report.verdict == Verdicts(PASS, PASS)
+
+
+@pytest.mark.parametrize("folder", ["logs", SET])
+@pytest.mark.parametrize("as_files", [False, True])
+def test_the_same_logs_twice(tmp_path: Path, folder: str, as_files: bool) -> None:
+    logs = write_set(tmp_path / folder, simulated())
+    paths = sorted(logs.iterdir()) if as_files else [logs]
+    report = checked(*paths, *paths).report
+    assert len(report.result_sets) == 1
+    assert report.verdict == Verdicts(PASS, PASS)
