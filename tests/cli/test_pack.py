@@ -66,7 +66,7 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
     (tree / MANIFEST).write_text(manifest_of({"gone": b""}))
     result = call("pack", tree, "--keep-invalid")
     assert result.exit_code == 1
-    assert "gone: error PACK203" in result.stdout
+    assert "Errors\n  gone: listed but missing  PACK203" in result.stdout
     assert "nothing was packed: the tree does not match its manifest" in result.stderr
     assert beside(tree) == ["ACME"]
 
@@ -75,7 +75,7 @@ def test_a_link_is_never_packed(tree: Path) -> None:
     (tree / "link").symlink_to("systems")
     result = call("pack", tree, "--keep-invalid")
     assert result.exit_code == 1
-    assert "link: error PACK206: a link" in result.stdout
+    assert "Errors\n  link: a link" in result.stdout
 
 
 def test_empty_folders_are_noted(tree: Path) -> None:

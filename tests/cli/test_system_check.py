@@ -27,7 +27,7 @@ def test_an_error(tmp_path: Path) -> None:
     file.write_text('{\n  "division": "close"\n}\n', "utf-8")
     result = call("system", "check", file)
     assert result.exit_code == 1
-    assert f'{file}:2: error SYS201: division is "close"' in result.stdout
+    assert f'Errors\n  {file}:2: division is "close"' in result.stdout
     assert "rules:    FAIL" in result.stdout
 
 
@@ -50,7 +50,7 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "c.json").mkdir()
     result = call("system", "check", tmp_path)
     assert result.exit_code == 1
-    assert f"{tmp_path}/a.json:1: error SYS001" in result.stdout
+    assert f"Errors\n  {tmp_path}/a.json:1: " in result.stdout
     assert "\n  b  " in result.stdout
     assert "note.txt" not in result.stdout
 

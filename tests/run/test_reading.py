@@ -201,9 +201,11 @@ def test_no_minutes_without_start_and_stop(log: bytes, minutes: None) -> None:
 def test_findings_of_a_kind_are_one_finding() -> None:
     noise = b":::MLLOG {\n" * 1000
     run = run_of(RESNET + noise)
-    (alike,) = [finding for finding in run.findings if finding.code == "LOG101"]
-    assert alike.count == 1000
-    assert len(alike.places[0].lines) == MAX_LINES
+    (alike,) = (f for f in run.findings if f.code == "LOG101")
+    (place,) = alike.places
+    assert (alike.count, place.count, len(place.lines)) == (1000, 1000, MAX_LINES)
+    first = RESNET.count(b"\n") + 1
+    assert place.lines == tuple(range(first, first + MAX_LINES))
 
 
 @pytest.mark.parametrize("log", [b"", b"no log at all\n"])
