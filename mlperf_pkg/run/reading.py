@@ -138,24 +138,16 @@ class _Reading:
 
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""
+        count = _counting(self.counter)
         return {
             seeds.KEY: self._seeds.take,
             **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.take),
-            "init_start": self._count,
-            **dict.fromkeys(clock.KEYS, self._take_edge),
+            "init_start": count,
+            **dict.fromkeys(clock.KEYS, _together(self._clock.take, self._fingerprint.take, count)),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(scale.KEYS, self._scale.take),
         }
-
-    def _take_edge(self, record: Record, number: int) -> None:
-        """Take a start or a stop."""
-        self._clock.take(record, number)
-        self._fingerprint.take(record, number)
-        self._count(record, number)
-
-    def _count(self, record: Record, _: int) -> None:
-        self.counter.take(record.key)
 
     def _all_findings(self) -> list[Finding]:
         """Return the findings; of a file that ends early only that, as it may cause others."""
@@ -217,3 +209,18 @@ class _Reading:
                 **{"source": codes()[code].source, **more},
             )
         )
+
+
+def _counting(counter: RunCounter) -> Taker:
+    def take(record: Record, _: int) -> None:
+        counter.take(record.key)
+
+    return take
+
+
+def _together(*takers: Taker) -> Taker:
+    def take(record: Record, number: int) -> None:
+        for taker in takers:
+            taker(record, number)
+
+    return take
