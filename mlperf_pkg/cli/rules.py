@@ -14,6 +14,7 @@ from mlperf_pkg.cli.group import Group
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.render import reference_points as points_render
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.render import rules_show
 from mlperf_pkg.results.reference_changes import changed_points
@@ -29,6 +30,7 @@ from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round, is_round_name
+from mlperf_pkg.rulebook.upstream import known_points
 from mlperf_pkg.rulebook.upstream import verify as verification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -263,9 +265,12 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     """Compare the rulebook with the installed mlperf-logging.
 
     Report every difference, so that no change in a new version of the official
-    checker goes unnoticed.
+    checker goes unnoticed. Check its reference convergence points as well: typos,
+    too few runs, equal runs, other benchmarks. Report every such mistake that
+    rules/reference_points.yaml does not list, and every listed one that is gone.
 
-    Exit status: 0 if they agree, 1 if they differ, 2 if they cannot be compared.
+    Exit status: 0 if they agree, 1 if they differ or a mistake is new or gone, 2 if
+    they cannot be compared.
 
     \b
     Examples:
@@ -275,10 +280,14 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     if accept:
         verification.accept(verification.verify(against), accept)
     differences = verification.verify(against)
+    points = known_points.review(against)
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
     if format_ == "json":
-        click.echo(render.differences_json(differences, reference), nl=False)
+        fields = points_render.review_fields(points)
+        click.echo(render.differences_json(differences, reference, fields), nl=False)
     else:
         click.echo(render.differences_text(differences, reference, count), nl=False)
-    return int(bool(differences))
+        if points.fails or not differences:
+            click.echo(points_render.review_text(points), nl=False)
+    return int(bool(differences) or points.fails)

@@ -293,7 +293,9 @@ def _difference(item: Difference) -> Iterator[str]:
     yield ""
 
 
-def differences_json(differences: Iterable[Difference], reference: str) -> str:
-    """Return the same as ``differences_text`` as JSON."""
+def differences_json(
+    differences: Iterable[Difference], reference: str, points: dict[str, Any]
+) -> str:
+    """Return the same as ``differences_text`` as JSON, with the review of reference points."""
     content = {"reference": reference, "differences": list(map(asdict, differences))}
-    return as_json("verify", content)
+    return as_json("verify", {**content, "reference_points": points})

@@ -21,7 +21,7 @@ from mlperf_pkg.rulebook.sources import problems_of_sources
 from mlperf_pkg.rulebook.unique_codes import problems_of_codes
 from mlperf_pkg.rulebook.validate import validated
 
-_SHARED = ("findings.yaml", "sources.yaml", "tensors.yaml")
+_SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")
 
 
 def check_rulebook(folder: Path) -> None:

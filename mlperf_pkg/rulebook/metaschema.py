@@ -15,7 +15,8 @@ from mlperf_pkg.rulebook.problems import Step, Steps, suggestion
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
-_KINDS = frozenset({"round", "tensors", "findings", "sources"})  # every other file is a benchmark's
+# Every other file is a benchmark's.
+_KINDS = frozenset({"round", "tensors", "findings", "sources", "reference_points"})
 _FEW = 16  # names that a message may list
 _TYPES = {
     "array": "a list",

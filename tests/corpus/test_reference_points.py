@@ -1,0 +1,78 @@
+"""The published sets that ``rules/reference_points.yaml`` lists, against the published record."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from mlperf_pkg.results import rcp
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.upstream.known_points import known_points
+
+CORPUS = os.environ.get("MLPERF_PKG_CORPUS")
+LOGS = Path(CORPUS) if CORPUS else Path(__file__).parents[3] / "shared" / "corpus"
+RECORD = LOGS.parent / "record"
+
+pytestmark = pytest.mark.skipif(
+    not (RECORD / "sets.csv.gz").is_file(), reason=f"no record beside {LOGS}"
+)
+
+
+class Point(NamedTuple):
+    usage: str
+    round: str
+    benchmark: str
+    name: str
+
+
+def rows(file: str) -> Iterator[dict[str, str]]:
+    with gzip.open(RECORD / file, "rt") as stream:
+        yield from csv.DictReader(stream)
+
+
+@pytest.fixture(scope="module")
+def touched() -> dict[Point, dict[str, set[str]]]:
+    """By point, the Closed sets that the test compares with it: at, between and smaller."""
+    logged: dict[str, set[float]] = defaultdict(set)
+    for row in rows("settings.csv.gz"):
+        if row["key"] == "global_batch_size":
+            logged[row["set"]].add(float(json.loads(row["value"])))
+    sets: dict[Point, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows("sets.csv.gz"):
+        usage, name, benchmark = row["usage"], row["round"], row["benchmark"]
+        sizes = (
+            {float(row["global_batch_size"])} if row["global_batch_size"] else logged[row["set"]]
+        )
+        if row["division"] != "closed" or name == "0.7" or len(sizes) != 1:
+            continue
+        rules = load_benchmark(usage, name, benchmark)
+        if rules is None or not rcp.is_covered(usage, benchmark):
+            continue
+        runs, drop = rules.runs.required, rules.runs.drop
+        ruleset = load_round(usage, name).ruleset
+        points = rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop)
+        result = rcp.judge(rcp.prune(points), sizes.pop(), [1] * runs, runs=runs, drop=drop)
+        how = (
+            "between" if result.interpolated else "at" if result.message == rcp.FOUND else "smaller"
+        )
+        folder = row["path"].replace("/results/", "/", 1).rpartition("/")[0]
+        for point in result.points:
+            sets[Point(usage, name, benchmark, point)][how].add(folder)
+    return sets
+
+
+def test_every_known_mistake_lists_the_sets_that_it_touches(
+    touched: dict[Point, dict[str, set[str]]],
+) -> None:
+    for entry in known_points():
+        sets = touched[Point(entry.usage, entry.round, entry.benchmark, entry.point)]
+        listed_sets = {"at": entry.at, "between": entry.between, "smaller": entry.smaller}
+        assert {how: set(names) for how, names in listed_sets.items() if names} == sets

@@ -1,0 +1,159 @@
+"""Known mistakes in reference points: the list agrees with the data, and any change is reported."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.rulebook.check import check_rulebook
+from mlperf_pkg.rulebook.metaschema import metaschema
+from mlperf_pkg.rulebook.upstream.known_points import LEDGER, known_points, review
+from mlperf_pkg.rulebook.upstream.points import Kind
+from tests.helpers.reference_points import RUNS, point, points_in
+from tests.helpers.upstream import change, copied
+
+GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
+TYPO = "13790871552"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return copied(tmp_path)
+
+
+# ---- today --------------------------------------------------------------------------------
+
+
+def test_the_installed_points_have_the_known_mistakes() -> None:
+    result = review()
+    assert (result.new, result.stale) == ((), ())
+    assert not result.fails
+
+
+def test_how_many_points_are_known() -> None:
+    assert Counter(entry.kind for entry in known_points()) == {
+        "outlier": 1,
+        "few_runs": 13,
+        "equal_runs": 53,
+        "misnamed": 3,
+        "unused": 13,
+    }
+
+
+def test_the_metaschema_has_the_kinds() -> None:
+    assert list(metaschema()["$defs"]["reference_points"]["properties"]) == list(map(str, Kind))
+
+
+def test_every_known_mistake_has_a_reason() -> None:
+    assert [entry for entry in known_points() if len(entry.reason) < 20] == []
+
+
+# ---- another mlperf-logging ---------------------------------------------------------------
+
+
+def test_a_new_mistake_is_reported(copy: Path) -> None:
+    change(copy, GPT3, "1157627904", "11576279040")
+    result = review(copy)
+    assert [(item.kind, item.point) for item in result.new] == [(Kind.OUTLIER, "gpt3_ref_1536")]
+    assert (result.stale, result.fails, len(result.known)) == ((), True, 83)
+
+
+def test_a_corrected_mistake_is_reported(copy: Path) -> None:
+    change(copy, GPT3, TYPO, "1207959552")
+    result = review(copy)
+    (stale,) = result.stale
+    assert (result.new, result.fails, len(result.known)) == ((), True, 82)
+    assert (stale.kind, stale.point) == ("outlier", "gpt3_ref_3072")
+    assert str(stale.problem("gone")).startswith(f"rules/{LEDGER}:")
+
+
+def test_a_point_that_is_gone_is_reported(copy: Path) -> None:
+    (copy / "rcp_checker/training_5.1.0/rcps_bert.json").unlink()
+    assert {(entry.kind, entry.benchmark) for entry in review(copy).stale} == {("unused", "bert")}
+
+
+def test_another_mistake_of_a_known_point_is_new(copy: Path) -> None:
+    change(copy, GPT3, '"gpt3"', '"gpt"')
+    assert [item.kind for item in review(copy).new] == [Kind.MISNAMED]
+
+
+def test_what_is_known_of_a_round_without_points_is_not_stale(copy: Path) -> None:
+    shutil.rmtree(copy / "rcp_checker/training_4.1.0")
+    assert not review(copy).fails
+
+
+# ---- the list -----------------------------------------------------------------------------
+
+ENTRY = "outlier:\n- reason: A typo.\n  points:\n    {place}:\n      {point}: {sets}\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / LEDGER).write_text(text, "utf-8")
+    return folder
+
+
+def entry(place: str = "training/4.1/gpt3", point: str = "x", sets: str = "{}") -> str:
+    return ENTRY.format(place=place, point=point, sets=sets)
+
+
+WRONG = {
+    "a kind": ("outliers: []\n", 1, "unknown field 'outliers' of the file; did you mean 'outlier'"),
+    "no reason": ("outlier:\n- points: {training/4.1/gpt3: {x: {}}}\n", 2, "has no reason"),
+    "no points": ("outlier:\n- reason: A typo.\n", 2, "has no points"),
+    "a place": (entry(place="4.1/gpt3"), 4, "expected a benchmark of a round"),
+    "a name of sets": (entry(sets="{near: [A/x]}"), 5, "unknown field 'near'"),
+    "an empty list of sets": (entry(sets="{at: []}"), 5, "at"),
+    "a set twice": (entry(sets="{at: [A/x, A/x]}"), 5, "no entry twice"),
+    "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a text"),
+    "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
+    "not YAML": ("outlier: ]", 1, "not valid YAML"),
+    "in two groups": (
+        entry() + entry().replace("outlier:\n", ""),
+        9,
+        "outlier of x is listed twice, first at",
+    ),
+    "in the rulebook already": (
+        entry(point="gpt3_ref_3072"),
+        None,
+        "outlier of gpt3_ref_3072 is listed twice, first at",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_list_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
+    text, line, message = WRONG[name]
+    folder = written(tmp_path, text)
+    with rules_read_from(folder), pytest.raises(RulebookError) as caught:
+        known_points()
+    first = str(caught.value).splitlines()[0]
+    if line:
+        assert first.startswith(f"{folder}/{LEDGER}:{line}: ")
+    assert message in first
+
+
+def test_rules_of_the_user_add_to_the_list(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    data = points_in(tmp_path / "data", {"x": point([*RUNS, 900])})
+    with rules_read_from(written(rules, entry(sets="{at: [ACME/big]}"))):
+        result = review(data)
+    (known_point,) = result.known
+    assert (result.new, known_point.at, known_point.sets) == (
+        (),
+        ("ACME/big",),
+        (("training", "4.1", "gpt3", "ACME/big"),),
+    )
+    assert review(data).new
+
+
+def test_the_list_is_a_file_that_a_folder_of_rules_may_have(tmp_path: Path) -> None:
+    round_ = tmp_path / "training/4.1/round.yaml"
+    round_.parent.mkdir(parents=True)
+    shutil.copy(Path(__file__).parents[3] / "rules/training/4.1/round.yaml", round_)
+    check_rulebook(written(tmp_path, entry()))
