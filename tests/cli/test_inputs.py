@@ -20,7 +20,11 @@ from hypothesis import strategies as st
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
-PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd.compress,
+}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files that are no log of one run: the official verdict is as that of the official checker."""
+"""Files that are not a log of one run: the official verdict is that of the official checker."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
 
 
 def test_utf_16_with_records_is_judged_as_officially() -> None:
-    """Two bytes at the start are no reason to ignore the records after them."""
+    """The records after the two bytes count."""
     assert "LOG112" not in {code for code, _ in findings(run_of(b"\xff\xfe" + LOGS[0]))}
 
 

@@ -13,6 +13,7 @@ from mlperf_pkg.commands.watch.follow import BLOCK_BYTES, Change, Follower, Line
 from mlperf_pkg.commands.watch.forecast import forecast
 from mlperf_pkg.commands.watch.goal import Goal, goal_of
 from mlperf_pkg.commands.watch.judge import Judge, certain, missing
+from mlperf_pkg.commands.watch.unpack import Unpacker
 from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.log.reader import MAX_LINE_BYTES
 from mlperf_pkg.log.record import TOKEN
@@ -45,6 +46,7 @@ class Session:
         self._exists: bool | None = None
         self._last_error = ""
         self._last_data = clock()
+        self._unpacker = Unpacker()
         self._log = _Log(judge, clock)
 
     @property
@@ -84,11 +86,15 @@ class Session:
                 news = self._follower.poll()
                 yield from self._changed(news.change)
                 grown = grown or bool(news.data)
-                self._log.take(news.data)
+                for text in self._unpacker.take(news.data):
+                    self._log.take(text)
                 if len(news.data) < BLOCK_BYTES:
                     break
         except OSError as error:
             yield from self._unreadable(error)
+            return
+        if self._unpacker.problem:
+            yield from self._not_text(self._unpacker.problem)
             return
         self._last_error = ""
         if grown:
@@ -109,6 +115,7 @@ class Session:
                 yield self._state("appeared", "the file appeared")
             self._exists = exists
         if change in _CHANGED:
+            self._unpacker = Unpacker()
             self._log = _Log(self._judge, self._clock)
             yield self._state(change.value, _CHANGED[change])
 
@@ -118,6 +125,12 @@ class Session:
         if reason != self._last_error:
             self._last_error = reason
             yield self._state("unreadable", f"cannot be read: {reason}: trying again")
+
+    def _not_text(self, problem: str) -> Iterator[Event]:
+        """Report once that the text of the file cannot be read."""
+        if problem != self._last_error:
+            self._last_error = problem
+            yield self._state("unreadable", problem)
 
     def _state(self, change: str, message: str) -> Event:
         return events.State(self.path, change, message)

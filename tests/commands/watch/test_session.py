@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+import lzma
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch.events import (
@@ -198,3 +201,28 @@ def test_an_unknown_round_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no round '9.9'"):
         list(session.tick())
     session.close()
+
+
+# ---- compressed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress])
+def test_a_compressed_log_is_followed(log: Log, pack: Callable[[bytes], bytes]) -> None:
+    packed = pack(GOOD)
+    halves = packed[:3], packed[3 : len(packed) // 2], packed[len(packed) // 2 :]
+    events = [event for half in (*halves, b"") for event in log.tick(half)]
+    assert kinds(events)[-1] == "end"
+    assert log.session.done
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(GOOD)[:10] + b"x" * 99, "the gzip data is damaged"),
+        (GOOD.decode().encode("utf-16"), "the log is UTF-16 text; expected UTF-8 text"),
+    ],
+)
+def test_what_is_no_text(log: Log, data: bytes, message: str) -> None:
+    events = [*log.tick(data), *log.tick()]
+    (problem,) = [e for e in events if isinstance(e, State) and e.change == "unreadable"]
+    assert problem.message.startswith(message)
