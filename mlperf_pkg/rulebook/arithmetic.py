@@ -53,6 +53,7 @@ def parsed(formula: str) -> ast.expr | None:
     return tree
 
 
+@lru_cache(maxsize=1024)
 def text_of(tree: ast.expr) -> str:
     """Return the CEL of an expression that has no ``&&`` or ``||``."""
     return ast.unparse(tree)

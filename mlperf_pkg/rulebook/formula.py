@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property, lru_cache
-from typing import Any, TypeAlias
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
+
+if TYPE_CHECKING:
+    from mlperf_pkg.rulebook.cel import Condition
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
-RECORDS = ("metadata", "previous")
-_MEMBER = re.compile(rf"\b({'|'.join(RECORDS)})\.(\w+)")
+_MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 Operand: TypeAlias = float | str
 _NO_NAMES: frozenset[str] = frozenset()
@@ -92,17 +94,19 @@ class Formula:
         self._declared = self.names | declared | _OF_A_RECORD
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
-        self._metadata, self._previous = (_members(text, record) for record in RECORDS)
+        self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
         self._answers: dict[tuple[Any, ...], bool | str] = {}
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> Condition:
         """The formula as CEL's own.
 
         Raises:
             ValueError: it is not CEL, or not of type bool.
         """
-        return _library().compiled(self._text, self.names, self._declared)
+        from mlperf_pkg.rulebook.cel import condition  # noqa: PLC0415 - slow to import
+
+        return condition(self._text, self.names, self._declared)
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
@@ -211,86 +215,6 @@ def _operand(value: Any) -> Operand | None:
     return to_float(value)
 
 
-# ---- CEL ----------------------------------------------------------------------------------
-
-
-class Compiled(msgspec.Struct, frozen=True):
-    """An expression of the CEL library, and the library's type of truth values."""
-
-    expression: Any
-    truth: Any
-
-    def answer(self, data: dict[str, Any]) -> bool | str:
-        """Return true or false, or why there is no answer."""
-        result = self.expression.eval(data=data)
-        return result.value() is True if result.type() == self.truth else str(result.value())
-
-
-class _Environment(msgspec.Struct, frozen=True):
-    """An environment of the CEL library, in which these names are declared."""
-
-    names: frozenset[str]
-    library: Any
-
-
-class _Library:
-    """The CEL library, with the formulas that it has compiled.
-
-    An environment takes twenty times as long as a formula, so each serves as many formulas as
-    possible: a new one declares the names of those before it too.
-    """
-
-    def __init__(self) -> None:
-        """Import the library, which takes a few milliseconds; some logs need none of it."""
-        from cel_expr_python import cel  # noqa: PLC0415
-        from cel_expr_python.ext import ext_math  # noqa: PLC0415
-
-        self._cel = cel
-        self._extensions = [ext_math.ExtMath()]
-        self._compiled: dict[str, Compiled] = {}
-        self._environment = _Environment(_NO_NAMES, None)
-
-    def compiled(self, text: str, names: frozenset[str], declared: frozenset[str]) -> Compiled:
-        """Return the expression of a formula, which has these names.
-
-        ``declared`` are the names to declare, unless those of the formula are declared already.
-
-        Raises:
-            ValueError: it is not CEL, or not of type bool.
-        """
-        if text not in self._compiled:
-            self._compiled[text] = self._compile(text, self._environment_with(names, declared))
-        return self._compiled[text]
-
-    def _compile(self, text: str, environment: Any) -> Compiled:
-        try:
-            expression = environment.compile(text)
-        except RuntimeError as error:
-            raise ValueError(f"formula {text!r}: {error}") from error
-        if expression.return_type() != self._cel.Type.BOOL:
-            raise ValueError(f"formula {text!r} is not a condition")
-        return Compiled(expression, self._cel.Type.BOOL)
-
-    def _environment_with(self, names: frozenset[str], declared: frozenset[str]) -> Any:
-        environment = self._environment
-        if environment.library is None or not names <= environment.names:
-            environment = self._new_environment(environment.names | declared)
-            self._environment = environment
-        return environment.library
-
-    def _new_environment(self, names: frozenset[str]) -> _Environment:
-        types = self._cel.Type
-        variables = dict.fromkeys(names, types.DOUBLE)
-        variables |= dict.fromkeys(RECORDS, types.Map(types.STRING, types.DYN))
-        library = self._cel.NewEnv(variables=variables, extensions=self._extensions)
-        return _Environment(names, library)
-
-
-@cache
-def _library() -> _Library:
-    return _Library()
-
-
 def load_library() -> None:
     """Import the CEL library, so that forks of this process need not."""
-    _library()
+    from mlperf_pkg.rulebook import cel  # noqa: F401, PLC0415

@@ -9,6 +9,9 @@ import msgspec
 
 from mlperf_pkg.log.record import Record
 
+METADATA_NAMES = ("metadata", "previous")
+"""The names that formulas have for the metadata of a record, and of the one before it."""
+
 Seen = Mapping[str, "Logged"]
 _LATEST_MS = 9e99  # in place of a time that is infinite or NaN
 

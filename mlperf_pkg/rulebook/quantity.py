@@ -7,11 +7,10 @@ All values are doubles, as in rules. The type of the formula decides how the res
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.rulebook.formula import RECORDS, Operands, names_in
+from mlperf_pkg.rulebook.formula import Operands, names_in
 
 
 def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
@@ -34,17 +33,15 @@ def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
     return result
 
 
-@lru_cache
 def compile_quantity(formula: str) -> Any:
     """Return the compiled expression.
 
     Raises:
         ValueError: the formula is not valid CEL, or does not give a number.
     """
-    cel, expression = _compiled(formula)
-    if expression.return_type() not in (cel.Type.INT, cel.Type.DOUBLE):
-        raise ValueError(f"formula {formula!r} does not give a number")
-    return expression
+    from mlperf_pkg.rulebook.cel import quantity  # noqa: PLC0415 - slow to import
+
+    return quantity(formula, names_in(formula))
 
 
 def amount(expression: str, operands: Operands) -> int | float | None:
@@ -52,32 +49,8 @@ def amount(expression: str, operands: Operands) -> int | float | None:
 
     None if it lacks a value, or is not a number.
     """
-    _, compiled = _compiled(expression)
-    result = compiled.eval(data=operands.data).value()
+    from mlperf_pkg.rulebook.cel import compiled  # noqa: PLC0415 - slow to import
+
+    evaluated = compiled(expression, names_in(expression)).eval(data=operands.data)
+    result = evaluated.value()
     return result if is_number(result) and not isinstance(result, bool) else None
-
-
-@lru_cache
-def _compiled(formula: str) -> tuple[Any, Any]:
-    """Return the CEL library and a compiled expression.
-
-    Raises:
-        ValueError: the formula is not valid CEL.
-    """
-    cel, environment = _environment(names_in(formula))
-    try:
-        return cel, environment.compile(formula)
-    except RuntimeError as error:
-        raise ValueError(f"formula {formula!r}: {error}") from error
-
-
-@lru_cache
-def _environment(names: frozenset[str]) -> tuple[Any, Any]:
-    """Return the CEL library and an environment in which ``names`` are doubles."""
-    # The library takes a few milliseconds to import.
-    from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import ext_math  # noqa: PLC0415
-
-    types = dict.fromkeys(names, cel.Type.DOUBLE)
-    types |= dict.fromkeys(RECORDS, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
-    return cel, cel.NewEnv(variables=types, extensions=[ext_math.ExtMath()])
