@@ -86,6 +86,7 @@ class _Reading:
     def take(self, block: Block) -> None:
         """Read the next block."""
         self._records += block.size - block.unread
+        self.counter.take_block(block)
         self._rules.take(block, self._takers)
         readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, line in block.mentions(self._convergence.words):
@@ -138,12 +139,10 @@ class _Reading:
 
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""
-        count = _counting(self.counter)
         return {
             seeds.KEY: self._seeds.take,
             **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.take),
-            "init_start": count,
-            **dict.fromkeys(clock.KEYS, _together(self._clock.take, self._fingerprint.take, count)),
+            **dict.fromkeys(clock.KEYS, _both(self._clock.take, self._fingerprint.take)),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(scale.KEYS, self._scale.take),
@@ -211,16 +210,9 @@ class _Reading:
         )
 
 
-def _counting(counter: RunCounter) -> Taker:
-    def take(record: Record, _: int) -> None:
-        counter.take(record.key)
-
-    return take
-
-
-def _together(*takers: Taker) -> Taker:
+def _both(first: Taker, second: Taker) -> Taker:
     def take(record: Record, number: int) -> None:
-        for taker in takers:
-            taker(record, number)
+        first(record, number)
+        second(record, number)
 
     return take

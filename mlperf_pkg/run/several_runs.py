@@ -5,6 +5,7 @@ A file that was appended to, or concatenated, breaks dozens of rules on order an
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -38,6 +40,16 @@ class RunCounter(Struct):
         self.count += begins
         self._may_begin = (self._may_begin or key == "init_start") and not begins
         return begins
+
+    def take_block(self, block: Block) -> None:
+        """Take the next records, of which only the keys are read: many ranks initialise."""
+        initialised, before = block.indexes.get("init_start", []), 0
+        for start in block.indexes.get("run_start", ()):
+            after = bisect_left(initialised, start)
+            self._may_begin = self._may_begin or after > before
+            before = after
+            self.take("run_start")
+        self._may_begin = self._may_begin or len(initialised) > before
 
 
 def with_cause(run: Run, log: LogFile, count: int, read: Callable[[LogFile], Run]) -> Run:

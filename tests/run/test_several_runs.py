@@ -5,16 +5,22 @@ from __future__ import annotations
 import gzip
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.block import DecodedBlock
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
+from mlperf_pkg.run.several_runs import RunCounter
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
 
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
+KEYS = st.lists(st.sampled_from(["init_start", "run_start", "run_stop"]), max_size=8)
 
 
 def findings(run: Run) -> list[tuple[str, int | None]]:
@@ -108,3 +114,13 @@ def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
     run = read_run(LogFile(source, round="2.0"))
     assert [finding.text for finding in run.findings] == expected
     assert run.verdicts.official is Verdict.of(bool(expected))
+
+
+@given(st.lists(KEYS, max_size=4))
+def test_runs_are_counted_by_block_as_by_record(blocks: list[list[str]]) -> None:
+    by_block, by_record = RunCounter(), RunCounter()
+    for keys in blocks:
+        by_block.take_block(DecodedBlock(b"", 0, [Record(key, 0, None, {}) for key in keys]))
+        for key in keys:
+            by_record.take(key)
+        assert by_block == by_record
