@@ -47,7 +47,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         noun = "result set" if report.result_sets else "log"
         parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
     if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
-        parts.append("system description not checked")
+        parts.append("description not checked")
     return ", ".join(parts)
 
 
