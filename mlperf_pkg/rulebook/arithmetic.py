@@ -48,7 +48,7 @@ def parsed(formula: str) -> ast.expr | None:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         in_words(tree)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
     return tree
 
@@ -178,7 +178,9 @@ class _Words:
 
     def _condition(self, tree: ast.expr) -> str:
         match tree:
-            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+                type(operator) in _RELATIONS
+            ):
                 return f"{self.of(left, _SUM)} {_RELATIONS[type(operator)]} {self.of(right, _SUM)}"
             case ast.BoolOp(op=operator, values=parts):
                 word = " and " if isinstance(operator, ast.And) else " or "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mlperf_pkg.rulebook.arithmetic import parsed
 from mlperf_pkg.rulebook.definitions import (
     SIMULATION,
     complaints_of_definitions,
@@ -55,6 +56,20 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
         except ValueError as error:
             problem = _reason(error) or "expected a condition, which is true or false"
             yield steps, f"formula of {owner} is not valid: {problem}"
+            continue
+        if parsed(text) is None and not _has_needed(document, steps):
+            message = "cannot be put into words: say with needed what the rule expects"
+            yield steps, f"formula of {owner} {message}"
+
+
+def _has_needed(document: Any, steps: Steps) -> bool:
+    """Return whether a rule that ``steps`` lead through says in words what it expects."""
+    part = document
+    for step in steps[:-1]:
+        part = part[step]
+        if isinstance(part, dict) and "needed" in part:
+            return True
+    return False
 
 
 def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:

@@ -12,6 +12,7 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.arithmetic import in_words, plain, rounding, text_of
 from mlperf_pkg.rulebook.breach import Breach
 from mlperf_pkg.rulebook.expectation import (
+    MULTIPLE,
     Expectation,
     Limit,
     expectation,
@@ -36,11 +37,12 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
     if not expects:
         message = f"{rule.key} is {{found}}; expected {{expected}}"
         return Breach(value, _in_general(rule, operands), message)
-    return Breach(
-        _found(expects.amount, operands, value),
-        _Calculation(rule, operands, expects.amount).expected(expects),
-        _message(rule, expects.amount),
-    )
+    needed = _Calculation(rule, operands, expects.amount).expected(expects)
+    member = member_of(expects.amount, "metadata")
+    if member and operands.metadata.get(member) is None:
+        message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
+        return Breach(None, needed, message)
+    return Breach(_found(expects.amount, operands, value), needed, _message(rule, expects))
 
 
 def _in_general(rule: Rule, operands: Operands) -> str:
@@ -74,14 +76,17 @@ def _with_reasons(words: str, reasons: Sequence[str]) -> str:
 # ---- the amount that was found ------------------------------------------------------------
 
 
-def _message(rule: Rule, tree: ast.expr) -> str:
+def _message(rule: Rule, expects: Expectation) -> str:
     """Return the template of a message about an amount."""
+    tree = expects.amount
+    is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", MULTIPLE)
+    at, every = ("", "") if is_bound else ("at ", "every ")
     logged = "evaluated" if rule.key in KEYS else f"{rule.key} is logged"
     if member := interval_of(tree):
-        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected every {{expected}}"
+        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected {every}{{expected}}"
     if member := member_of(tree, "metadata"):
         first = "first " if rule.first else ""
-        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected at {{expected}}"
+        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
     return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
 
 
@@ -133,7 +138,10 @@ class _Calculation:
         number = amount(text_of(bound), self._operands)
         if number is None or not math.isfinite(number):
             reasons = _values(names_in(text_of(bound)), self._operands)
-            return limit.kind + _with_reasons(in_words(bound), reasons)
+            words = in_words(bound, self._texts, commas=self._commas)
+            if len(words) > _LONGEST and self._rule.needed:
+                return _with_reasons(self._rule.needed, reasons)
+            return limit.kind + _with_reasons(words, reasons)
         tolerance = self._tolerance(limit)
         text = plain(number, tolerance, commas=self._commas)
         is_shown = tolerance > _FOR_ROUNDING * abs(number)
@@ -157,18 +165,19 @@ class _Calculation:
 
     def _range(self, limits: Sequence[Limit]) -> str:
         """Return limits that all hold, the lower ones first."""
-        by_kind = {limit.kind: self._bound(limit.bound) for limit in limits}
+        numbers = [amount(text_of(limit.bound), self._operands) for limit in limits]
+        if None in numbers:
+            return _in_general(self._rule, self._operands)
+        by_kind = {
+            limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
+            for limit, number in zip(limits, numbers, strict=True)
+            if number is not None
+        }
         if by_kind.keys() == {"at least ", "at most "}:
             words = f"{by_kind['at least ']} to {by_kind['at most ']}"
         else:
             words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
         return _with_reasons(words, [self._rule.needed] if self._rule.needed else [])
-
-    def _bound(self, bound: ast.expr) -> str:
-        number = amount(text_of(bound), self._operands)
-        if number is None:
-            return in_words(bound, self._texts)
-        return plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
 
 
 class _Exact(ast.NodeTransformer):

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import counts_samples
+from mlperf_pkg.run.crashes import reason_of
 
 NOT_CONVERGED = 1e9
 WORDS = (
@@ -78,7 +79,7 @@ class ConvergenceReader:
         try:
             self._read(words, _Fields(line) if isinstance(line, bytes) else line)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
-            self._crash = f"{type(error).__name__}: {error}"
+            self._crash = reason_of(error)
 
     def result(self) -> Convergence:
         """Return the convergence that the whole log shows."""
@@ -123,7 +124,10 @@ class ConvergenceReader:
     def _stop(self, *, success: bool) -> None:
         self._converged = success
         if success and self._benchmark == "stable_diffusion":
-            self._position = min(self._passing())
+            passing = self._passing()
+            if not passing:
+                raise ValueError("no evaluation reaches the target")
+            self._position = min(passing)
         if success:
             if self._position is UNSET:
                 raise ValueError("no evaluation before run_stop")

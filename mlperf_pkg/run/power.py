@@ -15,6 +15,7 @@ from msgspec import Struct
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.run.crashes import reason_of
 
 
 class PowerFile(Struct, frozen=True):
@@ -123,7 +124,7 @@ def _watts(samples: Sequence[_Sample], *, switch: bool) -> tuple[float | None, s
     try:
         return float(_of_switch(samples) if switch else _of_node(samples)), None
     except Exception as error:  # noqa: BLE001 - the official summarizer crashes
-        return None, f"{type(error).__name__}: {error}"
+        return None, reason_of(error)
 
 
 def _of_node(samples: Sequence[_Sample]) -> float:

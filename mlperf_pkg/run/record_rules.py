@@ -13,6 +13,7 @@ from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Joined, Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
+from mlperf_pkg.run.crashes import reason_of
 from mlperf_pkg.run.rule_findings import RuleFindings
 from mlperf_pkg.run.tensors import TensorList
 
@@ -191,7 +192,7 @@ class RecordRules:
                 self.evidence.met.add(compiled.rule.code)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             rule, evidence = compiled.rule, self.evidence
-            self._crash(number, f"{type(error).__name__}: {error}")
+            self._crash(number, reason_of(error))
             if rule.code not in evidence.incomparable:
                 evidence.incomparable.add(rule.code)  # once is enough
                 expected = _Compared(rule, record.value, reached=False).expected
@@ -201,7 +202,7 @@ class RecordRules:
         try:
             joiner.take(record, number)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
-            self._crash(number, f"{type(error).__name__}: {error}")
+            self._crash(number, reason_of(error))
             rule = self._keys[joiner.key].rules[0].rule
             self._report_missing(rule, record, number, joiner.by)
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.run.crashes import reason_of
 
 KEY = "seed"
 MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
@@ -42,7 +43,7 @@ class SeedReader:
             seed = Seed(int(record.value), file, lineno, line)
             hash((file, lineno))
         except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
-            self.unreadable = self.unreadable or f"line {line}: {type(error).__name__}: {error}"
+            self.unreadable = self.unreadable or f"line {line}: {reason_of(error)}"
         else:
             self._keep(seed)
 

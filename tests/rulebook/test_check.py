@@ -96,6 +96,7 @@ IN_THE_BENCHMARK = [
     ("value >= step", "value >=", "12: formula of OWNB103 is not valid: Syntax error: mismatched input '<EOF>' expecting"),
     ("value >= step", "value + step", "12: formula of OWNB103 is not valid: expected a condition, which is true or false"),
     ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: found no matching overload for '_*_' applied to '(int, double)' at column 12 (write whole numbers with a point: 2.0)"),
+    ("value >= step", "step > 5.0 ? value > 1.0 : value > 2.0", "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects"),
     ("value >= step", "value >= step && int >= 2.0", "12: formula of OWNB103 uses int, which CEL reserves"),
     ("value >= step", "value >= step * warmup_factor", "12: formula of OWNB103 uses 'warmup_factor', which is not a key of ownb"),
     ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),

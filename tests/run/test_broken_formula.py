@@ -1,0 +1,138 @@
+"""What findings say of formulas: the amount that was found, and the one expected for the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.formula import Formula
+from mlperf_pkg.rulebook.logged import Logged, first_logged
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.run.broken_formula import breach_of
+
+_CEIL = "math.ceil(12288.0 / global_batch_size) * global_batch_size"
+_EVERY = f"metadata.samples_count - previous.samples_count == {_CEIL}"
+
+
+def _message(
+    formula: str,
+    *,
+    key: str = "steps",
+    value: Any = 900,
+    batch: Any = 12800,
+    now: Any = None,
+    before: Any = None,
+    **fields: Any,
+) -> str:
+    """The text of a finding about a record, after others of ``batch`` and ``before``."""
+    rule = Rule(code="X101", key=key, source="here", formula=formula, **fields)
+    seen = {} if batch is None else {"global_batch_size": _logged("global_batch_size", batch, {})}
+    if before is not None:
+        seen[key] = _logged(key, 0, before)
+    operands = Formula(formula).operands(Record(key, 0, value, now or {}), seen, 2)
+    breach = breach_of(rule, operands, value)
+    return Finding(
+        code=rule.code,
+        message=breach.message,
+        path="log",
+        found=breach.found,
+        expected=breach.expected,
+    ).text
+
+
+def _logged(key: str, value: Any, metadata: Any) -> Logged:
+    return first_logged(Record(key, 0, value, metadata))
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("value == 8000.0 * 1152.0 / global_batch_size", "steps is 900; expected 720 = 8000 * 1152 / 12800"),
+        ("8000.0 * 1152.0 / global_batch_size == value", "steps is 900; expected 720 = 8000 * 1152 / 12800"),
+        ("math.abs(value - 9216000.0 / global_batch_size) < 1.0", "steps is 900; expected 720 = 9216000 / 12800, to within 1"),
+        ("math.abs(value - 0.1 * global_batch_size) < 0.001", "steps is 900; expected 1280 = 0.1 * 12800"),
+        ("value == math.ceil(100000.0 / global_batch_size)", "steps is 900; expected 8 = 100000 / 12800 rounded up"),
+        ("value == 5.0", "steps is 900; expected 5"),
+        ("value == global_batch_size", "steps is 900; expected 12800, the global_batch_size"),
+        ("value >= global_batch_size", "steps is 900; expected at least 12800, the global_batch_size"),
+        ("value >= 2.0 && value <= global_batch_size / 64.0", "steps is 900; expected 2 to 200"),
+        ("value > 2.0 && value < 0.5 * global_batch_size", "steps is 900; expected above 2 and below 6400"),
+        ("value == 5.0 || value == 2.0 * global_batch_size", "steps is 900; expected 5 or 25600 = 2 * 12800"),
+        ("2.0 * value == global_batch_size", "2 * steps is 1800; expected 12800, the global_batch_size"),
+        ("value == 5.0 || global_batch_size < 4.0", "steps is 900; expected that steps is 5 or global_batch_size is below 4 (global_batch_size is 12800)"),
+    ],
+)  # fmt: skip
+def test_of_values(formula: str, text: str) -> None:
+    assert _message(formula) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "steps is null; expected 12800, the global_batch_size"),
+        ("900", 'steps is "900"; expected 12800, the global_batch_size'),
+        (True, "steps is true; expected 12800, the global_batch_size"),
+        ([1, "a"], 'steps is [1, "a"]; expected 12800, the global_batch_size'),
+    ],
+)
+def test_of_values_that_are_not_numbers(value: Any, text: str) -> None:
+    assert _message("value == global_batch_size", value=value) == text
+
+
+@pytest.mark.parametrize(
+    ("batch", "text"),
+    [
+        (None, "steps is 900; expected 2 * global_batch_size (global_batch_size has no value before it)"),
+        ("x", 'steps is 900; expected 2 * global_batch_size (global_batch_size is "x")'),
+        (10**400, "steps is 900; expected 2 * inf (global_batch_size is inf)"),
+    ],
+)  # fmt: skip
+def test_of_other_keys_that_are_not_numbers(batch: Any, text: str) -> None:
+    assert _message("value == 2.0 * global_batch_size", batch=batch) == text
+
+
+def test_needed_says_what_a_formula_cannot() -> None:
+    text = _message("global_batch_size >= 99999.0 || value == 0.9", needed="0.9 in small batches")
+    assert text == "steps is 900; expected 0.9 in small batches (global_batch_size is 12800)"
+
+
+@pytest.mark.parametrize(
+    ("batch", "text"),
+    [
+        (1024, "evaluated every 21,888 samples; expected every 12,288"),
+        (1152, "evaluated every 21,888 samples; expected every 12,672 = 12,288 rounded up to a multiple of 1,152"),
+    ],
+)  # fmt: skip
+def test_of_intervals(batch: int, text: str) -> None:
+    now, before = {"samples_count": 43776}, {"samples_count": 21888}
+    assert _message(_EVERY, key="eval_accuracy", batch=batch, now=now, before=before) == text
+
+
+def test_the_unit_is_that_of_the_benchmark() -> None:
+    formula = "math.abs(metadata.epoch_num - previous.epoch_num - 0.05) < 0.001"
+    now, before = {"epoch_num": 0.3}, {"epoch_num": 0.2}
+    texts = [
+        _message(formula, key="eval_accuracy", now=now, before=before, units=units)
+        for units in ({}, {"epoch_num": "tokens"})
+    ]
+    assert texts == [
+        f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
+        for unit in ("epochs", "tokens")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 = 2 * 12,800"),
+        ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 = 12,800 * (1 + 2)"),
+        ("metadata.samples_count >= 4.0 * global_batch_size", "evaluated at 30,000 samples; expected at least 51,200 = 4 * 12,800"),
+        ("metadata.samples_count == math.floor(metadata.samples_count / global_batch_size) * global_batch_size", "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size"),
+        ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
+    ],
+)  # fmt: skip
+def test_of_positions(formula: str, text: str) -> None:
+    assert _message(formula, key="eval_error", now={"samples_count": 30000}) == text
