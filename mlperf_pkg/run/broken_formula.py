@@ -47,8 +47,11 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
 
 def _in_general(rule: Rule, operands: Operands) -> str:
     """Return what a formula expects where it sets no limits, with the values it depends on."""
-    words = in_general(rule.formula or "", rule.key)
-    return _with_reasons(rule.needed or words, _values(names_in(rule.formula or ""), operands))
+    formula = rule.formula or ""
+    words = in_general(formula, rule.key)
+    if not expectation(formula):
+        words = f"that {words}"
+    return _with_reasons(rule.needed or words, _values(names_in(formula), operands))
 
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:

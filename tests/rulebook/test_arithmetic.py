@@ -76,7 +76,7 @@ def test_no_words(formula: str) -> None:
         ("value > 0.5 && value < 1.0", "above 0.5 and below 1"),
         ("0.5 <= value", "at least 0.5"),
         ("value == 4.0 || value == other", "4 or other"),
-        ("value == 4.0 || other == 1.0", "that the value is 4 or other is 1"),
+        ("value == 4.0 || other == 1.0", "the value is 4 or other is 1"),
     ],
 )
 def test_what_is_expected_in_any_run(formula: str, words: str) -> None:
