@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.compression import compression_of
 from mlperf_pkg.infra.content import ArchiveError, Content, content_of
+from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.infra.parts import Spool
 from mlperf_pkg.infra.source import NO_PERMISSION
 from mlperf_pkg.log.record import TOKEN
@@ -91,7 +92,7 @@ class Loose(Struct):
         top = open_archive(file.path, content, self._spool_of_all)
         for name, reason in top.left_out.items():
             self._leave(file.child(name), f"{reason} in an archive")
-        contents = self.find_in(Place(top, file.label))
+        contents = self.find_in(_below_only_folder(Place(top, file.label)))
         self.submissions += contents.submissions
         self.logs += contents.logs
         self.unread += contents.unread
@@ -126,3 +127,12 @@ class Loose(Struct):
     def _spool_of_all(self) -> Spool:
         self._spool = self._spool or Spool()
         return self._spool
+
+
+def _below_only_folder(top: Place) -> Place:
+    """Return the only folder of an archive, as most have one that contains everything."""
+    assert isinstance(top.path, ListedPath)  # noqa: S101
+    names = top.path.names
+    if len(names) == 1 and names[0] != "results" and (top.path / names[0]).is_dir():
+        return top.child(names[0])
+    return top

@@ -148,6 +148,22 @@ def test_a_submission_in_an_archive(tmp_path: Path, name: str, top: str) -> None
     assert len(result_set.logs) == 5
 
 
+def test_a_round_in_an_archive(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "tree")
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    files = {
+        f"v2.0/{name}/{path.relative_to(root)}": path.read_bytes()
+        for name in ("A", "B")
+        for path in paths
+    }
+    (tmp_path / "x.tar").write_bytes(tar(**files))
+    submissions = find_input(str(tmp_path / "x.tar")).submissions
+    assert [submission.place.label for submission in submissions] == [
+        "x.tar/v2.0/A",
+        "x.tar/v2.0/B",
+    ]
+
+
 def test_archives_beside_submissions(tmp_path: Path) -> None:
     write_submission(tmp_path / "ACME")
     for name in ("ACME.tar.gz", "Other.tar.gz", "x.txt"):
