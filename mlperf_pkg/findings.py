@@ -90,7 +90,7 @@ class Waiver(Struct, frozen=True):
 class Occurrence(Struct, frozen=True):
     """A file in which a finding was made: on which lines, how often, and with which values.
 
-    ``lines`` are the first ``MAX_LINES`` of ``count``; none if the finding is about all of the
+    ``lines`` are the first ``MAX_LINES`` different ones; none if the finding is about all of the
     file. ``found`` and ``expected`` are the different values, at most ``MAX_VALUES``; of numbers
     the least and the greatest.
     """
@@ -105,7 +105,7 @@ class Occurrence(Struct, frozen=True):
         """Return both in one: ``other`` comes later in the same file."""
         return Occurrence(
             self.path,
-            (self.lines + other.lines)[:MAX_LINES],
+            tuple(dict.fromkeys(self.lines + other.lines))[:MAX_LINES],
             self.count + other.count,
             _merged(self.found, other.found),
             _merged(self.expected, other.expected),
@@ -321,7 +321,8 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
         return " to ".join(word(value, form) for value in values)
     words = [word(value, form) for value in values[:_MAX_WORDS]]
     rest = len(values) - len(words)
-    return ", ".join(words) + (f" and {rest} more" if rest else "")
+    at_least = "at least " * (len(values) >= MAX_VALUES)
+    return ", ".join(words) + (f" and {at_least}{rest} more" if rest else "")
 
 
 def _flat(values: Iterable[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
@@ -30,9 +30,9 @@ def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
 def location(finding: Finding) -> str:
     """Return the only file with its line, or what several files belong to.
 
-    Several loose logs in the folder that was checked have no name of their own: it is the first.
+    Of several files in the folder that was checked, which has no name of its own, it is the first.
     """
-    if len(finding.occurrences) > 1 and finding.about != ".":
+    if len(finding.occurrences) > 1 and not _unnamed(finding):
         return finding.about
     return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
 
@@ -60,15 +60,22 @@ def _extent(finding: Finding) -> str:
     runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
     if not others:
         return runs + (_more_lines(first) if runs else _more_lines(first).removeprefix(", "))
-    if finding.about == ".":
-        return runs or f"{len(others) + 1} files"
-    return f"{runs}; first {_short(first)}" if runs else _named((first, *others))
+    if _unnamed(finding):
+        return runs or f"and {wording.counted(len(others), 'other file')}: {_named(others)}"
+    if runs:
+        return f"{runs}; first {_short(first)}"
+    return f"{len(others) + 1} files: {_named((first, *others))}"
+
+
+def _unnamed(finding: Finding) -> bool:
+    """Return whether the files of a finding have nothing in common that has a name."""
+    return finding.subject in (None, ".")
 
 
 def _named(places: Sequence[Occurrence]) -> str:
     names = [_short(place) for place in places[:_MOST_NAMED]]
     rest = len(places) - len(names)
-    return f"{len(places)} files: {', '.join(names)}{f' and {rest} more' if rest else ''}"
+    return ", ".join(names) + (f" and {rest} more" if rest else "")
 
 
 def _below(place: Occurrence, about: str) -> Occurrence:
@@ -82,11 +89,11 @@ def _short(place: Occurrence) -> str:
 
 
 def _more_lines(place: Occurrence) -> str:
-    """Return the lines after the first, or their number."""
-    others = place.count - 1
-    if others <= 0 or not place.lines:
+    """Return the lines after the first, or their number, which may be larger than what is kept."""
+    others = len(place.lines) - 1 if len(place.lines) < MAX_LINES else place.count - 1
+    if others <= 0:
         return ""
-    if others <= min(_MOST_LINES, len(place.lines) - 1):
+    if others <= _MOST_LINES:
         lines = ", ".join(map(str, place.lines[1:]))
         return f", also on line{'' if others == 1 else 's'} {lines}"
     return f", and {others} more lines"

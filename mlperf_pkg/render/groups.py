@@ -17,7 +17,7 @@ _SEVERITIES = tuple(Severity)
 
 
 class CodeGroup(Struct, frozen=True):
-    """All findings of one code, severity and basis; waived ones apart."""
+    """All findings of one code, severity and basis; those of each waiver apart."""
 
     findings: tuple[Finding, ...]
 
@@ -53,10 +53,11 @@ class SubmitterRow(Struct, frozen=True):
 
 def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
     """Return the findings by code, the most important first, waived ones last."""
-    groups: dict[tuple[bool, int, str, str], list[Finding]] = {}
+    groups: dict[tuple[str, int, str, str], list[Finding]] = {}
     for finding in findings:
         rank = _SEVERITIES.index(finding.severity)
-        key = (finding.waiver is not None, rank, finding.code, finding.basis.value)
+        waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
+        key = (waived, rank, finding.code, finding.basis.value)
         groups.setdefault(key, []).append(finding)
     return [CodeGroup(tuple(groups[key])) for key in sorted(groups)]
 

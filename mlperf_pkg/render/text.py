@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
     CodeGroup,
@@ -163,12 +163,17 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
     for title, members in _titled(groups):
         terminal.line((title, HEADING))
         for group in members:
-            if view.show is Show.ALL or len(group.findings) == 1:
+            if _in_full(group, view):
                 for finding in group.findings:
                     _finding(terminal, finding, view)
             else:
                 _group(terminal, group, submitters)
         terminal.line()
+
+
+def _in_full(group: CodeGroup, view: View) -> bool:
+    """Return whether the findings of a group are shown one by one."""
+    return view.show is Show.ALL or len(group.subjects) == 1
 
 
 def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]]:
@@ -252,12 +257,10 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
 
 def _hidden(report: Report, view: View) -> str:
     """Return how to see the findings that are not shown one by one."""
-    numbers = findings.counts(report.findings)
-    if any(numbers[severity] for severity in Severity if severity not in view.show.severities):
-        return " (--show all lists each of them)"
     shown = findings.shown(report.findings, view)
-    is_grouped = view.show is not Show.ALL and len(by_code(shown)) < len(shown)
-    return " (--show all lists each of them)" if is_grouped else ""
+    if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
+        return ""
+    return " (--show all lists each of them)"
 
 
 def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:

@@ -66,7 +66,7 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
     (tree / MANIFEST).write_text(manifest_of({"gone": b""}))
     result = call("pack", tree, "--keep-invalid")
     assert result.exit_code == 1
-    assert "Errors\n  gone: listed but missing  PACK203" in result.stdout
+    assert "Errors\n  gone: listed in MANIFEST.json, but does not exist  PACK203" in result.stdout
     assert "nothing was packed: the tree does not match its manifest" in result.stderr
     assert beside(tree) == ["ACME"]
 

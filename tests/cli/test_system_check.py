@@ -27,7 +27,7 @@ def test_an_error(tmp_path: Path) -> None:
     file.write_text('{\n  "division": "close"\n}\n', "utf-8")
     result = call("system", "check", file)
     assert result.exit_code == 1
-    assert f'Errors\n  {file}:2: division is "close"' in result.stdout
+    assert f'\n  {file}:2: division is "close"' in result.stdout
     assert "rules:    FAIL" in result.stdout
 
 

@@ -37,11 +37,11 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     checked = call("system", "check", file)
     assert checked.exit_code == 1
-    assert f"{file}:4: error SYS103: status is " in checked.stdout
+    assert f"Errors\n  {file}:4: status is " in checked.stdout
     assert (
-        f'{file}:29: error SYS203: "cooling" is "FILL IN: How the system is cooled'
-        in checked.stdout
-    )
+        f'  {file}:29: cooling is "FILL IN: How the system is cooled: air, liquid."; expected its'
+        " value  SYS203 [rules]\n"
+    ) in checked.stdout
     assert call("system", "init", "-o", file).stderr.endswith("--force overwrites it\n")
     assert call("system", "init", "-o", file, "--force").exit_code == 0
     assert json.loads(file.read_text())["submitter"].startswith("FILL IN: ")

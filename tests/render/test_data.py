@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.findings import Basis
+from mlperf_pkg.findings import Basis, folded
 from mlperf_pkg.render import FORMATS, View
 from tests.helpers.reports import FAIL, finding, nested, rcp, report, result_set, run, system
 
@@ -26,7 +26,8 @@ CONTRACT = {
     "result_sets": "path submitter system benchmark division verdict runs_found runs_required"
     " score_minutes unscaled_minutes scaling_factor official_minutes rcp seeds energy_joules",
     "runs": "path verdict benchmark division minutes status records samples_to_converge dropped",
-    "findings": "code severity basis path line message found expected hint source waiver",
+    "findings": "code severity basis path line message found expected hint source waiver"
+    " subject runs of_runs places",
 }
 
 
@@ -41,7 +42,7 @@ def test_the_contract() -> None:
     read = as_json(REPORT)
     head = ["format", "tool", "usage", "round", "round_reason", "verdict", *CONTRACT, "hidden"]
     assert list(read) == head
-    assert read["format"] == "mlperf-pkg/report/1"
+    assert read["format"] == "mlperf-pkg/report/2"
     assert read["verdict"] == {"official": "fail", "rules": "pass"}
     assert set(read["tool"]) == {"version", "rulebook", "reference"}
     for part, names in CONTRACT.items():
@@ -65,7 +66,31 @@ def test_a_finding() -> None:
         "hint": None,
         "source": None,
         "waiver": None,
+        "subject": None,
+        "runs": None,
+        "of_runs": None,
+        "places": [
+            {"path": "a.log", "lines": [3], "count": 1, "found": [1.5], "expected": [["a", None]]}
+        ],
     }
+
+
+def test_a_folded_finding() -> None:
+    made = [
+        finding(
+            f"a/{n}.log", line, message="x is {found}; expected {expected}", found=n, expected=9
+        )
+        for n, line in ((1, 3), (1, 5), (2, 4))
+    ]
+    (folded_finding,) = folded(made, "a", ["a/1.log", "a/2.log", "a/3.log"])
+    read = as_json(report(findings=[folded_finding]))["findings"][0]
+    assert read["message"] == "x is 1 to 2; expected 9"
+    assert [read[name] for name in ("path", "line", "found", "expected")] == ["a/1.log", 3, 1, 9]
+    assert [read[name] for name in ("subject", "runs", "of_runs")] == ["a", 2, 3]
+    assert read["places"] == [
+        {"path": "a/1.log", "lines": [3, 5], "count": 2, "found": [1], "expected": [9]},
+        {"path": "a/2.log", "lines": [4], "count": 1, "found": [2], "expected": [9]},
+    ]
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

@@ -1,117 +1,115 @@
-"""Equal findings of several files are folded into one."""
+"""Findings in words: which are shown, where they are, and how many."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.render import View, findings
-from tests.helpers.reports import finding, report, result_set, run
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Severity, Waiver, folded
+from mlperf_pkg.render import Show, View, findings
+from tests.helpers.reports import finding
 
-RUNS = tuple(run(path=f"set/result_{number}.txt") for number in range(12))
-
-
-def in_logs(*numbers: int, **changes: Any) -> list[Finding]:
-    """Return equal findings, one per log, on successive lines."""
-    return [finding(f"set/result_{number}.txt", 10 + number, **changes) for number in numbers]
+SET = "results/dgx/bert"
+RUNS = [f"{SET}/result_{number}.txt" for number in range(12)]
 
 
-def shown(*several_findings: Finding, verbose: bool = False, **more: Any) -> list[tuple[str, str]]:
-    """Return path and message of the findings shown."""
-    report_ = report(findings=several_findings, runs=RUNS, **more)
-    entries = findings.shown(report_, View(verbose=verbose))
-    return [(folded.first.path, folded.message) for folded in entries]
+def in_runs(*numbers: int) -> list[Finding]:
+    """Return equal findings, one per run, on successive lines."""
+    return [finding(RUNS[number], 10 + number) for number in numbers]
 
 
-@pytest.mark.parametrize(
-    ("equal", "expected"),
-    [
-        ([], []),
-        ([finding("a.log", 3)], [("a.log", "wrong")]),
-        (
-            [finding("a.log", 3), finding("b.log", 3, message="off")],
-            [("a.log", "wrong"), ("b.log", "off")],
-        ),
-        ([finding("a.log", 3), finding("a.log", 9)], [("a.log", "wrong (also on line 9)")]),
-        (
-            [finding("a.log", line) for line in (3, 10, 9)],
-            [("a.log", "wrong (also on lines 9, 10)")],
-        ),
-        (
-            in_logs(10, 2),
-            [("set/result_2.txt", "wrong (in 2 logs: result_2.txt:12, result_10.txt:20)")],
-        ),
-        (
-            in_logs(1, 4, 8, 10),
-            [("set/result_1.txt", "wrong (in 4 logs: result_1.txt:11 ... result_10.txt:20)")],
-        ),
-        (
-            in_logs(*range(12)),
-            [("set/result_0.txt", "wrong (in all 12 logs: result_0.txt:10 ... result_11.txt:21)")],
-        ),
-        (
-            [finding("systems/a.json"), finding("systems/b.json")],
-            [("systems/a.json", "wrong (in 2 files: a.json, b.json)")],
-        ),
-        (
-            [finding("x/a.json"), finding("y/a.json")],
-            [("x/a.json", "wrong"), ("y/a.json", "wrong")],
-        ),
-        ([finding(severity=Severity.NOTE)], []),
-    ],
-    ids=["none", "one", "two", "line", "lines", "logs", "many", "all", "files", "folders", "note"],
-)
-def test_folding(equal: list[Finding], expected: list[tuple[str, str]]) -> None:
-    assert shown(*equal) == expected
+def on_lines(*lines: int) -> list[Finding]:
+    return [finding("a.log", line) for line in lines]
+
+
+def in_files(*paths: str) -> list[Finding]:
+    return [finding(path) for path in paths]
+
+
+PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
+    # name, findings, what they are about, how they are shown
+    ("a file", in_files("a.log"), None, "a.log: wrong"),
+    ("a line", on_lines(3), None, "a.log:3: wrong"),
+    ("a line twice", on_lines(3, 3), None, "a.log:3: wrong"),
+    ("another line", on_lines(3, 9), None, "a.log:3: wrong (also on line 9)"),
+    ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (also on lines 9, 10, 12)"),
+    ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (and 4 more lines)"),
+    ("too many", on_lines(*range(1, 99)), None, "a.log:1: wrong (and 97 more lines)"),
+    ("a set", in_files(SET), SET, f"{SET}: wrong"),
+    ("a run", in_runs(2), SET, f"{RUNS[2]}:12: wrong (1 of 12 runs)"),
+    ("a run twice", [*in_runs(2), finding(RUNS[2], 15)], SET,
+     f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)"),
+    ("two runs", in_runs(10, 2), SET, f"{SET}: wrong (2 of 12 runs; first result_10.txt:20)"),
+    ("all runs", in_runs(*range(12)), SET, f"{SET}: wrong (12 of 12 runs; first result_0.txt:10)"),
+    ("all of a run", [finding(path) for path in RUNS[:2]], SET,
+     f"{SET}: wrong (2 of 12 runs; first result_0.txt)"),
+    ("two files", in_files("A/x", "A/y/z"), "A", "A: wrong (2 files: x, y/z)"),
+    ("five files", in_files(*(f"A/{n}" for n in range(5))), "A",
+     "A: wrong (5 files: 0, 1, 2 and 2 more)"),
+    ("here", in_files("x", "y/z"), ".", "x: wrong (and 1 other file: y/z)"),
+    ("here, five files", in_files("a", "b", "c", "d", "e"), ".",
+     "a: wrong (and 4 other files: b, c, d and 1 more)"),
+    ("of nothing", in_files("x", "y/z"), None, "x: wrong (and 1 other file: y/z)"),
+    ("runs here", in_runs(2, 3), ".", f"{RUNS[2]}:12: wrong (2 of 12 runs)"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"code": "X2"},
-        {"severity": Severity.WARNING},
-        {"basis": Basis.RULES},
-        {"message": "other"},
-        {"hint": "do this"},
-    ],
+    ("made", "subject", "shown"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES]
 )
-def test_what_differs_is_not_folded(change: dict[str, Any]) -> None:
-    assert len(shown(*in_logs(1), *in_logs(2, **change))) == 2
+def test_places(made: Sequence[Finding], subject: str | None, shown: str) -> None:
+    (one,) = folded(made, subject, RUNS)
+    assert f"{findings.location(one)}: {findings.sentence(one)}" == shown
 
 
-def test_findings_about_sets_stay_apart() -> None:
-    sets = (result_set(path="results/a/bert"), result_set(path="results/a/resnet"))
-    several_findings = [finding(row.path) for row in sets]
-    assert shown(*several_findings, result_sets=sets) == [
-        ("results/a/bert", "wrong"),
-        ("results/a/resnet", "wrong"),
-    ]
-
-
-def test_verbose_shows_all() -> None:
-    note = finding("a.log", severity=Severity.NOTE)
-    assert len(shown(*in_logs(1, 2, 3), note, verbose=True)) == 4
+def test_lines_that_are_not_kept_are_counted() -> None:
+    (one,) = folded(on_lines(*range(1, 1001)))
+    assert len(one.places[0].lines) == MAX_LINES
+    assert findings.sentence(one) == "wrong (and 999 more lines)"
 
 
 @pytest.mark.parametrize(
-    ("basis", "message"),
+    ("basis", "label"),
     [
-        (Basis.BOTH, "wrong"),
-        (Basis.OFFICIAL, "wrong [official]"),
-        (Basis.RULES, "wrong [rules]"),
-        (Basis.ADVICE, "wrong [advice]"),
+        (Basis.BOTH, "X1"),
+        (Basis.OFFICIAL, "X1 [official]"),
+        (Basis.RULES, "X1 [rules]"),
+        (Basis.ADVICE, "X1 [advice]"),
     ],
 )
-def test_basis(basis: Basis, message: str) -> None:
-    assert shown(finding(basis=basis)) == [("a.log", message)]
+def test_basis(basis: Basis, label: str) -> None:
+    assert findings.label(finding(basis=basis)) == label
+
+
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+
+
+@pytest.mark.parametrize(
+    ("changes", "remarks"),
+    [
+        ({}, []),
+        ({"hint": "do this"}, ["hint: do this"]),
+        ({"hint": "do this", "waiver": WAIVER}, ["waived by Jane until 2026-12-31: agreed"]),
+    ],
+)
+def test_remarks(changes: dict[str, Any], remarks: list[str]) -> None:
+    assert findings.remarks(finding(**changes)) == remarks
+
+
+LEVELS = [finding(severity=severity) for severity in Severity]
+WAIVED = finding(severity=Severity.NOTE, waiver=WAIVER)
+
+
+@pytest.mark.parametrize(
+    ("show", "number"), [("errors", 1), ("warnings", 2), ("notes", 3), ("all", 3)]
+)
+def test_levels(show: str, number: int) -> None:
+    shown = findings.shown([*LEVELS, WAIVED], View(show=Show(show)))
+    assert shown == [*LEVELS[:number], WAIVED]
 
 
 def test_counts() -> None:
-    several_findings = [finding(), finding(), finding(severity=Severity.NOTE)]
-    assert findings.counts(several_findings) == {
-        Severity.ERROR: 2,
-        Severity.WARNING: 0,
-        Severity.NOTE: 1,
-    }
+    made = [finding(), finding(), finding(severity=Severity.NOTE), finding(waiver=WAIVER)]
+    assert findings.counts(made) == {Severity.ERROR: 2, Severity.WARNING: 0, Severity.NOTE: 1}

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mlperf_pkg.findings import Basis, Severity, Waiver
+from mlperf_pkg.findings import Basis, Severity, Waiver, folded
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import FORMATS, Checkout, View
+from mlperf_pkg.render import FORMATS, Checkout, Show, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import FAIL, finding, report, run
+from tests.helpers.reports import FAIL, finding, report
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,10 @@ def unescape(text: str, more: dict[str, str]) -> str:
     return text
 
 
-def annotated(report_: Report, *, verbose: bool = False, base: str = "/repo") -> list[Annotation]:
-    view = View(verbose=verbose, checkout=Checkout("/repo", "/repo", base))
+def annotated(
+    report_: Report, *, show: Show = Show.WARNINGS, base: str = "/repo"
+) -> list[Annotation]:
+    view = View(show=show, checkout=Checkout("/repo", "/repo", base))
     shown = FORMATS["github"](report_, view)
     assert all(line.isprintable() for line in shown.split("\n"))
     return [parse(line) for line in shown.split("\n")[:-1]]
@@ -48,7 +50,7 @@ def annotated(report_: Report, *, verbose: bool = False, base: str = "/repo") ->
 
 def only(**changes: Any) -> Annotation:
     _, annotation = annotated(
-        report(findings=[finding(**changes)]), base="/repo/logs", verbose=True
+        report(findings=[finding(**changes)]), base="/repo/logs", show=Show.ALL
     )
     return annotation
 
@@ -67,8 +69,8 @@ def test_the_verdicts_come_first() -> None:
     assert first == Annotation(
         "notice",
         {"title": "MLPerf check"},
-        "official: FAIL - mlperf-logging 9.9.9 rejects this\n"
-        "rules: pass - no violation of the written rules found\n"
+        "official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error\n"
+        "rules: pass, 1 error\n"
         "1 error, 0 warnings, 0 notes\n"
         "round 2.0: as given",
     )
@@ -102,9 +104,10 @@ def test_the_most_important_come_first() -> None:
 
 def test_the_same_of_many_logs_is_one_annotation() -> None:
     logs = [f"logs/{number}.log" for number in range(20)]
-    report_ = report(runs=tuple(run(path=log) for log in logs), findings=[finding(p) for p in logs])
-    (_, annotation) = annotated(report_)
-    assert annotation.message == "wrong (in all 20 logs: 0.log ... 19.log)"
+    made = folded([finding(path, 7) for path in logs], "logs", logs)
+    (_, annotation) = annotated(report(findings=made))
+    assert annotation.message == "wrong (20 of 20 runs; first 0.log:7)"
+    assert annotation.properties == {"file": "logs/0.log", "line": "7", "title": "X1"}
 
 
 def test_omitted_annotations_are_counted() -> None:

@@ -18,8 +18,8 @@ def test_a_report() -> None:
     assert markdown(report_, View()).split("\n") == [
         "## MLPerf check",
         "",
-        "- **official: FAIL** - mlperf-logging 9.9.9 rejects this",
-        "- **rules: pass** - no violation of the written rules found",
+        "- **official**: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 1 result set",
+        "- **rules**: pass",
         "- 1 error, 0 warnings, 1 note",
         "- round 2.0: as given",
         "",
@@ -32,7 +32,7 @@ def test_a_report() -> None:
         "",
         "### Findings",
         "",
-        "- results/dgx/bert: **error X1**: wrong \\[official\\]",
+        "- results/dgx/bert: **error X1 \\[official\\]**: wrong",
         "  <br>hint: fix it",
         "",
     ]

@@ -73,6 +73,11 @@ def test_a_result() -> None:
             "expected": "2",
             "hint": "fix",
             "source": "s",
+            "subject": None,
+            "runs": None,
+            "of_runs": None,
+            "count": 1,
+            "places": 1,
         },
     }
 

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Finding, Verdicts, Waiver
+from mlperf_pkg.findings import Finding, Occurrence, Verdicts, Waiver, folded
 from mlperf_pkg.render import FORMATS, View
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, SeedsRow, SystemRow
 from mlperf_pkg.simulate import FAILURES, RunPlan, simulate_set
@@ -28,8 +28,14 @@ ROWS = {
     "result_set": ResultSetRow,
     "run": RunRow,
     "finding": Finding,
+    "place": Occurrence,
     "waiver": Waiver,
 }
+
+MADE = [
+    finding(f"results/dgx/bert/result_{n % 12}.txt", n + 1, found=f"value {n}", expected=[n])
+    for n in range(400)
+]
 
 
 def test_it_is_a_schema() -> None:
@@ -75,10 +81,11 @@ def test_every_field_is_explained() -> None:
             runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="")),
             findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
         ),
+        report(findings=folded(MADE, "results/dgx/bert", [f.path for f in MADE])),
         report(round=None, usage="hpc and training", hidden=3),
         hostile.hostile(),
     ],
-    ids=["empty", "full", "rounds", "hostile"],
+    ids=["empty", "full", "folded", "rounds", "hostile"],
 )
 def test_made_reports(report: Report) -> None:
     assert errors_of(report) == []

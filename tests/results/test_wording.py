@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg.findings import Severity, Waiver
 from mlperf_pkg.results import wording as words
 from tests.helpers.reports import finding, rcp, result_set, run
 
@@ -26,11 +27,6 @@ def test_minutes(value: float | None, minutes: str) -> None:
 @pytest.mark.parametrize(("required", "runs"), [(10, "3/10"), (None, "3")])
 def test_runs(required: int | None, runs: str) -> None:
     assert words.runs(result_set(runs_found=3, runs_required=required)) == runs
-
-
-@pytest.mark.parametrize(("line", "location"), [(7, "a.log:7"), (None, "a.log")])
-def test_location(line: int | None, location: str) -> None:
-    assert words.location(finding("a.log", line)) == location
 
 
 @pytest.mark.parametrize(
@@ -69,3 +65,15 @@ def test_rcp(changes: dict[str, Any], state: str | None, short: str) -> None:
     row = result_set(**changes)
     assert words.rcp_state(row) == state
     assert words.rcp(row) == short
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({}, "error"),
+        ({"severity": Severity.NOTE}, "note"),
+        ({"waiver": Waiver("agreed", "Jane", "2026-12-31")}, "waived error"),
+    ],
+)
+def test_severity(changes: dict[str, Any], severity: str) -> None:
+    assert words.severity(finding(**changes)) == severity

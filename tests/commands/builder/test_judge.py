@@ -83,8 +83,8 @@ def test_findings_of_a_kind_are_folded() -> None:
     (reason,) = reasons(judged(TWINS[:4]))
     assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
         "box/resnet is not valid:",
-        "  logs/1.log:LINE: SEED102: seed N is also logged by the same source line in logs/0.log;"
-        " expected another seed (and 2 more like this) [official checker]",
+        "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
+        " expected another seed (3 of 4 runs; first logs/1.log:LINE) [official checker]",
         "    --seed-checker-bypass builds it and asks for a review",
         "  results/box/resnet: SET101: 4 runs (files result_*.txt); expected 5"
         " [rules and official checker]",
