@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
@@ -92,7 +93,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     submitter = context.submitter
     if not submitter or "org" in placeholders:
         return
-    if others := sorted(org for org in names["org"] if org and not _are_alike(org, submitter)):
+    if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
         yield set_finding(
             context,
             "SET115",
@@ -105,11 +106,6 @@ def check_names(context: SetContext) -> Iterator[Finding]:
 
 def _is_placeholder(text: str) -> bool:
     return "PLACEHOLDER" in text.upper()
-
-
-def _are_alike(org: str, submitter: str) -> bool:
-    one, other = ("".join(filter(str.isalnum, name.lower())) for name in (org, submitter))
-    return one in other or other in one
 
 
 def check_code(context: SetContext) -> Iterator[Finding]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.organisations import are_alike, are_same
+from mlperf_pkg.checks.system_values import system_finding
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
 from mlperf_pkg.infra.archive_names import SUFFIXES
@@ -12,6 +16,7 @@ from mlperf_pkg.submission.model import ResultSet, Submission
 
 _SOURCE = "submission_rules, Directory structure"
 _PACKED = (".gz", ".xz", ".zst", *SUFFIXES)
+_NO_RESULTS = "no results of this system in results/{found:s}/"
 _DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
@@ -32,6 +37,25 @@ def findings_of_systems(
             crashes = finding.code in _UNREADABLE or finding.expected == "division"
             counts = version >= _DESCRIPTIONS_FROM or (is_read and crashes)
             yield finding if counts else without_official(finding, hint)
+        yield from _submitter(submission, system)
+
+
+def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
+    """Compare the submitter that a description names with the folder of the submission."""
+    name = system.submitter or ""
+    if are_same(name, submission.name) or not name:
+        return
+    alike = are_alike(name, submission.name)
+    yield system_finding(
+        "SYS205",
+        system.path,
+        system.submitter_line,
+        "submitter is {found}; the folder of the submission is {expected}",
+        severity=Severity.NOTE if alike else Severity.WARNING,
+        basis=Basis.ADVICE if alike else Basis.RULES,
+        found=name,
+        expected=submission.name,
+    )
 
 
 def check_contents(submission: Submission) -> Iterator[Finding]:
@@ -44,12 +68,10 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         if system.path.stem not in systems_with_results:
-            yield _warning(
-                "TREE120",
-                "no results of this system in results/{found:s}/",
-                system.label,
-                _SOURCE,
-                system.path.stem,
+            yield replace(
+                _warning("TREE120", _NO_RESULTS, system.label, _SOURCE),
+                basis=Basis.ADVICE,
+                found=system.path.stem,
             )
     if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
@@ -78,7 +100,7 @@ def _packed_logs(submission: Submission) -> Iterator[Finding]:
             )
 
 
-def _warning(code: str, message: str, path: str, source: str, value: str | None = None) -> Finding:
+def _warning(code: str, message: str, path: str, source: str) -> Finding:
     return Finding(
         code=code,
         message=message,
@@ -86,5 +108,4 @@ def _warning(code: str, message: str, path: str, source: str, value: str | None 
         severity=Severity.WARNING,
         basis=Basis.RULES,
         source=source,
-        found=value,
     )

@@ -33,6 +33,9 @@ _COUNTS = {  # field: what the results table counts with it
     "host_processors_per_node": "processors",
     "accelerators_per_node": "accelerators",
 }
+_DIVISION_SPELLING: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.WARNING}
+_NO_DIVISION: dict[str, Any] = {"basis": Basis.RULES}
+_PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
 _SIMILAR = 0.85  # how alike a field and its misspelling are, of 1
 
 
@@ -101,13 +104,29 @@ def _missing(description: Description, field: str) -> Finding:
         description.path,
         description.document.line(() if similar is None else (similar,)),
         "fields are missing: {expected:s}",
+        basis=Basis.OFFICIAL if _may_be_missing(description, field) else Basis.BOTH,
         expected=field,
         hint=None if similar is None else f"rename {shown(similar)}",
     )
 
 
+def _may_be_missing(description: Description, field: str) -> bool:
+    """Return whether the rules do without a field: one count of two is enough, or a preview."""
+    if field not in _PROCESSOR_COUNTS:
+        return False
+    return _is_preview(description) or any(name in description.fields for name in _PROCESSOR_COUNTS)
+
+
+def _is_preview(description: Description) -> bool:
+    status = description.fields.get("status")
+    return is_text(status) and status.strip().lower() == "preview"
+
+
 def _unknown_division(description: Description, violation: Violation) -> Finding:
-    """Return a finding; the official checkers treat other divisions as Open: no seeds, no RCP."""
+    """Return a finding; the official checkers treat other divisions as Open: no seeds, no RCP.
+
+    The examples of the rules are spelt "Closed" and "Open".
+    """
     value, options = violation.value, violation.expected
     similar = nearest(value.strip(), options) if is_text(value) else None
     return system_finding(
@@ -115,7 +134,7 @@ def _unknown_division(description: Description, violation: Violation) -> Finding
         description.path,
         description.line("division"),
         f"division is {{found}}; expected {one_of(options)}",
-        basis=Basis.RULES,
+        **_DIVISION_SPELLING if is_text(value) and value.lower() in options else _NO_DIVISION,
         found=value,
         expected=options,
         hint=f"did you mean {similar}?" if similar else None,
@@ -187,7 +206,8 @@ def _answers(description: Description) -> Iterator[Finding]:
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
     fields = description.fields
-    groups = ([field for field in group if field in fields] for group in needing_answer())
+    required = needing_answer(description.round, preview=_is_preview(description))
+    groups = ([field for field in group if field in fields] for group in required)
     empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
     if empty:
         names = [" or ".join(group) for group in empty]
@@ -199,6 +219,21 @@ def _answers(description: Description) -> Iterator[Finding]:
             severity=Severity.WARNING,
             basis=Basis.RULES,
             expected=names,
+        )
+
+
+def _nodes(description: Description) -> Iterator[Finding]:
+    """Check that the system has a node."""
+    value = description.fields.get("number_of_nodes")
+    if whole_number(value) == 0:
+        yield system_finding(
+            "SYS204",
+            description.path,
+            description.line("number_of_nodes"),
+            "number_of_nodes is {found}; expected at least 1",
+            basis=Basis.RULES,
+            found=value,
+            expected="at least 1",
         )
 
 
@@ -238,6 +273,7 @@ _CHECKS: tuple[Callable[[Description], Iterator[Finding]], ...] = (
     _required_fields,
     _status,
     _answers,
+    _nodes,
     _to_fill_in,
     _counts,
 )

@@ -86,10 +86,17 @@ def required_fields() -> Sequence[str]:
     return fields
 
 
-def needing_answer() -> Sequence[Sequence[str]]:
-    """Return groups of fields; at least one field of each group must not be empty."""
+def needing_answer(round_: str | None = None, *, preview: bool = False) -> Sequence[Sequence[str]]:
+    """Return groups of fields; at least one field of each group must not be empty.
+
+    The rules of earlier rounds, and those for a ``preview``, ask for fewer; None is the newest.
+    """
     groups: list[list[str]] = schema("system")["x-needs-answer"]
-    return groups
+    optional = set(schema("system")["x-optional-for-preview"] if preview else ())
+    for first, fields in schema("system")["x-asked-from"].items():
+        if round_ and version_of(round_) < version_of(first):
+            optional.update(fields)
+    return [group for group in groups if not optional.issuperset(group)]
 
 
 def meaning(field: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
@@ -19,7 +20,7 @@ class SystemFile(Struct, frozen=True):
 
     ``id`` is the stem of the file name, to which folders of results refer. Fields are None where
     the file lacks them or holds something other than text; ``contents`` where it is not a JSON
-    object. ``accelerators`` is the total over all nodes, None where it is unknown.
+    object. ``accelerators`` is the total over all ``nodes``; both are None where they are unknown.
     """
 
     path: str
@@ -31,6 +32,8 @@ class SystemFile(Struct, frozen=True):
     system_name: str | None
     accelerators: int | None
     findings: tuple[Finding, ...]
+    nodes: int | None = None
+    submitter_line: int | None = None
 
 
 class _ProblemCode(Struct, frozen=True):
@@ -66,7 +69,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         findings.append(system_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
     findings += check_fields(Description(path, contents, document, usage, round_))
-    return _system_file(path, contents, findings)
+    system = _system_file(path, contents, findings)
+    return replace(system, submitter_line=document.line(("submitter",)))
 
 
 def _problem_finding(path: str, problem: JsonProblem) -> Finding:
@@ -98,4 +102,5 @@ def _system_file(
         system_name=texts.get("system_name"),
         accelerators=None if nodes is None or per_node is None else nodes * per_node,
         findings=in_order(findings),
+        nodes=nodes,
     )

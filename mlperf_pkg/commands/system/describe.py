@@ -60,7 +60,7 @@ def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
     values = {**_from_user(user_values), **_from_machine(sources)}
     fields = {name: values.get(name) or "" for name in required_fields()}
     for group in needing_answer():
-        if not any(fields[name] for name in group):
+        if not any(fields.get(name) for name in group):
             fields[group[0]] = f"{FILL_IN}: {_question(group[0], user_values, sources)}"
     return fields
 
