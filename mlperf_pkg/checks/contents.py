@@ -69,7 +69,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for system in submission.systems:
         if system.path.stem not in systems_with_results:
             yield replace(
-                _warning("TREE120", _NO_RESULTS, system.label, _SOURCE),
+                _warning("TREE120", _NO_RESULTS, system.label, codes()["TREE120"].source),
                 basis=Basis.ADVICE,
                 found=system.path.stem,
             )

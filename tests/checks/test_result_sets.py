@@ -241,7 +241,7 @@ TRAPS = [
     ("another organisation", lambda r: named(r, "submission_org", "Others"), "SET115", "advice", "note"),
     ("no code at all", lambda r: None, "CODE100", "rules", "warning"),
     ("code of others only", lambda r: code(r, "bert", "a.sh"), "CODE101", "rules", "warning"),
-    ("a system without results", lambda r: write_system(r / "systems", "idle"), "TREE120", "rules", "warning"),
+    ("a system without results", lambda r: write_system(r / "systems", "idle"), "TREE120", "advice", "warning"),
     ("aborted", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "run_stop", metadata={"status": "aborted"})), "RUN130", "rules", "warning"),
 ]  # fmt: skip
 

@@ -87,7 +87,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("list", b"[]", "2.0", [("SYS004", 1, *AGREED)]),
     ("text", b'\n"submitter system_name"', "2.0", [("SYS004", 2, *AGREED)]),
     ("null", b"null", "2.0", [("SYS004", 1, *AGREED)]),
-    ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "2.0", [
+    ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "3.0", [
         ("SYS202", 35, "warning", "rules"),
         ("SYS005", 35, *ADVISED),
     ]),
@@ -95,6 +95,13 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     # Required fields and their types.
     ("missing", written(sw_notes=...), "2.0", [("SYS101", 1, *AGREED)]),
     ("missing two", written(submitter=..., cooling=...), "0.7", [("SYS101", 1, *AGREED)] * 2),
+    ("no vcpus", written(host_processor_vcpu_count=...), "2.0", [("SYS101", 1, *FATAL)]),
+    ("no cores but vcpus", written(host_processor_core_count=..., host_processor_vcpu_count="8"),
+     "2.0", [("SYS101", 1, *FATAL)]),
+    ("neither cores nor vcpus", written(host_processor_core_count=...,
+     host_processor_vcpu_count=...), "2.0", [("SYS101", 1, *AGREED)] * 2),
+    ("a preview without both", written(status="Preview", host_processor_core_count=...,
+     host_processor_vcpu_count=...), "4.0", [("SYS101", 1, *FATAL)] * 2),
     ("misspelt", written(division=..., divison="open"), "2.0", [("SYS101", 34, *AGREED)]),
     ("numbers", written(accelerators_per_node=8, number_of_nodes=2), "2.0", [
         ("SYS102", 20, *FATAL),
@@ -127,7 +134,9 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("research", written(status="Research, Development, or Internal (RDI)"), "4.0", []),
     # Division.
     ("close", written(division="close"), "1.0", [("SYS201", 3, "error", "rules")]),
-    ("Closed", written(division="Closed"), "1.0", [("SYS201", 3, "error", "rules")]),
+    ("Closed", written(division="Closed"), "1.0", [("SYS201", 3, *ADVISED)]),
+    ("Open", written(division="Open"), "6.1", [("SYS201", 3, *ADVISED)]),
+    ("Closed and a blank", written(division="Closed "), "1.0", [("SYS201", 3, "error", "rules")]),
     ("null division", written(division=None), "1.0", [
         ("SYS201", 3, "error", "rules"),
         ("SYS202", 3, "warning", "rules"),
@@ -149,9 +158,21 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("no cores", written(host_processor_core_count="TBD"), "2.0", [
         ("SYS202", 9, "warning", "rules"),
     ]),
-    ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "2.0", [
+    ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "3.0", [
         ("SYS202", 17, "warning", "rules"),
     ]),
+    ("no answers, early", written(cooling="TODO", host_networking="?", framework=" "), "2.1", [
+        ("SYS202", 31, "warning", "rules"),
+    ]),
+    ("early", written(cooling="", host_networking="", host_networking_topology="",
+     host_memory_configuration="", accelerator_host_interconnect="", accelerator_interconnect=""),
+     "2.1", []),
+    ("a preview without cores", written(status="preview", host_processor_core_count=""), "3.1", []),
+    ("no network cards", written(host_network_card_count="?"), "3.0", [
+        ("SYS202", 35, "warning", "rules"),
+    ]),
+    ("no network cards, early", written(host_network_card_count="?"), "2.1", []),
+    ("network cards", written(host_network_card_count="8"), "3.0", []),
     ("an empty stack", written(other_software_stack={}), "2.0", [
         ("SYS202", 32, "warning", "rules"),
     ]),
@@ -160,6 +181,8 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("words", written(number_of_nodes="two"), "2.0", [("SYS301", 6, *ADVISED)]),
     ("half", written(number_of_nodes=1.5), "2.0", [("SYS301", 6, *ADVISED)]),
     ("whole", written(number_of_nodes=2.0), "2.0", []),
+    ("no node", written(number_of_nodes="0"), "2.0", [("SYS204", 6, "error", "rules")]),
+    ("no accelerator", written(accelerators_per_node="0"), "2.0", []),
     ("negative", written(host_processors_per_node="-2"), "2.0", [("SYS301", 7, *ADVISED)]),
 ]  # fmt: skip
 TABLE = pytest.mark.parametrize(
@@ -250,6 +273,8 @@ def test_model() -> None:
         system_name="anvil",
         accelerators=16,
         findings=(),
+        nodes=2,
+        submitter_line=2,
     )
 
 
@@ -280,7 +305,8 @@ def test_unreadable_files_have_no_fields() -> None:
 
 
 def test_every_code_is_found_here() -> None:
-    tested = {finding[0] for case in CASES for finding in case[3]} | {"SYS302"}
+    tested = {finding[0] for case in CASES for finding in case[3]}
+    tested |= {"SYS302", "SYS205"}  # the latter by the submission, in test_traps
     assert tested == {code for code in codes() if code.startswith("SYS")}
 
 

@@ -28,7 +28,9 @@ def test_to_standard_output() -> None:
     assert result.exit_code == 0
     fields = json.loads(result.stdout)
     assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
-    assert result.stderr == "fields to fill in: accelerator_memory_configuration, cooling\n"
+    assert result.stderr == (
+        "fields to fill in: accelerator_memory_configuration, cooling, host_network_card_count\n"
+    )
 
 
 def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:

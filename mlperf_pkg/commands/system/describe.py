@@ -49,7 +49,7 @@ class UserValues(Struct, frozen=True):
 
 
 def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
-    """Return every required field, in order.
+    """Return every required field, in order, then others that the rules require an answer for.
 
     The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
     empty where they do not.
