@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,24 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import MOST_FINDINGS, Content, content
-from mlperf_pkg.findings import Finding, Severity
+from mlperf_pkg.commands.page.content import Content, content
+from mlperf_pkg.findings import Finding, Severity, Waiver, folded
 from tests.helpers.charts import drawn
 from tests.helpers.reports import report
 
 RUNTIME = "window.vegaEmbed = null;"
 
 
-def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = ()) -> Content:
+LINES = {("a/b.txt", 7): "<b>raw</b>"}
+
+
+def page_of(
+    *sets: DrawnSet,
+    findings: tuple[Finding, ...] = (),
+    lines: Mapping[tuple[str, int], str] = LINES,
+) -> Content:
     rows = tuple(drawn_set.row for drawn_set in sets)
-    return content(
-        report(result_sets=rows, findings=findings), sets, {("a/b.txt", 7): "<b>raw</b>"}
-    )
+    return content(report(result_sets=rows, findings=findings), sets, lines)
 
 
 def sources(page: str) -> dict[str, str]:
@@ -71,15 +77,43 @@ def test_long_texts_are_cut() -> None:
     assert len(module.html(page_of(replace(one, row=row, runs=runs)), RUNTIME)) < 10**5
 
 
-def test_errors_come_first_and_the_rest_is_counted() -> None:
+def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
+    waiver = Waiver("agreed", "Jane", "2026-12-31")
+    severities = [Severity.NOTE, *[Severity.WARNING] * 1000, *[Severity.ERROR] * 5]
     findings = tuple(
-        Finding(code="X101", message=f"number {i}", path=f"{i}", severity=severity)
-        for i, severity in enumerate([Severity.WARNING] * MOST_FINDINGS + [Severity.ERROR] * 5)
+        Finding(code="X101", message=f"number {i}.", path=f"{i}", severity=severity)
+        for i, severity in enumerate(severities)
     )
-    page = page_of(findings=findings)
-    assert [shown.severity for shown in page.findings[:6]] == ["error"] * 5 + ["warning"]
-    assert (len(page.findings), page.hidden) == (MOST_FINDINGS, 5)
-    assert "5 more findings are not shown" in module.html(page, RUNTIME)
+    page = page_of(findings=(replace(findings[0], waiver=waiver), *findings))
+    shown = [finding.severity for finding in page.findings]
+    assert shown == [*["error"] * 5, *["warning"] * 1000, "note", "waived note"]
+    text = module.html(page, RUNTIME)
+    assert all(f"number {i}." in text for i in range(len(severities)))
+    assert text.count("<li id=") == len(severities) + 1
+
+
+def test_a_folded_finding_is_one_with_its_runs_and_the_line_of_the_first() -> None:
+    one = drawn("bert")
+    runs = ["a.txt", "b.txt"]
+    made = [
+        Finding(code="X101", message="x is {found}", path=path, line=line, found=line)
+        for path, line in zip(runs, (7, 9), strict=True)
+    ]
+    page = page_of(
+        one, findings=tuple(folded(made, one.row.path, runs)), lines={(runs[0], 7): "raw"}
+    )
+    (shown,) = page.findings
+    assert shown.location == "a.txt:7"
+    assert shown.sentence == "x is 7 to 9 (2 of 2 runs)"
+    assert shown.raw == "raw"
+    assert page.sections[0].findings == (shown,)
+
+
+def test_a_verdict_says_how_many_findings_there_are() -> None:
+    page = module.html(page_of(findings=(Finding(code="X101", message="x", path="a"),)), RUNTIME)
+    assert "<strong>pass</strong>, 1 error</dd>" in page
+    assert "<strong>pass</strong></dd>" in module.html(page_of(), RUNTIME)
+    assert "No findings." in module.html(page_of(), RUNTIME)
 
 
 def test_a_page_without_results() -> None:
