@@ -78,6 +78,12 @@ class Verdicts(Struct, frozen=True):
             Verdict.worst(v.official for v in verdicts), Verdict.worst(v.rules for v in verdicts)
         )
 
+    @property
+    def failures(self) -> Verdicts:
+        """What failed: of a part that alone is not enough to pass. The rest is not checked."""
+        failed = (self.official is Verdict.FAIL, self.rules is Verdict.FAIL)
+        return Verdicts(*(Verdict.FAIL if fails else Verdict.NOT_CHECKED for fails in failed))
+
 
 class Waiver(Struct, frozen=True):
     """An approval of a finding, until the end of a day (ISO 8601, UTC)."""

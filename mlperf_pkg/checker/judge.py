@@ -83,7 +83,7 @@ def _judge_sets(
 def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
     """Judge a submission without logs, for which no round is known."""
     findings = folded(waivers.waive(check_contents(submission)), submission.place.label or ".")
-    verdict = replace(verdicts_of(findings), official=Verdict.NOT_CHECKED)
+    verdict = replace(verdicts_of(findings).failures, official=Verdict.NOT_CHECKED)
     return JudgedPlan(plan, verdict, (), (), tuple(findings))
 
 
@@ -103,24 +103,14 @@ def _judge_submission(
     )
     around = waivers.waive(_findings_around_sets(submission, systems, round_))
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
-    verdict = _with_sets(verdict, [result.row.verdict for result in sets])
+    # What is around result sets may fail a submission; it passes only by a result set.
+    verdict = Verdicts.worst([verdict.failures, *(result.row.verdict for result in sets)])
     descriptions = {system.path for system in systems}
     of_tree = (finding for finding in around if finding.path not in descriptions)
     findings = folded(of_tree, submission.place.label or ".")
     findings += _of_files(finding for finding in around if finding.path in descriptions)
     findings += [finding for result in sets for finding in result.observations]
     return JudgedPlan(plan, verdict, systems, sets, tuple(findings))
-
-
-def _with_sets(around: Verdicts, sets: Sequence[Verdicts]) -> Verdicts:
-    """Return the verdicts of a submission, which passes only if a result set was checked."""
-    if not sets:
-        return around
-    of_sets, of_all = Verdicts.worst(sets), Verdicts.worst([around, *sets])
-    return Verdicts(
-        of_sets.official if of_all.official is Verdict.PASS else of_all.official,
-        of_sets.rules if of_all.rules is Verdict.PASS else of_all.rules,
-    )
 
 
 def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:

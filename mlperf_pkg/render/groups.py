@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.findings import Finding, Severity, Verdicts, folded, verdicts_of
+from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, verdicts_of
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
@@ -66,7 +67,7 @@ class Submitters:
     """The submissions of a report: which of them a path belongs to."""
 
     def __init__(self, report: Report) -> None:
-        """Take the submissions from the paths of result sets and systems."""
+        """Take the submissions from the paths of result sets."""
         self._report = report
         self._names = {
             root(row.path): row.submitter for row in report.result_sets if row.submitter is not None
@@ -98,9 +99,29 @@ class Submitters:
             if row.submitter is not None:
                 sets.setdefault(row.submitter, []).append(row)
         for name in sorted(sets, key=str.lower):
-            yield _row(name, sets[name], findings.pop(name, []))
+            yield self._row(name, sets[name], findings.pop(name, []))
         if rest := [finding for group in findings.values() for finding in group]:
-            yield _row("elsewhere", [], rest)
+            yield self._row("elsewhere", [], rest)
+
+    def _row(
+        self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]
+    ) -> SubmitterRow:
+        counts = words.counts(findings)
+        verdicts = [*(row.verdict for row in rows), verdicts_of(findings).failures]
+        return SubmitterRow(
+            name=name,
+            result_sets=len(rows),
+            verdicts=self._known(Verdicts.worst(verdicts)),
+            errors=counts[Severity.ERROR],
+            warnings=counts[Severity.WARNING],
+            rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),
+        )
+
+    def _known(self, verdicts: Verdicts) -> Verdicts:
+        """Return verdicts; what was not checked in the whole report was not in a part of it."""
+        if self._report.verdict.official is Verdict.NOT_CHECKED:
+            return replace(verdicts, official=Verdict.NOT_CHECKED)
+        return verdicts
 
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
@@ -117,18 +138,6 @@ def root(path: str) -> str:
     """Return the path of the submission that holds a result set."""
     head, _, _ = f"/{path}".rpartition("/results/")
     return head.removeprefix("/")
-
-
-def _row(name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]) -> SubmitterRow:
-    counts = words.counts(findings)
-    return SubmitterRow(
-        name=name,
-        result_sets=len(rows),
-        verdicts=Verdicts.worst([*(row.verdict for row in rows), verdicts_of(findings)]),
-        errors=counts[Severity.ERROR],
-        warnings=counts[Severity.WARNING],
-        rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),
-    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -61,8 +61,11 @@ def _reason(report: Report, basis: Basis) -> str:
     """Return why nothing was checked."""
     if any(map(_not_as_packed, report.findings)):
         return "not confirmed as the files that were packed"
-    if not (report.result_sets or report.runs or report.systems):
-        return "there is no log and no system description"
+    if not (report.result_sets or report.runs):
+        if report.round is None:
+            return report.round_reason
+        if all(getattr(row.verdict, basis) is not Verdict.NOT_CHECKED for row in report.systems):
+            return "there is no result set"
     if basis is Basis.OFFICIAL:
         return f"{report.tool['reference']} has no rules for this, or skips it"
     return "the rulebook does not have the benchmark"

@@ -38,8 +38,8 @@ _RUNS = (
     *_VERDICTS,
 )
 _SUBMITTERS = (
-    Column("Submitters"),
-    Column("Result sets", 11, numbers=True),
+    Column("Submitters", whole=True),
+    Column("Sets", 4, numbers=True),
     *_VERDICTS,
     Column("Errors", 6, numbers=True),
     Column("Warnings", 8, numbers=True),
@@ -225,19 +225,20 @@ def _style(finding: Finding) -> str:
 
 
 def _statistics(terminal: Terminal, report: Report) -> None:
-    """Add the number of findings by code and submitter."""
+    """Add the number of findings by code and, if there is a submission, submitter."""
     groups, submitters = by_code(report.findings), Submitters(report)
     titled = [
         Group(title, [_statistic(group, submitters) for group in members])
         for title, members in _titled(groups)
     ]
     if titled:
-        terminal.table(_STATISTICS, titled)
+        terminal.table(_STATISTICS if submitters.number else _STATISTICS[:-1], titled)
 
 
 def _statistic(group: CodeGroup, submitters: Submitters) -> list[Span]:
     numbers = (str(len(group.findings)), str(sum(finding.count for finding in group.findings)))
-    cells = (findings.label(group.first), *numbers, submitters.of_group(group))
+    by_submitter = [submitters.of_group(group)] if submitters.number else []
+    cells = (findings.label(group.first), *numbers, *by_submitter)
     return [(cell, PLAIN) for cell in cells]
 
 

@@ -66,14 +66,18 @@ def _of_set(path: str, code: str, message: str, **fields: Any) -> list[Finding]:
 
 FINDINGS = [
     *_of_set("ACME/results/dgx/bert", "RCP101", "too fast", basis=Basis.OFFICIAL, hint="a review"),
-    *_of_runs("beta/results/dgx/bert", [1, 2, 2], code="RUN107", message="x is {found}; expected 0"),
+    *_of_runs(
+        "beta/results/dgx/bert", [1, 2, 2], code="RUN107", message="x is {found}; expected 0"
+    ),
     *_of_runs("Zeta/results/dgx/bert", [9], code="RUN107", message="x is {found}; expected 0"),
     *_interval("ACME", 21_888, 23_040),
     *_interval("beta", 12_288),
     *_interval("Zeta", *[30_000] * RUNS),
     *_description("ACME", "cooling", "framework"),
     *_description("beta", "cooling"),
-    *folded([finding("beta", code="CODE100", message="no code", severity=Severity.WARNING)], "beta"),
+    *folded(
+        [finding("beta", code="CODE100", message="no code", severity=Severity.WARNING)], "beta"
+    ),
     *_of_set("ACME/results/dgx/resnet", "SET103", "refused", waiver=WAIVER, basis=Basis.OFFICIAL),
     *_of_set("Zeta/results/dgx/bert", "SET113", "overlap", severity=Severity.NOTE),
     finding("mlperf-pkg.yaml", 3, code="WAIVE101", message="ended", severity=Severity.WARNING),
