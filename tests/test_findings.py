@@ -1,0 +1,329 @@
+"""Findings as values: their words, and how findings of one code become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    MAX_MESSAGES,
+    MAX_VALUES,
+    Basis,
+    Finding,
+    Occurrence,
+    Pending,
+    Severity,
+    Waiver,
+    folded,
+    in_order,
+    verdicts_of,
+)
+from tests.helpers.reports import finding
+
+SET = "results/dgx/bert"
+RUNS = [f"{SET}/result_{number}.txt" for number in range(5)]
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+
+
+def with_values(*values: Any, message: str = "x is {found}", path: str = "a.log") -> list[Finding]:
+    """Return a finding for every value, on successive lines of a file."""
+    return [
+        finding(path, line, message=message, found=value)
+        for line, value in enumerate(values, start=1)
+    ]
+
+
+def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
+    (one,) = folded(made, subject, RUNS)
+    return one
+
+
+# ---- words --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "value", "expected", "text"),
+    [
+        ("no value", 7, 8, "no value"),
+        ("x is {found}; expected {expected}", 7, 8, "x is 7; expected 8"),
+        ("x is {found}; expected {expected}", "sgd", "lamb", 'x is "sgd"; expected lamb'),
+        ("x is {found}", "größer", None, 'x is "größer"'),
+        ("x is {found}", None, None, "x is null"),
+        ("x is {found}", True, None, "x is true"),
+        ("x is {found}", 1.5e-7, None, "x is 1.5e-07"),
+        ("x is {found}", float("nan"), None, "x is NaN"),
+        ("x is {found}", ["a", 1], None, 'x is ["a", 1]'),
+        ("x is {found}", {"a": 1}, None, 'x is {"a": 1}'),
+        ("x is {found}", "y" * 99, None, f'x is "{"y" * 76}...'),
+        ("x is {found}", {1, 2}, None, "x is a set"),
+        ("{found:s} is missing", "cooling", None, "cooling is missing"),
+        ("{found:s} are missing", ["a", "b"], None, "a, b are missing"),
+        ("{found:s} is missing", 7, None, "7 is missing"),
+        ("{found:,} samples", 12_288, None, "12,288 samples"),
+        ("{found:,.1f} samples", 12_288.25, None, "12,288.2 samples"),
+        ("{found:.1f} minutes", 31, None, "31.0 minutes"),
+        ("{found:.2f} minutes", 31.456, None, "31.46 minutes"),
+        ("{found:.3g} minutes", 31.456, None, "31.5 minutes"),
+        ("{found:.1f} minutes", "long", None, '"long" minutes'),
+        ("{found:.1f} minutes", True, None, "true minutes"),
+        ("{found:,} samples", float("inf"), None, "Infinity samples"),
+        ("every {expected:,}", None, 150_000, "every 150,000"),
+        ("at least {expected}", None, 0.72, "at least 0.72"),
+        ("one of {expected}", None, ["a", "b"], "one of a, b"),
+        ('"{expected:s}" or so', None, "a", '"a" or so'),
+    ],
+)
+def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text: str) -> None:
+    assert finding(message=message, found=value, expected=expected).text == text
+
+
+@pytest.mark.parametrize(
+    ("message", "values", "text"),
+    [
+        ("x is {found}", [7, 7], "x is 7"),
+        ("x is {found}", [7, 9, 8], "x is 7 to 9"),
+        ("x is {found}", [1.5, -2], "x is -2 to 1.5"),
+        ("x is {found:,}", [23_040, 21_888], "x is 21,888 to 23,040"),
+        ("x is {found:.1f}", [30.25, 31], "x is 30.2 to 31.0"),
+        ("x is {found}", ["b", "a", "b"], 'x is "b", "a"'),
+        ("x is {found}", ["a", 7], 'x is "a", 7'),
+        ("x is {found}", [True, False], "x is true, false"),
+        ("x is {found}", [None, 7], "x is 7"),
+        ("x is {found}", [None, None], "x is null"),
+        ("no {found:s}", ["a", "b"], "no a, b"),
+        ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b, c"),
+        ("x is {found}", list("abcdef"), 'x is "a", "b", "c", "d", "e", "f"'),
+        ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
+        ("x is {found:s}", [f"v{n}" for n in range(99)], "x is v0, v1, v2, v3, v4, v5 and at least 14 more"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_folded_finding(message: str, values: list[Any], text: str) -> None:
+    made = with_values(*values, message=message)
+    assert only(made).text == text
+    of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
+    assert only(of_runs).text == text
+
+
+HOSTILE = [
+    "{0} {} {found!r} {found.__class__} {found[0]} {expected:>999999999}",
+    "{found:999} {found:c} {found:,d} {expected:%} {nothing} {",
+    "}{",
+]
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+def test_other_braces_are_text(message: str) -> None:
+    assert finding(message=message, found=7, expected=8).text == message
+
+
+def test_values_are_never_templates() -> None:
+    one = finding(message="{found}, {expected}", found="{expected}", expected="{found:s}")
+    assert one.text == '"{expected}", {found:s}'
+
+
+@given(st.text(), st.text() | st.integers() | st.floats() | st.none())
+def test_any_message_has_words(message: str, value: Any) -> None:
+    assert isinstance(finding(message=message, found=value).text, str)
+
+
+# ---- places -------------------------------------------------------------------------------
+
+
+def place(path: str, *lines: int, count: int = 1, **values: Any) -> Occurrence:
+    return Occurrence(path, lines, count, **values)
+
+
+@pytest.mark.parametrize(
+    ("made", "places", "runs"),
+    [
+        ([finding(RUNS[0])], [place(RUNS[0])], 1),
+        ([finding(RUNS[0], 3)], [place(RUNS[0], 3)], 1),
+        ([finding(RUNS[0], 3), finding(RUNS[0], 5)], [place(RUNS[0], 3, 5, count=2)], 1),
+        ([finding(RUNS[0], 3), finding(RUNS[0], 3)], [place(RUNS[0], 3, count=2)], 1),
+        ([finding(RUNS[0]), finding(RUNS[0])], [place(RUNS[0], count=2)], 1),
+        ([finding(RUNS[0], 3), finding(RUNS[1], 3)], [place(RUNS[0], 3), place(RUNS[1], 3)], 2),
+        ([finding(SET)], [place(SET)], None),
+        ([finding(SET), finding(RUNS[0])], [place(SET), place(RUNS[0])], 1),
+        ([finding("systems/x.json", 3)], [place("systems/x.json", 3)], None),
+    ],
+)
+def test_places(made: list[Finding], places: list[Occurrence], runs: int | None) -> None:
+    one = only(made)
+    assert list(one.places) == list(one.occurrences) == places
+    assert (one.path, one.line, one.subject) == (made[0].path, made[0].line, SET)
+    assert (one.runs, one.of_runs) == (runs, runs and len(RUNS))
+    assert one.count == len(made)
+
+
+def test_a_place_has_its_own_values() -> None:
+    made = [
+        finding(path, found=value, expected="1") for path, value in zip(RUNS, [7, 9], strict=False)
+    ]
+    assert only(made).places == (
+        place(RUNS[0], found=(7,), expected=("1",)),
+        place(RUNS[1], found=(9,), expected=("1",)),
+    )
+
+
+def test_a_finding_alone_has_a_place() -> None:
+    one = finding("a.log", 3, found=7)
+    assert one.occurrences == (place("a.log", 3, found=(7,)),)
+    assert (one.about, one.count, one.places) == ("a.log", 1, ())
+
+
+def test_the_parts_of_a_finding() -> None:
+    made = [*with_values(7, 9, path=RUNS[0]), *with_values(8, path=RUNS[2])]
+    one = only(made)
+    parts = [one.at(place) for place in one.places]
+    assert [(part.path, part.line, part.found) for part in parts] == [
+        (RUNS[0], 1, 7),
+        (RUNS[2], 1, 8),
+    ]
+    assert [part.text for part in parts] == ["x is 7 to 9", "x is 8"]
+    assert [(part.subject, part.runs, part.of_runs) for part in parts] == [(None, None, None)] * 2
+    assert only(parts) == one
+
+
+# ---- what is folded -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code": "X2"},
+        {"message": "other"},
+        {"severity": Severity.WARNING},
+        {"basis": Basis.RULES},
+        {"waiver": WAIVER},
+    ],
+)
+def test_what_differs_is_apart(changes: dict[str, Any]) -> None:
+    made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
+    assert [one.count for one in folded(made)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"found": 7}, {"expected": 7}, {"hint": "other"}, {"source": "other"}, {"line": 9}]
+)
+def test_what_is_alike_is_one(changes: dict[str, Any]) -> None:
+    made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
+    assert [one.count for one in folded(made)] == [2]
+
+
+def test_what_may_be_resolved_is_apart() -> None:
+    pending = Pending(code="X1", message="wrong", path="a.log")
+    kinds = [type(one) for one in folded([finding(), pending, finding(), pending])]
+    assert kinds == [Finding, Pending]
+
+
+def test_the_first_lines_are_kept_and_all_are_counted() -> None:
+    one = only([finding("a.log", line) for line in range(1, 1001)])
+    assert one.places == (place("a.log", *range(1, MAX_LINES + 1), count=1000),)
+
+
+def test_the_first_values_are_kept() -> None:
+    one = only(with_values(*(f"v{n}" for n in range(1000))))
+    assert one.places[0].found == tuple(f"v{n}" for n in range(MAX_VALUES))
+
+
+def test_of_numbers_the_least_and_the_greatest_are_kept() -> None:
+    one = only(with_values(*range(500, 1000), *range(500)))
+    assert one.places[0].found == (0, 999)
+
+
+def test_the_first_messages_are_kept_and_all_findings_are_counted() -> None:
+    made = [finding("a.log", line, message=f"m{line}") for line in range(1, 1001)]
+    findings = folded(made)
+    assert [one.message for one in findings] == [f"m{line}" for line in range(1, MAX_MESSAGES + 1)]
+    assert [one.count for one in findings] == [1000 - MAX_MESSAGES + 1] + [1] * (MAX_MESSAGES - 1)
+
+
+def test_the_messages_of_each_code_are_counted_alone() -> None:
+    made = [finding(code=code, message=f"m{n}") for code in ("X1", "X2") for n in range(20)]
+    assert [one.code for one in folded(made)] == ["X1"] * MAX_MESSAGES + ["X2"] * MAX_MESSAGES
+
+
+# ---- any findings -------------------------------------------------------------------------
+
+NUMBERS = st.integers(-9, 9)
+WORDS = st.sampled_from([f"v{n}" for n in range(30)])
+
+
+def any_findings(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Finding]]:
+    """Lists of findings in the order of files and lines."""
+    kinds = st.sampled_from([Finding, Pending])
+    one = st.builds(
+        lambda kind, **fields: kind(**fields),
+        kinds,
+        code=st.sampled_from(["X1", "X2"]),
+        message=st.sampled_from(["wrong", "x is {found}", "x is {found}; expected {expected}"]),
+        path=st.sampled_from(RUNS),
+        line=st.none() | st.integers(1, 30),
+        severity=st.sampled_from(Severity),
+        basis=st.sampled_from(Basis),
+        found=st.none() | values,
+        expected=st.none() | values,
+        waiver=st.sampled_from([None, WAIVER]),
+    )
+    return st.lists(one, max_size=40).map(lambda made: list(in_order(made)))
+
+
+ANY = any_findings(NUMBERS) | any_findings(WORDS)
+
+
+@given(ANY)
+def test_folded_by_run_and_then_by_set(made: list[Finding]) -> None:
+    by_run = [one for path in RUNS for one in folded(f for f in made if f.path == path)]
+    assert alike(folded(by_run, SET, RUNS)) == alike(folded(made, SET, RUNS))
+
+
+@given(ANY, st.lists(st.integers(0, 40), max_size=5))
+def test_folded_in_parts(made: list[Finding], cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(made)]
+    parts = [made[begin:end] for begin, end in pairwise(edges)]
+    in_parts = [one for part in parts for one in folded(part)]
+    assert alike(folded(in_parts, SET, RUNS)) == alike(folded(made, SET, RUNS))
+
+
+def alike(findings: list[Finding]) -> list[Any]:
+    """Return what folding decides; hints and sources are those of any of the findings."""
+    fields = ("code", "message", "severity", "basis", "waiver", "subject", "runs", "of_runs")
+    return sorted(
+        (
+            (
+                type(one).__name__,
+                *(str(getattr(one, name)) for name in fields),
+                one.text,
+                one.places,
+            )
+            for one in findings
+        ),
+        key=str,
+    )
+
+
+@given(ANY)
+def test_folding_changes_no_verdict_and_loses_no_finding(made: list[Finding]) -> None:
+    findings = folded(made, SET, RUNS)
+    assert verdicts_of(findings) == verdicts_of(made)
+    assert sum(one.count for one in findings) == len(made)
+    assert {place.path for one in findings for place in one.places} == {one.path for one in made}
+    assert folded(findings, SET, RUNS) == findings
+
+
+@given(ANY)
+def test_the_parts_of_any_finding_are_the_whole(made: list[Finding]) -> None:
+    for one in folded(made, SET, RUNS):
+        parts = [one.at(place) for place in one.places]
+        assert all(
+            part.occurrences == (place,) for part, place in zip(parts, one.places, strict=True)
+        )
+        assert alike(folded(parts, SET, RUNS)) == alike([one])
+        assert verdicts_of(parts) == verdicts_of([one])
