@@ -174,12 +174,12 @@ class _Finder(Struct):
         return list(filter(self._is_submission, self._folders(self.top)))
 
     def _is_submission(self, folder: Place) -> bool:
-        results = folder.child("results")
-        if not results.path.is_dir():
+        """Return whether a folder has results and systems; links out of the tree count as such."""
+        if not self._has_folder(folder, "results"):
             return False
-        return folder.child("systems").path.is_dir() or any(
+        return self._has_folder(folder, "systems") or any(
             RESULT.fullmatch(entry.name)
-            for system in self._folders(results)
+            for system in self._folders_in(folder, "results")
             for benchmark in self._folders(system)
             for entry in self._entries(benchmark)
         )
@@ -187,11 +187,12 @@ class _Finder(Struct):
     def _submission(self, folder: Place) -> Submission:
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
-        systems = self._folders(folder.child("results"))
+        systems = self._folders_in(folder, "results")
+        descriptions = self._inside_child(folder, "systems")
         return Submission(
             place=folder,
             name=folder.path.resolve().name,
-            systems=self._descriptions(folder.child("systems")),
+            systems=self._descriptions(descriptions) if descriptions else (),
             result_sets=tuple(
                 self._submitted_set(system, benchmark, flags, params)
                 for system in systems
@@ -261,29 +262,42 @@ class _Finder(Struct):
         self, folder: Place, params: dict[str, Params], parse: Callable[[bytes], Params]
     ) -> frozenset[str]:
         """Return the flags of a folder; what its file says is added to ``params``."""
-        if not self._may_hold(folder, PARAMS):
+        file = self._inside_child(folder, PARAMS)
+        if file is None:
             return frozenset()
-        file = folder.child(PARAMS)
-        if file.label not in params and file.path.exists() and self._leads_inside(file):
+        if file.label not in params:
             try:
                 params[file.label] = parse(file.path.read_bytes())
             except OSError as error:
                 params[file.label] = Params(crash=f"it cannot be read: {error.strerror}")
-        return params[file.label].flags if file.label in params else frozenset()
+        return params[file.label].flags
 
     def _text(self, folder: Place, name: str) -> str | None:
         """Return the text of a file in a folder; None if there is no such file."""
-        path = folder.path / name if self._may_hold(folder, name) else None
-        return path.read_text("utf-8", "replace") if path and path.is_file() else None
+        file = self._inside_child(folder, name)
+        return file.path.read_text("utf-8", "replace") if file and file.path.is_file() else None
 
     # ---- folders --------------------------------------------------------------------------
 
-    def _may_hold(self, folder: Place, name: str) -> bool:
-        """Return False if the folder, read before, has no such entry: saves a system call."""
+    def _inside_child(self, folder: Place, name: str) -> Place | None:
+        """Return an entry to open by its name; None if it is missing or leads out."""
+        entry = self._child(folder, name)
+        return folder.child(name) if entry and self._inside(folder, entry) else None
+
+    def _folders_in(self, folder: Place, name: str) -> list[Place]:
+        child = self._inside_child(folder, name)
+        return self._folders(child) if child else []
+
+    def _has_folder(self, folder: Place, name: str) -> bool:
+        entry = self._child(folder, name)
+        return entry is not None and entry.folder
+
+    def _child(self, folder: Place, name: str) -> Entry | None:
         try:
-            return any(entry.path == name for entry in self.folder_cache.entries(folder.path))
+            entries = self.folder_cache.entries(folder.path)
         except OSError:
-            return True
+            return None
+        return next((entry for entry in entries if entry.path == name), None)
 
     def _names(self, folder: Place) -> tuple[str, ...]:
         return tuple(entry.path for entry in self._entries(folder))

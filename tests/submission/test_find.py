@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.model import Submission
 from mlperf_pkg.submission.names import SetName, set_name
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission
 
 LOG = simulated()[0]
 
@@ -232,3 +234,48 @@ def test_a_damaged_archive_is_no_log(tmp_path: Path, head: bytes, reason: str) -
     archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
     with pytest.raises(UserError, match=rf"ACME\.tar\.gz: cannot be read: {reason}"):
         find_input(str(archive))
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("results", lambda tree: tree.result_sets),
+        ("systems", lambda tree: tree.systems),
+        (f"results/{SYSTEM}/resnet/scaling.json", lambda tree: tree.result_sets[0].scaling),
+        (f"results/{SYSTEM}/privateid.json", lambda tree: tree.tested[0].private_id),
+        (f"results/{SYSTEM}/resnet/package_checker_params", lambda tree: tree.params),
+        ("package_checker_params", lambda tree: tree.params),
+        (f"results/{SYSTEM}/resnet/power", lambda tree: tree.result_sets[0].power),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "in a round"])
+def test_a_link_out_of_the_tree_is_named_and_not_opened(
+    tmp_path: Path, name: str, read: Callable[[Submission], object], alone: bool
+) -> None:
+    outside = write_submission(tmp_path / "outside")
+    files = {
+        f"results/{SYSTEM}/resnet/scaling.json": b"{}",
+        f"results/{SYSTEM}/privateid.json": b"{}",
+        f"results/{SYSTEM}/resnet/package_checker_params": b"rcp-bypass",
+        f"results/{SYSTEM}/resnet/power/result_0/node_0.txt": b"",
+        "package_checker_params": b"rcp_bypass",
+    }
+    lay(outside, files)
+    link = write_submission(tmp_path / "round" / "ACME") / name
+    if link.exists():
+        remove(link)
+    link.symlink_to(outside / name)
+    top = tmp_path / "round" / ("ACME" if alone else "")
+    contents = find_input(str(top))
+    (submission,) = contents.submissions
+    assert not read(submission)
+    assert [place.path for place in contents.skipped] == [link]
+
+
+def test_a_link_inside_the_tree_is_followed(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "ACME")
+    (root / "results").rename(root / "real")
+    (root / "results").symlink_to("real")
+    contents = find_input(str(root))
+    assert len(contents.submissions[0].result_sets) == 1
+    assert contents.skipped == ()
