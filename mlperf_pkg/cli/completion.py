@@ -20,7 +20,7 @@ from mlperf_pkg.rulebook.load import load_round
 
 _Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
-_CODE = r"\b[A-Z]{2,6}\d{3}\b"  # compiled when it is used
+_CODE = r"(?m)(?:^|code: )([A-Z]{2,6}\d{3})\b"  # compiled when it is used
 
 
 def _with_the_users_rules(complete: _Complete) -> _Complete:

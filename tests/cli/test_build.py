@@ -81,6 +81,8 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert built == "built submissions/Graphcore: 1 system, 1 result set, 5 logs"
     assert tables == "tables submissions/Graphcore/results.html, .md, .csv, .json"
     assert empty == ""
+    *table, _, findings = table
+    assert findings == "0 errors, 0 warnings, 0 notes"
     assert "\n".join([*table, ""]) == Path("submissions/Graphcore/results.md").read_text("utf-8")
     assert result.stderr.startswith("note: no code of resnet")
 

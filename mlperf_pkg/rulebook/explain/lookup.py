@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from msgspec import Struct
@@ -15,7 +14,6 @@ from mlperf_pkg.rulebook.explain.describe import all_uses, rulebook_codes
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of
 
-_CODE = re.compile(r"[A-Z]+\d+")
 _LIKENESS = 0.7
 
 
@@ -56,11 +54,11 @@ def subject_of(text: str) -> Subject:
 
 
 def _nearest(upper: str, lower: str) -> str:
-    if re.fullmatch(_CODE, upper):
+    near = None
+    if any(character.isdigit() for character in upper):
         near = nearest(upper, sorted(codes().keys() | rulebook_codes()), _LIKENESS)
-    else:
-        near = nearest(lower, sorted(all_benchmarks()), _LIKENESS)
-        near = near or nearest(lower, sorted(keys()), _LIKENESS)
+    near = near or nearest(lower, sorted(all_benchmarks()), _LIKENESS)
+    near = near or nearest(lower, sorted(keys()), _LIKENESS)
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
     return f"; did you mean {near}?" if near else example
 
