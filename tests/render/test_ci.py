@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, folded
 from mlperf_pkg.render import Checkout, View
 from mlperf_pkg.render.ci import fingerprints
 from tests.helpers.reports import finding
@@ -18,6 +21,41 @@ def test_a_fingerprint_is_stable_when_lines_move() -> None:
     before = marks(finding(line=3, message="twice, first in line 1"), finding(line=9))
     after = marks(finding(line=5, message="twice, first in line 2"), finding(line=11))
     assert before == after
+
+
+RUNS = [f"set/result_{number}.txt" for number in range(9)]
+
+
+def folded_mark(
+    *values: int, line: int = 3, subject: str = "set", paths: Sequence[str] = RUNS
+) -> str:
+    """The fingerprint of a finding on as many runs as values, by default the first."""
+    made = [
+        finding(path, line, message="x is {found}; expected {expected}", found=value, expected=line)
+        for path, value in zip(paths, values, strict=False)
+    ]
+    (mark,) = marks(*folded(made, subject, RUNS))
+    return mark
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"values": (2,)},
+        {"values": (1, 1)},
+        {"values": (1, 2, 3, 4)},
+        {"line": 4},
+        {"paths": RUNS[4:]},
+    ],
+    ids=["value", "runs", "values", "line", "other runs"],
+)
+def test_a_fingerprint_is_stable_when_runs_and_values_change(changes: dict[str, Any]) -> None:
+    fields = {"values": (1,), **changes}
+    assert folded_mark(*fields.pop("values"), **fields) == folded_mark(1)
+
+
+def test_a_fingerprint_is_of_the_set() -> None:
+    assert folded_mark(1, subject="other") != folded_mark(1)
 
 
 def test_a_fingerprint_does_not_depend_on_the_folder() -> None:

@@ -11,7 +11,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
@@ -74,6 +74,41 @@ def test_an_error_fails() -> None:
     assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
     assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: fix"
     assert case.system_out == "official: FAIL\nrules: pass"
+
+
+SET = "results/dgx/bert"
+LOGS = [f"{SET}/result_{number}.txt" for number in range(5)]
+
+
+def cases_of(*made: Finding) -> dict[str, TestCase]:
+    """The tests of a set of five runs with findings, by name."""
+    runs = tuple(run(path=path) for path in LOGS)
+    report_ = report(result_sets=(result_set(),), runs=runs, findings=folded(made, SET, LOGS))
+    return {case.name: case for suite in suites(report_) for case in suite}
+
+
+def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
+    made = [finding(LOGS[number], 9, message="x is {found}", found=number) for number in (0, 2, 3)]
+    cases = cases_of(*made)
+    assert list(cases) == [f"{SET}: bert", *LOGS]
+    messages = {name: [part.message for part in failures(case)] for name, case in cases.items()}
+    assert {name: texts for name, texts in messages.items() if texts} == {
+        LOGS[number]: [f"X1: x is {number}"] for number in (0, 2, 3)
+    }
+    assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
+
+
+def test_a_finding_on_a_set_and_its_runs_fails_all_of_them() -> None:
+    cases = cases_of(finding(SET), finding(LOGS[1]))
+    assert [name for name, case in cases.items() if failures(case)] == [f"{SET}: bert", LOGS[1]]
+
+
+def test_a_folded_warning_is_output_of_its_runs() -> None:
+    made = [finding(LOGS[number], severity=Severity.WARNING) for number in (0, 2)]
+    cases = cases_of(*made)
+    shown = [name for name, case in cases.items() if "warning X1" in (case.system_out or "")]
+    assert shown == [LOGS[0], LOGS[2]]
+    assert not any(map(failures, cases.values()))
 
 
 @pytest.mark.parametrize(("basis", "type_"), [(Basis.OFFICIAL, "official"), (Basis.RULES, "rules")])

@@ -15,7 +15,7 @@ from sarif_pydantic import Sarif
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.findings import Basis, Severity, Waiver
+from mlperf_pkg.findings import Basis, Finding, Severity, Waiver, folded
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
@@ -80,6 +80,41 @@ def test_a_result() -> None:
             "places": 1,
         },
     }
+
+
+def location(path: str, line: int | None = None) -> dict[str, Any]:
+    region = {"region": {"startLine": line}} if line else {}
+    artifact = {"uri": path, "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, **region}}
+
+
+def folded_result(*made: Finding) -> Any:
+    one = folded(made, "set", ["set/a.log", "set/b.log", "set/c.log"])
+    return run_of(report(findings=one))["results"][0]
+
+
+def test_a_folded_finding_is_one_result_with_its_places() -> None:
+    result = folded_result(
+        finding("set/a.log", 3, message="x is {found}", found=1),
+        finding("set/a.log", 5, message="x is {found}", found=2),
+        finding("set/b.log", message="x is {found}", found=3),
+    )
+    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs; first a.log:3)"
+    assert result["locations"] == [location("logs/set/a.log", 3)]
+    assert result["relatedLocations"] == [location("logs/set/a.log", 5), location("logs/set/b.log")]
+    properties = result["properties"]
+    names = ("subject", "runs", "of_runs", "count", "places", "found")
+    assert [properties[name] for name in names] == ["set", 2, 3, 3, 2, 1]
+
+
+def test_a_finding_with_one_place_has_no_related_location() -> None:
+    assert "relatedLocations" not in folded_result(finding("set/a.log", 3))
+
+
+def test_related_locations_are_limited_and_counted() -> None:
+    result = folded_result(*(finding(f"set/{number}.log", 1) for number in range(500)))
+    assert len(result["relatedLocations"]) == 100
+    assert result["properties"]["places"] == 500
 
 
 @pytest.mark.parametrize("severity", Severity)

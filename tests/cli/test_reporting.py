@@ -1,0 +1,222 @@
+"""Options of commands that report findings: what is shown, and what fails the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mlperf_pkg.cli import reporting
+from mlperf_pkg.findings import Finding, Severity, Waiver
+from mlperf_pkg.render import FORMATS, View
+from tests.helpers.program import call
+from tests.helpers.reports import finding, report
+from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
+
+ERROR = finding()
+WARNING = finding(severity=Severity.WARNING)
+NOTE = finding(severity=Severity.NOTE)
+WAIVED = finding(waiver=Waiver("agreed", "Jane", "2026-12-31"))
+
+
+def run(made: list[Finding], *options: str) -> tuple[int, str]:
+    """Return the exit status and the output of a command that reports findings."""
+
+    @click.command()
+    @reporting.shown
+    @reporting.failing
+    def command(*, showing: reporting.Showing, status: reporting.Status) -> None:
+        checked = report(findings=made)
+        click.echo(FORMATS["text"](checked, showing.view(View(80))), nl=False)
+        click.get_current_context().exit(status(checked))
+
+    result = CliRunner().invoke(command, options)
+    return result.exit_code, result.output
+
+
+STATUSES: list[tuple[str, list[Finding], int, int, int]] = [
+    # the findings, the exit status by default (errors), of warnings, of notes
+    ("nothing", [], 0, 0, 0),
+    ("a note", [NOTE], 0, 0, 1),
+    ("a warning", [WARNING], 0, 1, 1),
+    ("an error", [ERROR], 1, 1, 1),
+    ("all", [ERROR, WARNING, NOTE], 1, 1, 1),
+    ("a waived error", [WAIVED], 0, 0, 0),
+    ("a waived error and a warning", [WAIVED, WARNING], 0, 1, 1),
+]
+OPTIONS = [
+    ((), 0),
+    (("--fail-on", "error"), 0),
+    (("--strict",), 1),
+    (("--fail-on", "warning"), 1),
+    (("--fail-on", "warning", "--strict"), 1),
+    (("--fail-on", "note"), 2),
+]
+
+
+@pytest.mark.parametrize(("options", "column"), OPTIONS)
+@pytest.mark.parametrize(("made", "statuses"), [(row[1], row[2:]) for row in STATUSES], ids=[row[0] for row in STATUSES])  # fmt: skip
+def test_exit_statuses(
+    made: list[Finding], statuses: tuple[int, ...], options: tuple[str, ...], column: int
+) -> None:
+    assert run(made, *options)[0] == statuses[column]
+    assert run(made, *options, "--quiet", "--show", "errors")[0] == statuses[column]
+
+
+@pytest.mark.parametrize("severity", ["error", "note"])
+def test_strict_means_warnings(severity: str) -> None:
+    status, output = run([], "--strict", "--fail-on", severity)
+    assert status == 2
+    assert f"--strict means --fail-on warning, not {severity}" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "severities"),
+    [
+        ((), "Errors Warnings"),
+        (("--show", "errors"), "Errors"),
+        (("--show", "warnings"), "Errors Warnings"),
+        (("--show", "notes"), "Errors Warnings Notes"),
+        (("--show", "all"), "Errors Warnings Notes"),
+        (("--statistics",), "Errors Warnings Notes"),
+        (("--quiet",), ""),
+        (("-q", "--show", "all", "--statistics"), ""),
+    ],
+)
+def test_what_is_shown(options: tuple[str, ...], severities: str) -> None:
+    lines = run([ERROR, WARNING, NOTE], *options)[1].splitlines()
+    assert [line for line in lines if line in {"Errors", "Warnings", "Notes"}] == severities.split()
+    assert any(line.startswith("official: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--show", "error"), "did you mean errors?"),
+        (("--fail-on", "errors"), "did you mean error?"),
+    ],
+)
+def test_mistyped(options: tuple[str, ...], message: str) -> None:
+    status, output = run([], *options)
+    assert (status, message in output) == (2, True)
+
+
+# ---- the commands that have them ----------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A submission without an error: its code is missing."""
+    return write_submission(tmp_path / "Graphcore")
+
+
+def packed(tree: Path) -> Path:
+    assert call("pack", tree).exit_code == 0
+    return tree.with_name("Graphcore.tar.gz")
+
+
+def described(tree: Path) -> Path:
+    return write_system(tree / "systems", accelerators_per_node="eight")
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [(("check",), Path), (("verify",), packed), (("system", "check"), described)],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], Path]) -> None:
+    target = path(tree)
+    loud, quiet, strict = (
+        call(*command, target, *options) for options in ((), ("-q",), ("-q", "--strict"))
+    )
+    assert (loud.exit_code, quiet.exit_code, strict.exit_code) == (0, 0, 1)
+    assert "Warnings\n" in loud.stdout
+    assert [line[:10] for line in quiet.stdout.splitlines()] == ["official: ", "rules:    "]
+    assert quiet.stdout == strict.stdout
+
+
+def test_verbose_shows_runs_not_findings(tree: Path) -> None:
+    plain, verbose = call("check", tree).stdout, call("check", tree, "-v").stdout
+    shown = [text[text.index("Warnings\n") :] for text in (plain, verbose)]
+    assert shown[0] == shown[1]
+    assert "result_0.txt" in verbose
+    assert "result_0.txt" not in plain
+
+
+def test_formats_for_programs_have_all_findings(tree: Path) -> None:
+    full = call("check", tree, "--format", "json").stdout
+    for options in (("--quiet",), ("--statistics",), ("--show", "errors")):
+        assert call("check", tree, "--format", "json", *options).stdout == full
+    assert [one["severity"] for one in json.loads(full)["findings"]] == ["warning"]
+
+
+# ---- what was not checked -----------------------------------------------------------------
+
+
+def chess(tree: Path) -> None:
+    (tree / "results" / SYSTEM / "resnet").rename(tree / "results" / SYSTEM / "chess")
+
+
+def without_runs(tree: Path) -> None:
+    remove(tree / "results" / SYSTEM)
+
+
+def without_anything(tree: Path) -> None:
+    without_runs(tree)
+    remove(tree / "systems" / f"{SYSTEM}.json")
+
+
+SKIPPED = "mlperf-logging {version} has no rules for this, or skips it"
+ROUND = ("--round", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "reason"),
+    [
+        (chess, ROUND, SKIPPED),
+        (without_runs, ROUND, "there is no result set"),
+        (without_anything, ROUND, "there is no result set"),
+        (without_anything, (), "no log and no folder name gives the round"),
+    ],
+)
+def test_what_was_not_checked_never_passes(
+    tree: Path, change: Callable[[Path], None], options: tuple[str, ...], reason: str
+) -> None:
+    change(tree)
+    checked = json.loads(call("check", tree, *options, "--format", "json").stdout)
+    assert checked["verdict"] == {"official": "not_checked", "rules": "fail"}
+    version = checked["tool"]["reference"].split()[-1]
+    lines = call("check", tree, *options, "-q").stdout.splitlines()
+    assert lines[0] == f"official: not checked, {reason.format(version=version)}"
+
+
+WAIVED_CODES = ("SET106", "SET107")
+
+
+def waivers(folder: Path) -> Path:
+    """Waive that a folder is not named like a benchmark."""
+    line = '  - {{code: {}, path: "*", reason: r, approved_by: Jane, until: 9999-12-31}}\n'
+    path = folder / "waivers.yaml"
+    path.write_text("waivers:\n" + "".join(line.format(code) for code in WAIVED_CODES))
+    return path
+
+
+def test_a_waiver_does_not_make_it_pass(tree: Path, tmp_path: Path) -> None:
+    chess(tree)
+    shown = call("check", tree, "-q", "--config", waivers(tmp_path)).stdout.splitlines()
+    assert shown[-1] == "rules:    not checked, the rulebook does not have the benchmark"
+
+
+def test_what_was_checked_beside_it_passes(tree: Path, tmp_path: Path) -> None:
+    chess(tree)
+    write_submission(tree, "resnet")
+    shown = call("check", tree, "-q", "--config", waivers(tmp_path)).stdout
+    official, rules = " ".join(shown.split()).split(" rules: ")
+    assert official.startswith("official: pass, ")
+    assert official.endswith(", 1 of 2 result sets not checked")
+    assert rules.startswith("pass, ")
+    assert rules.endswith(", 1 of 2 result sets not checked")

@@ -1,0 +1,125 @@
+"""Verdicts in words: what was found, in how many result sets, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
+from mlperf_pkg.render.headings import counts_in_words, verdict_sentence
+from tests.helpers.reports import (
+    FAIL,
+    NOT_CHECKED,
+    PASS,
+    finding,
+    report,
+    result_set,
+    run,
+    system,
+)
+
+WARNING = Severity.WARNING
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+BOTH_FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
+ACCEPTS = "pass, mlperf-logging 9.9.9 accepts this"
+REJECTS = "FAIL, mlperf-logging 9.9.9 rejects this"
+UNKNOWN = "not checked, mlperf-logging 9.9.9 has no rules for this, or skips it"
+
+
+def path_of(index: int) -> str:
+    return f"results/dgx{index}/bert"
+
+
+def sets(number: int, unchecked: int = 0) -> dict[str, Any]:
+    """Return that many result sets, the last of which were not checked."""
+    return {
+        "result_sets": tuple(
+            result_set(path=path_of(i), verdict=NOT_CHECKED if i >= number - unchecked else PASS)
+            for i in range(number)
+        )
+    }
+
+
+def on_sets(number: int, times: int = 1, **changes: Any) -> list[Finding]:
+    """Return findings on the runs of the first sets."""
+    return [
+        one
+        for index in range(number)
+        for time in range(times)
+        for one in folded(
+            [
+                finding(f"{path_of(index)}/result_{r}.txt", code=f"X{time}", **changes)
+                for r in range(3)
+            ],
+            path_of(index),
+        )
+    ]
+
+
+RULES = Basis.RULES
+ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = [
+    # what is reported, the verdicts, rows, findings, the official verdict, the verdict by the rules
+    ("nothing", PASS, sets(2), [], ACCEPTS, "pass"),
+    ("warnings", PASS, sets(184), on_sets(4, 3, severity=WARNING, basis=RULES), ACCEPTS,
+     "pass, 12 warnings in 4 of 184 result sets"),
+    ("errors of both", BOTH_FAIL, sets(9), on_sets(2), f"{REJECTS}, 2 errors in 2 of 9 result sets",
+     "FAIL, 2 errors in 2 of 9 result sets"),
+    ("official errors", FAIL, sets(1), on_sets(1, 2, basis=Basis.OFFICIAL),
+     f"{REJECTS}, 2 errors in 1 of 1 result set", "pass"),
+    ("errors and warnings", BOTH_FAIL, sets(9), [*on_sets(1), *on_sets(9, severity=WARNING)],
+     f"{REJECTS}, 1 error in 1 of 9 result sets, 9 warnings in 9 of 9 result sets",
+     "FAIL, 1 error in 1 of 9 result sets, 9 warnings in 9 of 9 result sets"),
+    ("elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json")], f"{REJECTS}, 1 error", "FAIL, 1 error"),
+    ("in some and elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json"), *on_sets(2)],
+     f"{REJECTS}, 3 errors in 2 of 9 result sets", "FAIL, 3 errors in 2 of 9 result sets"),
+    ("advice", PASS, sets(9), on_sets(1, severity=WARNING, basis=Basis.ADVICE), ACCEPTS, "pass"),
+    ("notes", PASS, sets(9), on_sets(1, severity=Severity.NOTE), ACCEPTS, "pass"),
+    ("waived", PASS, sets(9), on_sets(1, waiver=WAIVER), ACCEPTS, "pass"),
+    ("some unchecked", PASS, sets(9, 2), [], f"{ACCEPTS}, 2 of 9 result sets not checked",
+     "pass, 2 of 9 result sets not checked"),
+    ("all unchecked", NOT_CHECKED, sets(2, 2), on_sets(1), UNKNOWN,
+     "not checked, the rulebook does not have the benchmark"),
+    ("officially unchecked", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), sets(2), [], UNKNOWN, "pass"),
+    ("loose logs", PASS, {"runs": (run(), run(verdict=NOT_CHECKED))}, [],
+     f"{ACCEPTS}, 1 of 2 logs not checked", "pass, 1 of 2 logs not checked"),
+    ("descriptions", FAIL, {"systems": (system(verdict=FAIL),)}, [finding("x.json", basis=Basis.OFFICIAL)],
+     f"{REJECTS}, 1 error", "pass"),
+    ("unchecked descriptions", NOT_CHECKED, {"systems": (system(verdict=NOT_CHECKED),)}, [], UNKNOWN,
+     "not checked, the rulebook does not have the benchmark"),
+    ("only descriptions", NOT_CHECKED, {"systems": (system(),)}, [], "not checked, there is no result set",
+     "not checked, there is no result set"),
+    ("no round", NOT_CHECKED, {"round": None, "round_reason": "nothing gives the round"}, [],
+     "not checked, nothing gives the round", "not checked, nothing gives the round"),
+    ("not as packed", NOT_CHECKED, sets(2, 2), [finding("a.tar.gz", code="PACK102")],
+     "not checked, not confirmed as the files that were packed",
+     "not checked, not confirmed as the files that were packed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "rows", "made", "official", "rules"),
+    [row[1:] for row in ROWS],
+    ids=[row[0] for row in ROWS],
+)
+def test_verdicts(
+    verdict: Verdicts, rows: dict[str, Any], made: Sequence[Finding], official: str, rules: str
+) -> None:
+    checked = report(verdict=verdict, findings=made, **rows)
+    assert verdict_sentence(checked, Basis.OFFICIAL) == official
+    assert verdict_sentence(checked, Basis.RULES) == rules
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "0 errors, 0 warnings, 0 notes"),
+        ({"findings": on_sets(2)}, "2 errors, 0 warnings, 0 notes"),
+        ({"findings": on_sets(1, severity=WARNING)}, "0 errors, 1 warning, 0 notes"),
+        ({"findings": on_sets(1, waiver=WAIVER)}, "0 errors, 0 warnings, 0 notes, 1 waived"),
+        ({"hidden": 1}, "0 errors, 0 warnings, 0 notes, 1 finding hidden by --select or --ignore"),
+    ],
+)
+def test_counts(changes: dict[str, Any], words: str) -> None:
+    assert counts_in_words(report(**changes)) == words
