@@ -217,13 +217,34 @@ class Pending(Finding, frozen=True):
     """A finding that later records of a growing log may resolve: something is missing so far."""
 
 
+class Unchecked(Finding, frozen=True):
+    """A finding that something was not checked: its verdicts never pass, and do not fail for it."""
+
+    def fails(self, basis: Basis) -> bool:
+        """Return False: what was not checked has no verdict."""
+        del basis
+        return False
+
+
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    return Verdicts(
+    verdicts = Verdicts(
         official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
         rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
     )
+    return without_pass(verdicts, all_findings)
+
+
+def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
+    """Return verdicts in which nothing passes if something was not checked (``Unchecked``)."""
+    if not any(isinstance(finding, Unchecked) for finding in findings):
+        return verdicts
+    return Verdicts(_not_passed(verdicts.official), _not_passed(verdicts.rules))
+
+
+def _not_passed(verdict: Verdict) -> Verdict:
+    return Verdict.NOT_CHECKED if verdict is Verdict.PASS else verdict
 
 
 def without_official(finding: Finding, hint: str) -> Finding:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.rules_folders import rules_context
@@ -23,13 +23,15 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
     rounds = sorted(_rounds(judged, runs))
+    verdict = Verdicts.worst(item.verdict for item in judged)
+    findings = in_order([*(f for item in judged for f in item.findings), *folded(skipped)])
     usages = {round_.usage for round_ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
         tool=tool(),
         usage=" and ".join(sorted(filter(None, usages))),
         round=rounds[0].name if len(rounds) == 1 else None,
         round_reason=_round_reason(judged, runs, rounds),
-        verdict=Verdicts.worst(item.verdict for item in judged),
+        verdict=without_pass(verdict, findings),
         systems=tuple(
             system_row(system, item.plan.usage or "", item.plan.round or "")
             for item in judged
@@ -37,7 +39,7 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
         ),
         result_sets=tuple(result.row for result in sets),
         runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
-        findings=in_order([*(f for item in judged for f in item.findings), *folded(skipped)]),
+        findings=findings,
     )
 
 

@@ -8,17 +8,26 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.contents import check_contents, findings_of_systems
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
-from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
 from mlperf_pkg.checks.round_choice import check_round_choice
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of
+from mlperf_pkg.findings import (
+    Finding,
+    Unchecked,
+    Verdict,
+    Verdicts,
+    folded,
+    verdicts_of,
+    without_pass,
+)
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -45,11 +54,32 @@ class JudgedPlan(Struct, frozen=True):
 
 
 def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
-    """Judge one submission, or the loose logs of one argument."""
+    """Judge one submission, or the loose logs of one argument.
+
+    If that raises an exception, the submission has the finding that it was not checked.
+    """
+    return guarded(
+        plan.label or ".",
+        "judging this submission" if plan.submission else "judging these logs",
+        lambda: _judge_all(plan, contents, waivers),
+        lambda finding: _unjudged(plan, contents, finding),
+    )
+
+
+def _unjudged(plan: Plan, contents: Contents, finding: Unchecked) -> JudgedPlan:
+    runs = (contents.runs[log.source.label] for log in plan.logs)
+    findings = [f for run in runs for f in folded(run.findings)]
+    return JudgedPlan(plan, verdicts_of([finding]), (), (), (*findings, *folded([finding])))
+
+
+def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
+    if plan.unchecked:
+        return _unjudged(plan, contents, plan.unchecked)
     runs = [contents.runs[log.source.label] for log in plan.logs]
     judged = _judge(plan, runs, contents, waivers)
     of_round = folded(waivers.waive(check_round_choice(runs)), plan.label, [r.path for r in runs])
-    return replace(judged, findings=(*judged.findings, *of_round))
+    findings = (*judged.findings, *of_round)
+    return replace(judged, verdict=without_pass(judged.verdict, findings), findings=findings)
 
 
 def _judge(plan: Plan, runs: Sequence[Run], contents: Contents, waivers: Waivers) -> JudgedPlan:
@@ -67,9 +97,7 @@ def _judge_sets(
 ) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
     by_path = {run.path: run for run in runs}
-    sets = tuple(
-        waivers.waive_set(check_globbed_set(context, plan.sets, by_path)) for context in contexts
-    )
+    sets = tuple(waivers.waive_set(_check_set(context, plan.sets, by_path)) for context in contexts)
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
     findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
@@ -98,10 +126,17 @@ def _judge_submission(
         waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
     sets = tuple(
-        waivers.waive_set(check_globbed_set(context, plan.sets, contents.runs))
+        waivers.waive_set(_check_set(context, plan.sets, contents.runs))
         for context in _contexts(plan, round_, contents, systems)
     )
-    around = waivers.waive(_findings_around_sets(submission, systems, round_))
+    around = waivers.waive(
+        guarded(
+            submission.place.label or ".",
+            "checking the files of this submission",
+            lambda: list(_findings_around_sets(submission, systems, round_)),
+            lambda finding: [finding],
+        )
+    )
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     # What is around result sets may fail a submission; it passes only by a result set.
     verdict = Verdicts.worst([verdict.failures, *(result.row.verdict for result in sets)])
@@ -111,6 +146,21 @@ def _judge_submission(
     findings += _of_files(finding for finding in around if finding.path in descriptions)
     findings += [finding for result in sets for finding in result.observations]
     return JudgedPlan(plan, verdict, systems, sets, tuple(findings))
+
+
+def _check_set(
+    context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
+) -> SetResult:
+    """Judge a result set, unless a log or the system description of it could not be checked."""
+    is_known = context.system is None or not context.system.unchecked
+    if not is_known or not all(run.is_read for run in context.runs):
+        return unchecked_set(context, ())
+    return guarded(
+        context.path,
+        "judging this result set",
+        lambda: check_globbed_set(context, sets, runs),
+        lambda finding: unchecked_set(context, (finding,)),
+    )
 
 
 def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -154,8 +204,16 @@ def _findings_around_sets(
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
-    with place.source.open() as stream:
-        return check_system(place.label, stream.read(), round_.usage, round_.name)
+    def read_and_check() -> SystemFile:
+        with place.source.open() as stream:
+            return check_system(place.label, stream.read(), round_.usage, round_.name)
+
+    return guarded(
+        place.label,
+        "checking this system description",
+        read_and_check,
+        lambda finding: unchecked_system(place.label, finding),
+    )
 
 
 class _SetKey(Struct, frozen=True):

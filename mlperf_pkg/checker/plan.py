@@ -8,7 +8,9 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.rulebook.formula import load_library
 from mlperf_pkg.rulebook.load import counts_samples, load_benchmark
@@ -32,7 +34,8 @@ class Plan(Struct, frozen=True):
 
     ``submission`` is None for the other two; loose logs have no ``sets`` either, and each of them
     has a usage, a round and a reason of its own. Else ``round`` is None only if there is no log;
-    ``reason`` says how it was chosen.
+    ``reason`` says how it was chosen. A plan that could not be made has only a finding,
+    ``unchecked``.
     """
 
     submission: Submission | None
@@ -41,6 +44,7 @@ class Plan(Struct, frozen=True):
     round: str | None
     reason: str
     logs: tuple[LogFile, ...]
+    unchecked: Unchecked | None = None
 
     @property
     def label(self) -> str | None:
@@ -64,12 +68,12 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     for input_ in inputs:
         for submission in input_.submissions:
             choice = choice_for(submission.place.path, options)
-            yield _plan_sets(submission.result_sets, choice, submission)
+            yield _guarded_plan(submission.result_sets, choice, submission)
     by_results: dict[AnyPath, dict[str, ResultSet]] = {}
     for files in (files for input_ in inputs for files in input_.result_sets):
         by_results.setdefault(_results_folder(files), {})[files.place.label] = files
     for results, sets in by_results.items():
-        yield _plan_sets(tuple(sets.values()), choice_for(results, options))
+        yield _guarded_plan(tuple(sets.values()), choice_for(results, options))
     if logs := {log.label: log for input_ in inputs for log in input_.logs}:
         yield _plan_loose_logs(tuple(logs.values()), options)
 
@@ -85,6 +89,18 @@ def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
     choices = {folder: choice_for(folder, options) for folder in folders}
     logs = tuple(_log_file(place, choices[place.path.parent]) for place in places)
     return Plan(None, (), None, None, "", logs)
+
+
+def _guarded_plan(
+    sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
+) -> Plan:
+    place = submission.place if submission else sets[0].place
+    return guarded(
+        place.label or ".",
+        "looking for its usage and round",
+        lambda: _plan_sets(sets, choice, submission),
+        lambda finding: Plan(submission, (), None, None, "", (), finding),
+    )
 
 
 def _plan_sets(

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log
+from mlperf_pkg.checker.guard import guarded, lost
+from mlperf_pkg.findings import Finding, Unchecked
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.run.model import LogFile, Run, unread_run
+from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log, unread_power_log
 from mlperf_pkg.run.reading import read_run
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.processes import Mapper
+    from mlperf_pkg.infra.work import Mapper, WorkerLostError
 
 File: TypeAlias = LogFile | PowerFile
 
@@ -50,13 +53,14 @@ def read_all(
 ) -> list[Run | PowerLog]:
     """Return what each file holds, in the order of ``files``.
 
+    What cannot be read, for whatever reason, has a finding that says so.
+
     Raises:
-        OSError: a file cannot be read.
         UserError: the rulebook lacks the round of a log; the cluster does not answer.
     """
     if workers.scheduler is not None:
         files = [replace(file, source=file.source.shared()) for file in files]
-    sizes = [file.source.size for file in files]
+    sizes = list(map(_size, files))
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
@@ -75,14 +79,40 @@ def _read_batches(
         order = sorted(order, key=sizes.__getitem__, reverse=True)
     batches = _batches(order, sizes)
     tasks = [[files[index] for index in batch] for batch in batches]
-    results = mapper.map(_read_batch, tasks) if mapper else map(_read_batch, tasks)
+    results = (
+        mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
+    )
     contents: dict[int, Run | PowerLog] = {}
     for batch, batch_contents in zip(batches, results, strict=True):
-        contents.update(zip(batch, batch_contents, strict=True))
+        contents.update(zip(batch, batch_contents or (), strict=False))
         if observer:
             for index in batch:
                 observer.advance(sizes[index])
+    if mapper:
+        unread = [index for index in range(len(files)) if index not in contents]
+        contents.update((index, _read_alone(files[index], mapper)) for index in unread)
     return [contents[index] for index in range(len(files))]
+
+
+def _no_result(_: WorkerLostError) -> None:
+    """Stand for the results of a worker that was lost; its files are read again, each alone."""
+
+
+def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
+    """Read a file in a process that reads no other."""
+
+    def unread(loss: WorkerLostError) -> Run | PowerLog:
+        return _unread(file, lost(file.source.label, loss))
+
+    return next(iter(mapper.map(_read, [file], instead=unread)))
+
+
+def _size(file: File) -> int:
+    """Return the size of a file in bytes, 0 if it has vanished since it was found."""
+    try:
+        return file.source.size
+    except OSError:
+        return 0
 
 
 def _batches(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
@@ -103,10 +133,39 @@ def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
 
 
 def _read(file: File) -> Run | PowerLog:
+    """Read one file; if that fails, return the finding that it does."""
+    kind = "log" if isinstance(file, LogFile) else "power log"
+    return guarded(
+        file.source.label,
+        f"reading this {kind}",
+        lambda: _read_unguarded(file),
+        lambda finding: _unread(file, finding),
+    )
+
+
+def _unread(file: File, finding: Unchecked) -> Run | PowerLog:
+    if isinstance(file, LogFile):
+        return unread_run(file, finding)
+    return unread_power_log(file, finding)
+
+
+def _read_unguarded(file: File) -> Run | PowerLog:
     """Read one file, which may be opened several times but is fetched from a store once."""
     if file.source.stored:
         file = replace(file, source=file.source.fetched())
-    return read_run(file) if isinstance(file, LogFile) else read_power_log(file)
+    if isinstance(file, PowerFile):
+        return read_power_log(file)
+    try:
+        return read_run(file)
+    except OSError as error:
+        return unread_run(file, _cannot_be_read(file.source.label, error))
+
+
+def _cannot_be_read(path: str, error: OSError) -> Finding:
+    code = codes()["LOG113"]
+    reason = error.strerror or str(error)
+    message = "{found:s}: the log was not checked"
+    return Finding(code=code.code, message=message, path=path, found=reason, source=code.source)
 
 
 @contextmanager

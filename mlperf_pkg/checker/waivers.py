@@ -13,7 +13,7 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, without_pass
 from mlperf_pkg.run.model import Run
 
 
@@ -114,6 +114,7 @@ def _waived_verdicts(
     verdicts: Verdicts, findings: Iterable[Finding], passed: Verdict = Verdict.PASS
 ) -> Verdicts:
     """Return the verdicts after waiving, in which only that of the rules may become ``passed``."""
+    findings = list(findings)
     if verdicts.rules is not Verdict.FAIL or any(f.fails(Basis.RULES) for f in findings):
         return verdicts
-    return replace(verdicts, rules=passed)
+    return without_pass(replace(verdicts, rules=passed), findings)

@@ -169,7 +169,8 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         )
     for run in context.runs:
         logs = context.power_of(run)
-        nodes = [log for log in logs if not log.switch]
+        yield from (log.unchecked for log in logs if log.unchecked)
+        nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _coverage(run, nodes)
         yield from _estimates([log for log in logs if log.switch])

@@ -94,6 +94,36 @@ def check_set(context: SetContext) -> SetResult:
     )
 
 
+def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResult:
+    """Return a set that was not judged as one; its runs were, as far as possible."""
+    return SetResult(
+        row=ResultSetRow(
+            path=context.path,
+            submitter=context.submitter,
+            system=context.files.system,
+            benchmark=context.files.benchmark,
+            division=context.division,
+            round=context.round.name,
+            verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
+            runs_found=len(context.runs),
+            runs_required=context.rules.runs.required if context.rules else None,
+            score_minutes=None,
+            unscaled_minutes=None,
+            scaling_factor=1.0,
+            official_minutes=None,
+            score_note="the result set was not checked",
+            rcp=None,
+            seeds=SeedsRow(official_pass=False),
+        ),
+        findings=findings,
+        run_findings=tuple(finding for run in context.runs for finding in run.findings),
+        dropped={},
+        summarized=Summarized(1.0),
+        runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
+    )
+
+
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
     for result in sets:
@@ -187,7 +217,7 @@ def _scaling_factor(text: str | None) -> float | None:
 
 def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
-    if any(run.crash for run in context.runs) or energy(context).crash:
+    if any(run.crash or run.unchecked for run in context.runs) or energy(context).crash:
         return None
     minutes = [
         run.official_minutes

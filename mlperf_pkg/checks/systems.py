@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
-from mlperf_pkg.findings import Basis, Finding, Severity, in_order
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, in_order
 from mlperf_pkg.infra.json_lines import JsonProblem, JsonSyntaxError, read_json
 
 
@@ -34,6 +34,11 @@ class SystemFile(Struct, frozen=True):
     findings: tuple[Finding, ...]
     nodes: int | None = None
     submitter_line: int | None = None
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether it could not be checked."""
+        return any(isinstance(finding, Unchecked) for finding in self.findings)
 
 
 class _ProblemCode(Struct, frozen=True):
@@ -104,3 +109,8 @@ def _system_file(
         findings=in_order(findings),
         nodes=nodes,
     )
+
+
+def unchecked_system(path: str, finding: Finding) -> SystemFile:
+    """Return a system description of which there is only a finding."""
+    return _system_file(path, None, [finding])

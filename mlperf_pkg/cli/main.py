@@ -39,7 +39,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 20_000
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__, message="mlperf-pkg %(version)s")
-@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+@click.option("--debug", is_flag=True, help="Show the tracebacks of unexpected errors.")
 @click.option(
     "--rules",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -48,7 +48,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 20_000
     help="Read rounds and benchmarks from DIR too; they replace those of the same name.",
 )
 @click.pass_context
-def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:  # noqa: ARG001 - ``Program`` reads debug
+def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:
     """Check and build MLPerf Training submissions.
 
     Exit status: 0 for success, 1 if a command found errors, 2 if it could not do its
@@ -61,6 +61,11 @@ def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:  # noqa: A
       mlperf-pkg build --division closed
       mlperf-pkg --rules our-rules check logs/
     """
+    if debug:
+        import logging  # noqa: PLC0415 - only a defect needs it
+
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
     if rules is not None:
         _use_rules(ctx, rules.absolute())
 

@@ -20,6 +20,7 @@ from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, require
 from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
+from mlperf_pkg.infra.work import Instead, WorkerLostError, parts_of
 
 _Result = TypeVar("_Result")
 
@@ -30,7 +31,7 @@ _TASKS = 10_000  # the most there are: the scheduler takes about 2 ms for each
 
 
 @contextmanager
-def cluster(scheduler: str) -> Iterator[Executor]:
+def cluster(scheduler: str) -> Iterator[_Batches]:
     """Provide the workers of the Dask cluster with this scheduler (``tcp://10.0.0.1:8786``).
 
     Raises:
@@ -48,7 +49,7 @@ def cluster(scheduler: str) -> Iterator[Executor]:
     with _connected(dask.Client, scheduler) as client:
         _check_workers(client, scheduler)
         try:
-            yield _Batches(client.get_executor(pure=False, retries=_RETRIES))
+            yield _Batches(client.get_executor(pure=False, retries=_RETRIES), dask.KilledWorker)
         except dask.KilledWorker as error:
             raise UserError(f"{scheduler}: the same work ended several workers: {error}") from error
         except CancelledError as error:
@@ -68,8 +69,9 @@ def _connected(connect: Callable[..., Any], scheduler: str) -> Iterator[Any]:
 class _Batches(Executor):
     """An executor whose ``map`` submits several calls in one task."""
 
-    def __init__(self, inner: Executor) -> None:
+    def __init__(self, inner: Executor, killed: type[Exception]) -> None:
         self._inner = inner
+        self._killed = killed
         self._identity = identity()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -82,14 +84,27 @@ class _Batches(Executor):
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
+        instead: Instead[_Result] | None = None,
     ) -> Iterator[_Result]:
         calls = list(zip(*iterables, strict=False))
-        size = max(chunksize, len(calls) // _TASKS)
-        futures = [
-            self.submit(_call_each, fn, calls[first : first + size])
-            for first in range(0, len(calls), size)
-        ]
-        return (result for future in futures for result in future.result(timeout))
+        parts = parts_of(calls, max(chunksize, len(calls) // _TASKS))
+        futures = [self.submit(_call_each, fn, part) for part in parts]
+        return self._results(futures, [len(part) for part in parts], timeout, instead)
+
+    def _results(
+        self,
+        futures: Iterable[Future[list[_Result]]],
+        sizes: Iterable[int],
+        timeout: float | None,
+        instead: Instead[_Result] | None,
+    ) -> Iterator[_Result]:
+        for future, size in zip(futures, sizes, strict=True):
+            try:
+                yield from future.result(timeout)
+            except self._killed as error:
+                if instead is None:
+                    raise
+                yield from [instead(WorkerLostError(str(error)))] * size
 
 
 def _call_each(fn: Callable[..., _Result], calls: Sequence[tuple[Any, ...]]) -> list[_Result]:

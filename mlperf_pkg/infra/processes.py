@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import NoReturn, TypeVar
 
-from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from mlperf_pkg.infra.work import (
+    SIGNALS,
+    Instead,
+    Mapper,
+    WorkerLostError,
+    blocked,
+    leave_signals_to_the_parent,
+    outcome_of,
+    packed_results,
+    parts_of,
+)
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _MOST_PARTS = 1000  # their indexes fit into the smallest pipe there is
 _INDEX_BYTES, _LENGTH_BYTES = 4, 8
-_SIGNALS = {signal.SIGINT, signal.SIGTERM}
-
-
-class Mapper(Protocol):
-    """Shares work among workers, as ``concurrent.futures.Executor`` does."""
-
-    def map(
-        self, function: Callable[[_Item], _Result], items: Sequence[_Item], /, *, chunksize: int = 1
-    ) -> Iterator[_Result]:
-        """Yield the results of all items in their order; a worker takes ``chunksize`` at once."""
 
 
 @contextmanager
@@ -41,7 +37,9 @@ def pool(workers: int, *, forked: bool = True) -> Iterator[Mapper]:
     Ctrl-C or an error stops them at once.
     """
     if not forked or sys.platform != "linux":
-        with _spawned(workers) as executor:
+        from mlperf_pkg.infra.spawned import spawned  # noqa: PLC0415 - slow to import
+
+        with spawned(workers) as executor:
             yield executor
         return
     forks = _Forks(workers)
@@ -68,21 +66,27 @@ class _Forks:
         self._children: dict[int, int] = {}  # process ids by the ends of the pipes read here
 
     def map(
-        self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, chunksize: int = 1
+        self,
+        function: Callable[[_Item], _Result],
+        items: Sequence[_Item],
+        *,
+        chunksize: int = 1,
+        instead: Instead[_Result] | None = None,
     ) -> Iterator[_Result]:
-        parts = _parts(items, max(chunksize, -(-len(items) // _MOST_PARTS)))
+        parts = parts_of(items, max(chunksize, -(-len(items) // _MOST_PARTS)))
         indexes = _pipe_of_indexes(len(parts))
         try:
             for _ in range(min(self._workers, len(parts))):
                 self._fork(indexes, function, parts)
+            early: dict[int, list[_Result]] = {}
+            results = self._results(lambda: self._fork(indexes, function, parts))
+            for index in range(len(parts)):
+                while index not in early:
+                    number, outcome = next(results)
+                    early[number] = outcome_of(outcome, len(parts[number]), instead)
+                yield from early.pop(index)
         finally:
             os.close(indexes)
-        early: dict[int, list[_Result]] = {}
-        results = self._results()
-        for index in range(len(parts)):
-            while index not in early:
-                early.update([next(results)])
-            yield from early.pop(index)
 
     def stop(self) -> None:
         """End the workers that still run."""
@@ -93,10 +97,11 @@ class _Forks:
 
     def _fork(
         self, indexes: int, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
-    ) -> None:
+    ) -> int:
+        """Start a worker, and return the end of its pipe."""
         read_end, write_end = os.pipe()
         try:
-            with _blocked(_SIGNALS):  # a fork that gets one would raise as this process does
+            with blocked(SIGNALS):  # a fork that gets one would raise as this process does
                 child = os.fork()
                 if not child:
                     for end in (read_end, *self._children):  # else no worker sees its pipe break
@@ -105,27 +110,37 @@ class _Forks:
                 self._children[read_end] = child
         finally:
             os.close(write_end)
+        return read_end
 
-    def _results(self) -> Iterator[tuple[int, Any]]:
-        """Yield the index of each part and its results, as they come."""
-        ready = select.poll()
+    def _results(self, start: Callable[[], int]) -> Iterator[tuple[int, bytes | WorkerLostError]]:
+        """Yield the index of each part and its results, as they come.
+
+        A worker that was lost is replaced by another, which ``start`` starts.
+        """
+        ready, taken = select.poll(), dict[int, int]()  # the parts by the ends of the pipes
         for end in self._children:
             ready.register(end, select.POLLIN)
         while self._children:
             for end, _ in ready.poll():
-                if not (head := _read(end, _LENGTH_BYTES)):
+                if end not in taken and (head := _read(end, _INDEX_BYTES)):
+                    taken[end] = int.from_bytes(head)
+                elif end in taken and (data := _read_results(end)):
+                    yield taken.pop(end), data
+                else:
                     ready.unregister(end)
-                    self._forget(end)
-                    continue
-                index, results = pickle.loads(_read(end, int.from_bytes(head)))  # noqa: S301 - made by our own fork
-                if isinstance(results, Exception):
-                    raise results
-                yield index, results
-        raise RuntimeError("a worker process ended before its work was done")
+                    reason = self._forget(end)
+                    if end in taken:
+                        ready.register(start(), select.POLLIN)
+                        yield taken.pop(end), WorkerLostError(reason)
+        raise WorkerLostError("no worker is left")
 
-    def _forget(self, end: int) -> None:
-        os.waitpid(self._children.pop(end), 0)
+    def _forget(self, end: int) -> str:
+        """Wait for the end of a worker, and return how it ended."""
+        _, status = os.waitpid(self._children.pop(end), 0)
         os.close(end)
+        if os.WIFSIGNALED(status):
+            return signal.Signals(os.WTERMSIG(status)).name
+        return f"exit status {os.waitstatus_to_exitcode(status)}"
 
 
 def _pipe_of_indexes(count: int) -> int:
@@ -138,12 +153,16 @@ def _pipe_of_indexes(count: int) -> int:
 
 def _read(end: int, size: int) -> bytes:
     """Read ``size`` bytes from a pipe; return nothing if it ends before."""
-    data = b""
+    data = bytearray()
     while len(data) < size:
         if not (more := os.read(end, size - len(data))):
             return b""
         data += more
-    return data
+    return bytes(data)
+
+
+def _read_results(end: int) -> bytes:
+    return _read(end, int.from_bytes(_read(end, _LENGTH_BYTES)))
 
 
 def _work(
@@ -151,115 +170,13 @@ def _work(
 ) -> NoReturn:
     """Send the results of one part after another, then end, also where nobody reads them."""
     with suppress(BaseException):
-        _leave_signals_to_the_parent()
+        leave_signals_to_the_parent()
         gc.freeze()  # to look through the objects inherited would copy their memory
         with os.fdopen(end, "wb") as stream:
             while index := os.read(indexes, _INDEX_BYTES):
-                number = int.from_bytes(index)
-                data = pickle.dumps((number, _results_or_error(function, parts[number])), -1)
+                stream.write(index)
+                stream.flush()
+                data = packed_results(function, parts[int.from_bytes(index)])
                 stream.write(len(data).to_bytes(_LENGTH_BYTES) + data)
                 stream.flush()
     os._exit(0)
-
-
-def _results_or_error(
-    function: Callable[[_Item], _Result], items: Sequence[_Item]
-) -> list[_Result] | Exception:
-    try:
-        return _call_each(function, items)
-    except Exception as error:  # noqa: BLE001 - raised again where the results are read
-        import traceback  # noqa: PLC0415 - only a defect needs it
-
-        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return error
-
-
-# ---- processes from scratch ---------------------------------------------------------------
-
-
-@contextmanager
-def _spawned(workers: int) -> Iterator[Mapper]:
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
-    from multiprocessing import active_children, get_context  # noqa: PLC0415
-
-    others = set(active_children())
-    executor = ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=_begin, initargs=(rules_context(),)
-    )
-    try:
-        with _blocked({signal.SIGINT}):  # a process that is just beginning would report one
-            executor.submit(_nothing)  # the first task starts the processes
-        yield _Pool(executor)
-    except BaseException:
-        for child in set(active_children()) - others:
-            child.terminate()
-        executor.shutdown(wait=False)
-        raise
-    executor.shutdown()
-
-
-class _Pool:
-    """A ``Mapper`` that cancels no work where it is broken off.
-
-    ``ProcessPoolExecutor`` raises on cancelled work when its processes are stopped.
-    """
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-
-    def map(
-        self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, chunksize: int = 1
-    ) -> Iterator[_Result]:
-        parts = _parts(items, chunksize)
-        futures = [self._executor.submit(_call_each, function, part) for part in parts]
-        for future in futures:
-            yield from future.result()
-
-
-def _begin(rules: RulesContext) -> None:
-    """Prepare a process that was started from scratch."""
-    import threading  # noqa: PLC0415 - no fork needs it
-
-    _leave_signals_to_the_parent()
-    set_rules_context(rules)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
-
-
-def _end_with_the_parent() -> None:
-    """Without this a worker waits for work for ever once the parent was killed."""
-    from multiprocessing import parent_process  # noqa: PLC0415 - slow to import
-
-    if parent := parent_process():
-        parent.join()
-        os._exit(1)
-
-
-def _nothing() -> None:
-    """Do nothing."""
-
-
-# ---- both ---------------------------------------------------------------------------------
-
-
-def _parts(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def _call_each(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    return [function(item) for item in items]
-
-
-@contextmanager
-def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _leave_signals_to_the_parent() -> None:
-    """A terminal sends Ctrl-C to all processes, of which one is to report it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, verdicts_of
+from mlperf_pkg.findings import (
+    Finding,
+    Severity,
+    Verdict,
+    Verdicts,
+    folded,
+    verdicts_of,
+    without_pass,
+)
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
@@ -111,7 +119,7 @@ class Submitters:
         return SubmitterRow(
             name=name,
             result_sets=len(rows),
-            verdicts=self._known(Verdicts.worst(verdicts)),
+            verdicts=self._known(without_pass(Verdicts.worst(verdicts), findings)),
             errors=counts[Severity.ERROR],
             warnings=counts[Severity.WARNING],
             rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),

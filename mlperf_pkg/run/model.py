@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.findings import Finding, Unchecked, Verdicts, verdicts_of
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.rounds import RoundChoice, Sureness
-from mlperf_pkg.run.convergence import Convergence
+from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, Sureness, round_of_run
+from mlperf_pkg.run.convergence import NOT_CONVERGED, Convergence
 from mlperf_pkg.run.seeds import Seed
 
 
@@ -55,6 +55,7 @@ class Run(msgspec.Struct, frozen=True):
     ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
     ``config_filename``, as JSON, of the latter with their first lines; no more than
     ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names.
+    ``is_read`` is False for a log that could not be read: then only its findings are known.
     """
 
     path: str
@@ -82,6 +83,12 @@ class Run(msgspec.Struct, frozen=True):
     instance_scale: int | None = None
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
+    is_read: bool = True
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether some of the log was not checked."""
+        return any(isinstance(finding, Unchecked) for finding in self.findings)
 
     @property
     def official_minutes(self) -> float | None:
@@ -105,3 +112,38 @@ class Run(msgspec.Struct, frozen=True):
     def division(self) -> str:
         """The division that the log names."""
         return self.text("division")
+
+
+def unread_run(log: LogFile, finding: Finding) -> Run:
+    """Return the run of a log that could not be read, of which there is only a finding."""
+    usage = log.usage or TRAINING
+    choice = log.choice or round_of_run(usage, 0, "")
+    return Run(
+        path=log.source.label,
+        usage=usage,
+        round=choice.name,
+        round_reason=choice.reason,
+        sureness=choice.sureness,
+        records=0,
+        described={},
+        findings=(finding,),
+        verdicts=verdicts_of([finding]),
+        minutes=None,
+        official_span_ms=None,
+        start_ms=None,
+        stop_ms=None,
+        status=None,
+        converged=False,
+        convergence=Convergence(
+            converged=False, to_converge=NOT_CONVERGED, batch_size=-1, benchmark=None
+        ),
+        seeds=(),
+        seeds_unreadable=None,
+        crash=None,
+        fingerprint=None,
+        batch_sizes=(),
+        config_files={},
+        epochs=None,
+        identified=False,
+        is_read=False,
+    )

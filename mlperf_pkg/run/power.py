@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
@@ -32,6 +33,7 @@ class PowerLog(Struct, frozen=True):
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
     the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
     says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
+    ``unchecked`` is the finding in place of a log that could not be read.
     """
 
     path: str
@@ -43,6 +45,12 @@ class PowerLog(Struct, frozen=True):
     readings: int
     longest_gap_ms: float
     estimated: bool
+    unchecked: Unchecked | None = None
+
+
+def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
+    """Return the log of a file that could not be read, of which there is only a finding."""
+    return PowerLog(file.source.label, file.switch, None, None, None, None, 0, 0.0, True, finding)
 
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
