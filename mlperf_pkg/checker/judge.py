@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks.code import has_command, readmes
 from mlperf_pkg.checks.contents import check_contents, findings_of_systems
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import Code, Origin, SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
@@ -34,6 +35,9 @@ from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import Place, ResultSet, Submission
+
+_MAX_READMES = 20  # that are read for each benchmark
+_MAX_README_BYTES = 1 << 20
 
 
 class Contents(Struct, frozen=True):
@@ -173,11 +177,11 @@ def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _contexts(
-    plan: Plan, round_: Round, contents: Contents, systems: Iterable[SystemFile] = ()
+    plan: Plan, round_: Round, contents: Contents, systems: tuple[SystemFile, ...] = ()
 ) -> Iterator[SetContext]:
     """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
     systems_by_id, submission = {system.id: system for system in systems}, plan.submission
-    code = submission.code if submission else None
+    code = _code(submission) if submission else None
     for files in plan.sets:
         yield SetContext(
             files=files,
@@ -187,9 +191,29 @@ def _contexts(
             submitter=submission.name if submission else None,
             system=systems_by_id.get(files.system or ""),
             origin=Origin.SUBMISSION if submission else Origin.FOLDER,
+            systems=systems,
             code=code,
             power_logs=contents.power_logs,
         )
+
+
+def _code(submission: Submission) -> Mapping[str, Code] | None:
+    """Read how to run the benchmarks that have results; None without any code."""
+    code, tested = submission.code, {files.benchmark for files in submission.result_sets}
+    if code is None:
+        return None
+    return {name: _code_of(submission, code[name]) for name in tested & code.keys()}
+
+
+def _code_of(submission: Submission, paths: tuple[str, ...]) -> Code:
+    readable = {e.path for e in submission.entries if e.file and e.link is None and e.readable}
+    first = readmes(readable.intersection(paths))[:_MAX_READMES]
+    return Code(paths, any(has_command(_head(submission.place.child(path))) for path in first))
+
+
+def _head(place: Place) -> str:
+    with place.source.open() as stream:
+        return stream.read(_MAX_README_BYTES).decode("utf-8", "replace")
 
 
 def _findings_around_sets(

@@ -13,12 +13,6 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
 
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
-_CODE_RULES = "submission_rules, Source code requirements for replication"
-_CODE_WARNING: dict[str, Any] = {
-    "basis": Basis.RULES,
-    "severity": Severity.WARNING,
-    "source": _CODE_RULES,
-}
 
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
@@ -86,7 +80,7 @@ def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
 def check_names(context: SetContext) -> Iterator[Finding]:
     """Check the organisation and the platform that the logs name."""
     names = {key: {run.text(key) for run in context.runs} for key in ("org", "platform")}
-    placeholders = [key for key, texts in names.items() if any(map(_is_placeholder, texts))]
+    placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
         yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER", **_NOTE)
@@ -104,31 +98,9 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         )
 
 
-def _is_placeholder(text: str) -> bool:
+def is_placeholder(text: str) -> bool:
+    """Return whether text is what reference implementations log until somebody replaces it."""
     return "PLACEHOLDER" in text.upper()
 
 
-def check_code(context: SetContext) -> Iterator[Finding]:
-    """Check that the benchmark has code, with the configuration files that the logs name."""
-    if context.code is None:
-        return
-    folder = f"benchmarks/{context.files.benchmark}/"
-    names = {path.rpartition("/")[2] for path in context.code.get(context.files.benchmark, ())}
-    if not names:
-        yield set_finding(context, "CODE101", f"no code in {folder}", **_CODE_WARNING)
-        return
-    for run in context.runs:
-        for config, line in run.config_files.items():
-            if config.strip('"').rpartition("/")[2] not in names:
-                yield set_finding(
-                    context,
-                    "CODE102",
-                    f"config_filename is {{found:s}}, which is not a file in {folder}",
-                    found=config.strip('"'),
-                    path=run.path,
-                    line=line,
-                    **_CODE_WARNING,
-                )
-
-
-CHECKS = (check_copies, check_overlap, check_batch_size, check_names, check_code)
+CHECKS = (check_copies, check_overlap, check_batch_size, check_names)

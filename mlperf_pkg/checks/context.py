@@ -45,12 +45,19 @@ class Origin(StrEnum):
         return self is not Origin.PART
 
 
+class Code(Struct, frozen=True):
+    """The paths of the files of a benchmark's code, and whether a README has a command."""
+
+    files: tuple[str, ...]
+    has_command: bool
+
+
 class SetContext(Struct, frozen=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
-    ``rules`` is None for a benchmark that the round does not have. ``code`` maps each benchmark to
-    the files of its code, None for a submission without any code. ``power_logs`` maps paths to
-    power logs.
+    ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
+    the submission. ``code`` is by benchmark, None for a submission without any. ``power_logs``
+    maps paths to power logs.
     """
 
     files: ResultSet
@@ -60,7 +67,8 @@ class SetContext(Struct, frozen=True):
     submitter: str | None = None
     system: SystemFile | None = None
     origin: Origin = Origin.SUBMISSION
-    code: Mapping[str, tuple[str, ...]] | None = None
+    systems: tuple[SystemFile, ...] = ()
+    code: Mapping[str, Code] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
 
     @property

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
+from mlperf_pkg.infra.text import letters
+
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 def are_same(name: str, other: str) -> bool:
     """Return whether two names differ in nothing but case, punctuation and order of words."""
-    return _words(name) == _words(other) or _letters(name) == _letters(other)
+    return _words(name) == _words(other) or letters(name) == letters(other)
 
 
 def are_alike(name: str, other: str) -> bool:
     """Return whether one name is part of the other, or abbreviates it."""
-    one, another = _letters(name), _letters(other)
+    one, another = letters(name), letters(other)
     initials = {"".join(word[0] for word in _WORD.findall(text.lower())) for text in (name, other)}
     is_part = one in another or another in one
     return are_same(name, other) or is_part or not initials.isdisjoint({one, another})
@@ -22,7 +24,3 @@ def are_alike(name: str, other: str) -> bool:
 
 def _words(name: str) -> list[str]:
     return sorted(_WORD.findall(name.lower()))
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))

@@ -156,24 +156,46 @@ def check_power(context: SetContext) -> Iterator[Finding]:
     """Check for what makes the official checkers crash, and the samples by the written rules."""
     if context.files.power is None:
         return
-    if crash := power_files(context).crash:
+    crash = power_files(context).crash
+    if crash:
         message = f"the power checker crashes, and with it the package checker: {crash}"
         yield _finding(context, "POW104", message, basis=Basis.OFFICIAL)
-    if crash := energy(context).crash:
+    if reason := energy(context).crash:
         yield _finding(
             context,
             "POW105",
-            f"the result summarizer crashes on this power: {crash}",
+            f"the result summarizer crashes on this power: {reason}",
             severity=Severity.WARNING,
             basis=Basis.OFFICIAL,
         )
     for run in context.runs:
         logs = context.power_of(run)
         yield from (log.unchecked for log in logs if log.unchecked)
+        if not crash:
+            yield from _all_nodes(context, run, sum(not log.switch for log in logs))
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _coverage(run, nodes)
         yield from _estimates([log for log in logs if log.switch])
+
+
+def _all_nodes(context: SetContext, run: Run, measured: int) -> Iterator[Finding]:
+    """Check for a file of each node: of the run, if its log says how many, else of the system."""
+    nodes = run.nodes or (context.system.nodes if context.system else None)
+    results = context.files.power.results if context.files.power else None
+    name = _result_name(run)
+    if not nodes or measured == nodes or name not in (results or {}):
+        return
+    yield _finding(
+        context,
+        "POW205",
+        "{found} files node_<number>.txt; expected {expected}, one of each node",
+        name,
+        severity=Severity.ERROR if measured < nodes else Severity.WARNING,
+        basis=Basis.RULES,
+        found=measured,
+        expected=nodes,
+    )
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checks.code import check_code
 from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
@@ -21,6 +22,7 @@ from mlperf_pkg.checks.runs import (
 )
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
+from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
 from mlperf_pkg.checks.weak_scaling import (
     check_scale,
     instance_scale,
@@ -235,4 +237,6 @@ _CHECKS = (
     check_power,
     check_scale,
     *CONSISTENCY_CHECKS,
+    *SYSTEM_CHECKS,
+    check_code,
 )

@@ -118,6 +118,12 @@ def statuses(usage: str, round_: str) -> Sequence[str]:
     return names
 
 
+def logged_statuses(status: str) -> Sequence[str]:
+    """Return what logs of a system with an availability of any round name; empty for other text."""
+    names: list[str] = schema("availability_0.7")["x-logged"].get(status.strip().lower(), [])
+    return names
+
+
 def status_of_round(status: str, usage: str, round_: str) -> str | None:
     """Return an availability of any round as another round spells it; None where it has none."""
     names = {name.lower(): name for name in statuses(usage, round_)}

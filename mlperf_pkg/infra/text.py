@@ -51,6 +51,11 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 
 
+def letters(name: str) -> str:
+    """Return the letters and digits of a name in lower case, alike in all its spellings."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str | None:
     """Return the candidate most like ``name``, ignoring case; None if none is like it.
 

@@ -54,8 +54,9 @@ class Run(msgspec.Struct, frozen=True):
 
     ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
     ``config_filename``, as JSON, of the latter with their first lines; no more than
-    ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names.
-    ``is_read`` is False for a log that could not be read: then only its findings are known.
+    ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
+    ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
+    findings are known.
     """
 
     path: str
@@ -81,6 +82,7 @@ class Run(msgspec.Struct, frozen=True):
     config_files: Mapping[str, int]
     epochs: Convergence | None
     instance_scale: int | None = None
+    nodes: int | None = None
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True

@@ -133,6 +133,7 @@ class _Reading:
             batch_sizes=tuple(self._distinct.lines("global_batch_size")),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
+            nodes=self._scale.nodes,
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
         )

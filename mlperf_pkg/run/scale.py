@@ -6,6 +6,7 @@ from typing import Any
 
 from mlperf_pkg.log.record import Record
 
+_MAX_NODES = 10**9
 KEYS = ("number_of_nodes", "accelerators_per_node")
 
 
@@ -28,3 +29,12 @@ class InstanceScale:
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
         return nodes * max(accelerators, 1)
+
+    @property
+    def nodes(self) -> int | None:
+        """The number of nodes; None if it is not a number, or one that no system has."""
+        try:
+            nodes = int(self._values["number_of_nodes"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        return nodes if 0 <= nodes <= _MAX_NODES else None

@@ -68,7 +68,8 @@ def description(submitter: str, division: str, name: str, nodes: int) -> str:
 def code(benchmark: str, config: str | None) -> dict[str, str]:
     """Return stubs of a benchmark's code by file name; ``config`` names the one that logs name."""
     return {
-        "README.md": f"# {benchmark}\n\nSimulated: there is no code, and nothing to run.\n",
+        "README.md": f"# {benchmark}\n\n"
+        "Simulated: there is no code. `bash run_and_time.sh` says so.\n",
         "run_and_time.sh": "#!/bin/bash\n"
         f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
         config or _CONFIG: "# Simulated: nothing is configured.\n",

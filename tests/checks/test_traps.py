@@ -74,6 +74,8 @@ def code(root: Path, benchmark: str) -> None:
     folder = root / "benchmarks" / benchmark
     folder.mkdir(parents=True)
     (folder / "config.sh").touch()
+    (folder / "run_and_time.sh").touch()
+    (folder / "README.md").write_text("`sbatch -N 1 run_and_time.sh`")
 
 
 def log(root: Path, index: int) -> Path:
@@ -100,6 +102,25 @@ def status(value: str, *indexes: int) -> Change:
 def system(**changes: Any) -> Change:
     """Other fields in the description; ``...`` for none."""
     return lambda root: write_system(root / "systems", **changes)
+
+
+def readme(text: str, benchmark: str = "resnet") -> Change:
+    """Another text in the README of the code."""
+    return lambda root: (root / "benchmarks" / benchmark / "README.md").write_text(text)
+
+
+def without_file(name: str, benchmark: str = "resnet") -> Change:
+    return lambda root: remove(root / "benchmarks" / benchmark / name)
+
+
+def other_platform(platform: str) -> Change:
+    """The logs have another platform, and the submission another system."""
+
+    def change(root: Path) -> None:
+        write_system(root / "systems", "bow-pod64", system_name="Bow Pod64")
+        field("submission_platform", platform)(root)
+
+    return change
 
 
 def rename(old: str, new: str) -> Change:
@@ -228,6 +249,19 @@ def measured(**changes: Any) -> Change:
     return change
 
 
+def of_nodes(count: str, files: int) -> Change:
+    """Power of some nodes of a system."""
+
+    def change(root: Path) -> None:
+        system(number_of_nodes=count)(root)
+        measured()(root)
+        for path in (root / SET / "power").iterdir():
+            for index in range(1, files):
+                (path / f"node_{index}.txt").write_bytes((path / "node_0.txt").read_bytes())
+
+    return change
+
+
 def late_batch_size(text: bytes) -> bytes:
     """The record of the batch size follows those that depend on it."""
     fields = records(text)
@@ -249,6 +283,15 @@ def nothing(root: Path) -> None:
 def of_all(finding: str, key: str = "", folder: str = SET, runs: int = 5) -> tuple[str, ...]:
     """The same finding of every log of a folder."""
     return tuple(f"{finding} {folder}/result_{index}.txt{key}" for index in range(runs))
+
+
+def of_61(finding: str) -> tuple[str, ...]:
+    """The finding of the set of round 6.1."""
+    return (f"{finding} results/{SYSTEM}/flux1",)
+
+
+def of_all_results(finding: str) -> tuple[str, ...]:
+    return tuple(f"{finding} {SET}/power/result_{index}" for index in range(5))
 
 
 def of_all_power(finding: str) -> tuple[str, ...]:
@@ -291,11 +334,32 @@ PASSED = [
     Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("another organisation", field("submission_org", "Others"), "pass", "pass", (f"SET115 note advice {SET}",)),
-    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "pass", of_all("CODE102 warning rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
+    Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "fail", of_all("CODE102 error rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
     Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass", (f"CODE101 warning rules {SET}",)),
+    Trap("no code of the benchmark", rename("benchmarks/flux1", "benchmarks/bert"), "pass", "fail", of_61("CODE101 error rules"), round="6.1", benchmark="flux1"),
+    Trap("no README", without_file("README.md"), "pass", "pass", (f"CODE103 warning rules {SET}",)),
+    Trap("a README without a command", readme("Our code. Ask us how to run it."), "pass", "pass", (f"CODE103 warning rules {SET}",)),
+    Trap("an empty README", readme("", "flux1"), "pass", "fail", of_61("CODE103 error rules"), round="6.1", benchmark="flux1"),
+    Trap("a README below", rename("benchmarks/resnet/README.md", "benchmarks/resnet/readme"), "pass", "pass"),
+    Trap("no run_and_time.sh", without_file("run_and_time.sh"), "pass", "pass", (f"CODE104 warning rules {SET}",)),
+    Trap("no run_and_time.sh", without_file("run_and_time.sh", "flux1"), "pass", "fail", of_61("CODE104 error rules"), round="6.1", benchmark="flux1"),
+    Trap("an available system with logs of a preview", field("submission_status", "preview"), "pass", "pass", of_all("SET140 warning rules")),
+    Trap("a system on premise with logs of a cloud", field("submission_status", "cloud"), "pass", "pass", of_all("SET140 warning rules")),
+    Trap("an available system with one log of research", field("submission_status", "research", 2), "pass", "pass", (f"SET140 warning rules {SET}/result_2.txt",)),
+    Trap("a preview with logs on premise", system(status="preview"), "pass", "pass", of_all("SET140 note advice")),
+    Trap("a system in a cloud with logs on premise", system(status="Available Cloud"), "pass", "pass", of_all("SET140 note advice")),
+    Trap("an available system", lambda r: (system(status="available")(r), field("submission_status", "cloud", 1)(r)), "pass", "pass"),
+    Trap("the platform of another system", other_platform("bow-pod64"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json", *of_all("SET141 warning rules"))),
+    Trap("the name of another system", other_platform("4x Bow Pod64"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json", *of_all("SET141 warning rules"))),
+    Trap("a part of the name of another system", other_platform("pod64"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json", *of_all("SET141 note advice"))),
+    Trap("a part of the names of both systems", other_platform("Graphcore Bow"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
+    Trap("the platform by the system's name", other_platform("1xBow-Pod16"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
     Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
     Trap("power every other second", measured(step=2), "pass", "pass", of_all_power("POW201 warning rules")),
     Trap("power of a part of the run", measured(seconds=100), "pass", "pass", of_all_power("POW203 warning rules")),
+    Trap("power of one node of two", of_nodes("2", 1), "pass", "fail", of_all_results("POW205 error rules")),
+    Trap("power of two nodes of one", of_nodes("1", 2), "pass", "pass", of_all_results("POW205 warning rules")),
+    Trap("power of two nodes", of_nodes("2", 2), "pass", "pass"),
     Trap("a field missing in round 0.7", system(cooling=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
     Trap("numbers in round 0.7", system(accelerators_per_node=4), "pass", "pass", (f"SYS102 warning official {FILE}:20",), round="0.7"),
     Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
@@ -307,7 +371,7 @@ INVENTED = [
     Trap("records in another order", late_batch_sizes, "fail", "pass", (f"SET103 error official results/{SYSTEM}/flux1", *of_all("FLUX102 error official", "@evaluation_frequency", f"results/{SYSTEM}/flux1", 2)), "2 files do not comply", round="6.1", benchmark="flux1"),
     Trap("a number in a description", system(accelerators_per_node=4), "fail", "pass", (f"SYS102 error official {FILE}:20",), "crash"),
     Trap("no count of virtual processors", system(host_processor_vcpu_count=...), "fail", "pass", (f"SYS101 error official {FILE}:1",), "host_processor_vcpu_count"),
-    Trap("a preview without counts of processors", system(status="Preview", host_processor_core_count=..., host_processor_vcpu_count=...), "fail", "pass", (f"SYS101 error official {FILE}:1",) * 2, "host_processor_core_count", round="4.0", benchmark="llama2_70b_lora"),
+    Trap("a preview without counts of processors", system(status="Preview", host_processor_core_count=..., host_processor_vcpu_count=...), "fail", "pass", (f"SYS101 error official {FILE}:1",) * 2, "host_processor_core_count", round="5.1", benchmark="llama31_8b"),
     Trap("[ in a system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5"),
     Trap("[ in an open system's name", bracketed("pod[1]"), "fail", "pass", ("SET116 error official results/pod[1]/resnet",), "found 0, expected 5", division="open"),
     Trap("[ in a submitter's name", nothing, "fail", "pass", (f"SET116 error official {SET}", f"SYS205 note advice {FILE}:2"), "found 0, expected 5", submitter="Graphcore[1]"),

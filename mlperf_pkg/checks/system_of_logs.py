@@ -1,0 +1,117 @@
+"""Whether the logs of a set are of the system that its description describes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mlperf_pkg.checks.consistency import is_placeholder
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.run.model import Run
+
+_CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
+_DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
+_COUNT = re.compile(r"\d+ ?x ?")  # of nodes, before the name of a platform
+_MIN_LETTERS = 4  # of an abbreviation
+_NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
+_WARNING: dict[str, Any] = {"basis": Basis.RULES, "severity": Severity.WARNING}
+
+
+def check_status(context: SetContext) -> Iterator[Finding]:
+    """Compare the availability that the logs name with that of the description.
+
+    The results table shows that of the description, so it may promise less than the logs.
+    """
+    system = context.system
+    expected = logged_statuses(system.status or "") if system else ()
+    for run in context.runs:
+        status = run.text("status")
+        if system and expected and status in _CLAIMS and status not in expected:
+            yield set_finding(
+                context,
+                "SET140",
+                f"submission_status is {{found:s}}; status is {{expected}} in {system.path}",
+                path=run.path,
+                found=status,
+                expected=system.status,
+                **_WARNING if _promises_more(expected[0], status) else _NOTE,
+            )
+
+
+def _promises_more(described: str, logged: str) -> bool:
+    """Return whether a description promises more than a log, or cannot mean the same."""
+    if _CLAIMS[described] == _CLAIMS[logged]:
+        return logged != _DEFAULT_STATUS
+    return _CLAIMS[described] > _CLAIMS[logged]
+
+
+def check_platform(context: SetContext) -> Iterator[Finding]:
+    """Check that the logs do not name another system of the submission."""
+    for run in context.runs:
+        platform = run.text("platform")
+        if context.system and platform and not is_placeholder(platform):
+            yield from _other_system(context, context.system, run, platform)
+
+
+def _other_system(
+    context: SetContext, system: SystemFile, run: Run, platform: str
+) -> Iterator[Finding]:
+    names = {letters(platform), letters(_COUNT.sub("", platform, count=1))} - {""}
+    own = _names(system)
+    if not names.isdisjoint(own):
+        return
+    for other in context.systems:
+        is_name = not names.isdisjoint(_names(other) - own)
+        is_own_part = _is_part(names, own)
+        if is_name or (not is_own_part and _is_part(names, _names(other))):
+            yield set_finding(
+                context,
+                "SET141",
+                f"submission_platform is {{found}}, {'' if is_name else 'a part of '}the name of"
+                f" {other.path}; expected {{expected}}",
+                path=run.path,
+                found=platform,
+                expected=system.id,
+                **_WARNING if is_name and not is_own_part else _NOTE,
+            )
+            return
+
+
+def _names(system: SystemFile) -> set[str]:
+    return {letters(system.id), letters(system.system_name or "")} - {""}
+
+
+def _is_part(names: set[str], of: set[str]) -> bool:
+    return any(name in other for name in names for other in of if len(name) >= _MIN_LETTERS)
+
+
+def check_nodes(context: SetContext) -> Iterator[Finding]:
+    """Compare the numbers of nodes that HPC logs name with the description.
+
+    A log of weak scaling is of one model, which has a part of the nodes.
+    """
+    system = context.system
+    if system is None or system.nodes is None or system.nodes == 0:
+        return
+    for run in context.runs:
+        nodes = run.nodes
+        if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
+            continue
+        is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
+        yield set_finding(
+            context,
+            "SET142",
+            f"number_of_nodes is {{found}} in the log; expected {{expected}}, as in {system.path}",
+            path=run.path,
+            found=nodes,
+            expected=system.nodes,
+            **_NOTE if is_same_scale else {"basis": Basis.RULES},
+        )
+
+
+CHECKS = (check_status, check_platform, check_nodes)

@@ -1,0 +1,71 @@
+"""Logs against the description of their system; more of it in ``test_traps``."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.system_schema import logged_statuses, schema
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.run.scale import InstanceScale
+from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.helpers.trees import SYSTEM, write_set, write_system
+
+
+@cache
+def deepcam() -> tuple[bytes, ...]:
+    """Logs that name two nodes of eight accelerators."""
+    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
+    return tuple(simulate_set(plan, seed=7))
+
+
+NODES = [  # scaling, nodes, accelerators of a node, the finding
+    ("strong", "2", "8", None),
+    ("strong", "2", "4", None),
+    ("strong", "1", "16", "note advice"),
+    ("strong", "16", "8", "error rules"),
+    ("strong", "1", "8", "error rules"),
+    ("strong", "two", "8", None),
+    ("weak", "16", "8", None),
+    ("weak", "1", "8", "error rules"),
+]
+
+
+@pytest.mark.parametrize(("scaling", "nodes", "accelerators", "finding"), NODES)
+def test_nodes(
+    tmp_path: Path, scaling: str, nodes: str, accelerators: str, finding: str | None
+) -> None:
+    root = tmp_path / "Graphcore"
+    write_system(root / "systems", number_of_nodes=nodes, accelerators_per_node=accelerators)
+    write_set(root / "results" / SYSTEM / scaling / "deepcam", deepcam())
+    findings = check([str(root)], Options("hpc", "2.0", jobs=1)).report.findings
+    texts = [(f"{f.severity} {f.basis}", f.text) for f in findings if f.code == "SET142"]
+    words = f"number_of_nodes is 2 in the log; expected {nodes}, as in systems/{SYSTEM}.json"
+    assert texts == ([(finding, words)] if finding else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "nodes"),
+    [(2, 2), ("3", 3), (4.0, 4), (None, None), ("x", None), (1e300, None), (-1, None)],
+)
+def test_nodes_of_a_log(value: object, nodes: int | None) -> None:
+    reader = InstanceScale()
+    reader.take(Record("number_of_nodes", 0, value, {}), 0)
+    assert reader.nodes == nodes
+
+
+def test_every_availability_has_a_status_in_logs() -> None:
+    names = [
+        name
+        for version in ("0.7", "4.0")
+        for name in schema(f"availability_{version}")["properties"]["status"]["enum"]
+    ]
+    assert all({*logged_statuses(name)} for name in names)
+    logged = {status for name in names for status in logged_statuses(name)}
+    assert logged == {"onprem", "cloud", "preview", "research"}
+    assert logged_statuses(" Available ") == ["onprem", "cloud"]
+    assert not logged_statuses("soon")
