@@ -121,7 +121,9 @@ def test_a_hostile_tree(runner: Runner) -> None:
     """As names of files, in values and keys, and in lines that are not records."""
     for number, evil in enumerate(EVIL):
         value = json.dumps(evil)[1:-1].encode()
-        edits = ((b"Graphcore", value), (b'"seed"', b'"' + value + b'"'))
+        edits = tuple(
+            (old, b'"' + value + b'"') for old in (b'"Graphcore"', b'"seed"', b'"success"')
+        )
         spoil(runner, *edits, number=number, more=f"\n{evil}\n:::MLLOG {evil}\n".encode())
         log = runner.workspace / "logs" / f"result_{number}.txt"
         log.rename(log.with_name(evil))
