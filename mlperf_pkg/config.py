@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
+from mlperf_pkg.infra.plain_yaml import compose, key, kind, value
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "mlperf-pkg.yaml"
 
+_MOST_MISTAKES = 20  # in a message
 _TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON Schema, in YAML
 
 
@@ -92,7 +95,7 @@ def read_config_file(path: Path) -> Config:
         UserError: the file cannot be read, is not YAML or does not follow the schema. The message
             names every offending line.
     """
-    root = _compose(path)
+    root = compose(path)
     return Config() if root is None else _config(root, _contents(path, root, _schema()))
 
 
@@ -102,7 +105,7 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     Raises:
         UserError: as ``read_config_file``.
     """
-    root = _compose(path)
+    root = compose(path)
     if root is None:
         return {}
     schema = _schema()
@@ -111,9 +114,8 @@ def read_prices(path: Path) -> Mapping[str, Price]:
 
 
 def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
-    _refuse_repeated_keys(path, root)
-    contents: dict[str, Any] = _value(root)
-    if errors := sorted(set(_schema_errors(root, contents, schema))):
+    contents: dict[str, Any] = value(root)
+    if errors := sorted(set(islice(_schema_errors(root, contents, schema), _MOST_MISTAKES))):
         raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in errors))
     return contents
 
@@ -160,62 +162,15 @@ def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
     }
 
 
-# ---- YAML ---------------------------------------------------------------------------------
-
-
-def _compose(path: Path) -> yaml.Node | None:
-    import yaml  # noqa: PLC0415 - slow to import, and most folders have no configuration
-
-    try:
-        node: yaml.Node | None = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML in UTF-8: {error}") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    return None if node is not None and node.value == "" else node  # only "---"
-
-
-def _kind(node: Any) -> str:
-    """Return ``mapping``, ``sequence`` or ``scalar``."""
-    return str(node.id)
-
-
-def _value(node: yaml.Node) -> Any:
-    """Return the value of a node, with every scalar as the text in the file."""
-    if _kind(node) == "mapping":
-        return {_key(key): _value(value) for key, value in node.value}
-    if _kind(node) == "sequence":
-        return [_value(item) for item in node.value]
-    return node.value
-
-
-def _key(node: yaml.Node) -> str:
-    return node.value if _kind(node) == "scalar" else "?"
-
-
-def _refuse_repeated_keys(path: Path, node: yaml.Node) -> None:
-    if _kind(node) == "sequence":
-        for item in node.value:
-            _refuse_repeated_keys(path, item)
-    elif _kind(node) == "mapping":
-        names: set[str] = set()
-        for key, value in node.value:
-            name = _key(key)
-            if name in names:
-                raise UserError(f"{path}:{key.start_mark.line + 1}: the key {name!r} is repeated")
-            names.add(name)
-            _refuse_repeated_keys(path, value)
+# ---- lines and schema ----------------------------------------------------------------------
 
 
 def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """Return the 1-based line of the node at ``steps``: that of its key, in a mapping."""
     line: int = node.start_mark.line + 1
     for step in steps:
-        if _kind(node) == "mapping":
-            pair = next((pair for pair in node.value if _key(pair[0]) == step), None)
+        if kind(node) == "mapping":
+            pair = next((pair for pair in node.value if key(pair[0]) == step), None)
             if pair is None:
                 break
             line, node = pair[0].start_mark.line + 1, pair[1]
@@ -223,9 +178,6 @@ def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
             node = node.value[step]
             line = node.start_mark.line + 1
     return line
-
-
-# ---- schema -------------------------------------------------------------------------------
 
 
 def _schema() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,27 @@ def test_not_a_file(tmp_path: Path) -> None:
     (tmp_path / CONFIG_NAME).mkdir()
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("round: 2.0\nleave_out:\n  - &a [*a]\n", ":3: the alias *a; expected its value"),
+        ("round: &r 2.0\nsubmitter: *r\n", ":2: the alias *r; expected its value"),
+        ("a: &a [1, 2]\nb: &b [*a, *a]\n", ":2: the alias *a; expected its value"),
+        ("notes:\n  " + "[" * 5000, ":2: nested deeper than 20 levels"),
+        ("{notes: " * 5000, ":1: nested deeper than 20 levels"),
+        ("\n".join(f"{' ' * level}a:" for level in range(100)), ":20: nested deeper than 20"),
+        ("- " * 5000 + "a", ":1: nested deeper than 20 levels"),
+        ("#" * (256 << 10) + "\n", ": larger than 256 KiB, the limit of a YAML file"),
+    ],
+)
+def test_limits(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):
+        read_config(write(tmp_path, text))
+
+
+def test_many_mistakes_are_named_in_a_message_of_bounded_size(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        read_config(write(tmp_path, "\n".join(f"key{number}: 1" for number in range(2000))))
+    assert len(str(error.value).splitlines()) == 20

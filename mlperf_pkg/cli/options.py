@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
+from mlperf_pkg.infra.stores import is_url
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
 
@@ -72,7 +75,8 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     ) -> Any:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler exclude each other")
-        check_options = replace(_check_options(round_, usage, jobs, config), scheduler=scheduler)
+        check_options = _check_options(round_, usage, jobs, config, _inputs())
+        check_options = replace(check_options, scheduler=scheduler)
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
@@ -85,14 +89,38 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     )
 
 
+def _inputs() -> list[str]:
+    """Return the arguments of the command that runs: what it reads."""
+    context = click.get_current_context()
+    names = [param.name for param in context.command.params if isinstance(param, click.Argument)]
+    values = [context.params.get(name or "") or () for name in names]
+    lists = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [str(value) for value in chain.from_iterable(lists)]
+
+
 def _check_options(
-    round_: str | None, usage: str | None, jobs: int | None, config: Path | None
+    round_: str | None,
+    usage: str | None,
+    jobs: int | None,
+    config: Path | None,
+    inputs: Sequence[str] = (),
 ) -> Options:
-    """Return the options; a configuration inside the input is never read, only that in use here."""
+    """Return the options; a configuration inside an input is read only if ``config`` names it."""
     file = config or Path(CONFIG_NAME)
-    if config is None and not file.exists():
+    if config is None and not (file.exists() and _is_ours(file, inputs)):
         return Options(usage, round_, jobs)
     return Options(usage, round_, jobs, read_config_file(file), str(file))
+
+
+def _is_ours(file: Path, inputs: Sequence[str]) -> bool:
+    """Return whether a file is outside all inputs, else print a note."""
+    here = file.absolute()
+    for argument in inputs:
+        if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
+            note = f"note: {file} is inside the input {argument} and is not read;"
+            click.echo(visible(f"{note} --config {file} reads it"), err=True)
+            return False
+    return True
 
 
 def workspace_options(round_: str | None) -> Options:
@@ -142,7 +170,8 @@ def _config_option(function: _Function) -> _Function:
         "--config",
         type=LocalPath(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Read settings and waivers from FILE (default: {CONFIG_NAME} in the current folder).",
+        help=f"Read settings and waivers from FILE (default: {CONFIG_NAME} in the current folder,"
+        " unless that is inside the input).",
     )(function)
 
 

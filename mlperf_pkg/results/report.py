@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Finding, Severity, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 
 FORMAT = "mlperf-pkg/report/2"
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
@@ -125,14 +125,23 @@ class Report(Struct, frozen=True):
 
     @property
     def has_errors(self) -> bool:
-        """Whether any finding fails the check: an error that is not waived."""
+        """Whether any finding fails the check: an error that is not waived, or not officially."""
         return self.fails_on(Severity.ERROR)
 
     def fails_on(self, severity: Severity) -> bool:
-        """Return whether there is a finding of this severity or above that is not waived."""
+        """Return whether there is a finding of this severity or above that is not waived.
+
+        A waiver does not count where the official verdict fails because of its finding.
+        """
         levels = tuple(Severity)
         failing = levels[: levels.index(severity) + 1]
-        return any(f.severity in failing and not f.waiver for f in self.findings)
+        return any(
+            f.severity in failing and (f.waiver is None or self._is_rejected(f))
+            for f in self.findings
+        )
+
+    def _is_rejected(self, finding: Finding) -> bool:
+        return self.verdict.official is Verdict.FAIL and finding.fails(Basis.OFFICIAL)
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
         """Return the report with the findings whose codes start with one of ``select``.

@@ -215,3 +215,12 @@ def test_wrong_configuration(tmp_path: Path) -> None:
     result = call("build", root)
     assert result.exit_code == 2
     assert "unknown key 'sistems'; did you mean 'systems'?" in result.stderr
+
+
+def test_a_waiver_does_not_build_what_the_official_checker_rejects(tmp_path: Path) -> None:
+    waiver = b"waivers: [{code: SET101, path: '*', reason: r, approved_by: J, until: 9999-12-31}]"
+    root = lay(resnet_workspace(tmp_path, RESNET[:4]), {CONFIG_NAME: waiver})
+    result = call("build", root)
+    assert (result.exit_code, (root / "submissions").exists()) == (1, False)
+    assert "bow-pod16/resnet is not valid:" in result.stderr
+    assert "SET101" in result.stderr

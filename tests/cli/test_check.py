@@ -150,15 +150,30 @@ def test_every_report_shows_a_waived_finding(
     spoil(folder)
     Path("mlperf-pkg.yaml").write_text(WAIVER)
     result = call("check", "--format", format_)
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert all(text in result.stdout for text in ("RUN119", "Jane", "a reason", "9999-12-31"))
 
 
-def test_a_waived_finding_does_not_fail_the_check(folder: Path, tmp_path: Path) -> None:
+def test_a_waiver_of_what_only_the_rules_forbid(folder: Path, tmp_path: Path) -> None:
+    log = (folder / "result_0.txt").read_bytes()
+    (folder / "result_1.txt").write_bytes(re.sub(rb'("key": "seed", "value": )', rb"\g<1>9", log))
+    (tmp_path / "waivers.yaml").write_text(WAIVER.replace("RUN119", "SET112"))
+    assert call("check", folder).exit_code == 1
+    result = call("check", folder, "--config", tmp_path / "waivers.yaml")
+    assert result.exit_code == 0
+    assert "official: pass" in result.stdout
+    assert re.search(r"0 errors, .*, 1 waived", result.stdout)
+
+
+def test_a_waiver_does_not_help_where_the_official_checker_rejects(
+    folder: Path, tmp_path: Path
+) -> None:
     spoil(folder)
     (tmp_path / "waivers.yaml").write_text(WAIVER)
     result = call("check", folder, "--config", tmp_path / "waivers.yaml")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
+    assert "official: FAIL" in result.stdout
+    assert "1 waived, which the official checker ignores" in result.stdout.replace("\n", " ")
     assert (
         "Waived\n  result_1.txt: submission_benchmark is not logged; expected once  RUN119\n"
         "    waived by Jane until 9999-12-31: a reason\n"
@@ -171,6 +186,28 @@ def test_a_configuration_in_the_input_is_ignored(folder: Path) -> None:
     spoil(folder)
     (folder / "mlperf-pkg.yaml").write_text(WAIVER)
     assert "waived" not in call("check", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_read"),
+    [
+        (("logs",), True),
+        ((".",), False),
+        (("logs", "."), False),
+        ((".", "--config", "mlperf-pkg.yaml"), True),
+    ],
+)
+def test_the_configuration_here_is_read_unless_it_is_inside_the_input(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], is_read: bool
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    spoil(folder)
+    Path("mlperf-pkg.yaml").write_text(WAIVER)
+    result = call("check", *arguments)
+    note = "note: mlperf-pkg.yaml is inside the input . and is not read; --config mlperf-pkg.yaml"
+    assert (note in result.stderr) is not is_read
+    assert ("waived by Jane" in result.stdout) is is_read
+    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize(

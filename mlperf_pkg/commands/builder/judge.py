@@ -16,7 +16,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results import wording as words
@@ -49,8 +49,12 @@ class JudgedSet(Struct, frozen=True):
 
     @property
     def failures(self) -> list[Finding]:
-        """The findings that fail it, officially or by the rules."""
-        return failures(self.findings)
+        """The findings that fail it, officially or by the rules.
+
+        Waived ones are among them where the official verdict fails, which no waiver changes.
+        """
+        rejected = self.result.row.verdict.official is Verdict.FAIL
+        return [f for f in self.findings if _fails(f, rejected=rejected)]
 
 
 def judge(
@@ -67,7 +71,7 @@ def judge(
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one text for each of them."""
     for system in _systems(judged):
-        if failed := failures(system.findings):
+        if failed := [f for f in system.findings if _fails(f, rejected=True)]:
             yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
     for judged_set in judged:
         if failed := judged_set.failures:
@@ -103,7 +107,12 @@ def _waivers(workspace: Workspace) -> Waivers:
 
 def failures(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings that fail a verdict, without the waived ones."""
-    return [f for f in findings if f.is_error and f.basis is not Basis.ADVICE]
+    return [f for f in findings if _fails(f, rejected=False)]
+
+
+def _fails(finding: Finding, *, rejected: bool) -> bool:
+    counts = finding.is_error or (rejected and finding.fails(Basis.OFFICIAL))
+    return counts and finding.basis is not Basis.ADVICE
 
 
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:

@@ -14,7 +14,7 @@ from mlperf_pkg.commands.watch.forecast import forecast
 from mlperf_pkg.commands.watch.goal import Goal, goal_of
 from mlperf_pkg.commands.watch.judge import Judge, certain, missing
 from mlperf_pkg.commands.watch.unpack import Unpacker
-from mlperf_pkg.findings import Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.log.reader import MAX_LINE_BYTES
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -229,6 +229,8 @@ class _Log:
                 yield events.Found(self._judge.path, finding)
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
+                elif finding.fails(Basis.OFFICIAL):
+                    yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
     def _evaluated(self) -> Iterator[Event]:
         start_ms, goal = self._reader.start_ms, self._goal

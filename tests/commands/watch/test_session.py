@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch.events import (
@@ -25,7 +26,7 @@ from mlperf_pkg.commands.watch.judge import Judge
 from mlperf_pkg.commands.watch.session import Session
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Waiver
+from mlperf_pkg.findings import Basis, Waiver
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import edited, good_log, records, without
 
@@ -147,14 +148,33 @@ def test_a_new_file_starts_anew(log: Log, replace: bool) -> None:
     assert not log.session.lost
 
 
-def test_a_waived_finding_loses_nothing(tmp_path: Path) -> None:
+def _with_basis(
+    waive: Callable[[Waivers, Run], Run], basis: Basis
+) -> Callable[[Waivers, Run], Run]:
+    """The same, with findings of another basis."""
+
+    def waive_run(waivers: Waivers, run: Run) -> Run:
+        waived = waive(waivers, run)
+        return replace(waived, findings=tuple(replace(f, basis=basis) for f in waived.findings))
+
+    return waive_run
+
+
+@pytest.mark.parametrize(
+    ("basis", "lost"), [(Basis.RULES, False), (Basis.BOTH, True), (Basis.OFFICIAL, True)]
+)
+def test_a_waived_finding_loses_what_the_official_checker_rejects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, basis: Basis, lost: bool
+) -> None:
     code = "RUN104"
     waiver = WaiverConfig(code, "run.log", Waiver("agreed", "Jane", "2999-12-31"), 1)
     log = Log(tmp_path / "run.log", waivers=Waivers((waiver,)))
+    with_basis = _with_basis(Waivers.waive_run, basis)
+    monkeypatch.setattr(Waivers, "waive_run", with_basis)
     events = log.tick(edited(GOOD, "submission_status", value="good")) + log.tick()
     (finding,) = (event.finding for event in events if isinstance(event, Found))
     assert (finding.code, finding.waiver is not None) == (code, True)
-    assert not log.session.lost
+    assert log.session.lost is lost
     log.session.close()
 
 

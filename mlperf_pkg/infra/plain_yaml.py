@@ -1,0 +1,106 @@
+"""YAML by hand: mappings, lists and texts, within limits and without aliases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlperf_pkg.errors import UserError
+
+if TYPE_CHECKING:
+    import yaml
+
+LARGEST = 256 << 10
+DEEPEST = 20
+
+
+def compose(path: Path) -> yaml.Node | None:
+    """Return the root of the only document in a file; None if there is none.
+
+    Raises:
+        UserError: the file cannot be read, is not YAML in UTF-8, has more than ``LARGEST`` bytes,
+            is nested deeper than ``DEEPEST``, has an alias (``*name``) or repeats a key.
+    """
+    import yaml  # noqa: PLC0415 - slow to import, and most folders have no YAML
+
+    try:
+        node = _root(_text(path))
+        _refuse_repeated_keys(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML in UTF-8: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    return None if node is not None and node.value == "" else node  # only "---"
+
+
+def kind(node: Any) -> str:
+    """Return ``mapping``, ``sequence`` or ``scalar``."""
+    return str(node.id)
+
+
+def key(node: yaml.Node) -> str:
+    """Return the text of a key; "?" for a list or mapping."""
+    return node.value if kind(node) == "scalar" else "?"
+
+
+def value(node: yaml.Node) -> Any:
+    """Return the value of a node, with every scalar as the text in the file."""
+    if kind(node) == "mapping":
+        return {key(name): value(item) for name, item in node.value}
+    if kind(node) == "sequence":
+        return [value(item) for item in node.value]
+    return node.value
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise UserError(f"{path}: larger than {LARGEST >> 10} KiB, the limit of a YAML file")
+    return data.decode("utf-8")
+
+
+def _root(text: str) -> yaml.Node | None:
+    import yaml  # noqa: PLC0415
+
+    class Loader(yaml.SafeLoader):
+        """The loader of PyYAML that composes in Python, so that it can be limited."""
+
+        depth = 0
+
+        def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            if self.check_event(yaml.AliasEvent):
+                problem = f"the alias *{event.anchor}; expected its value, as aliases are not read"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            self.depth += 1
+            if self.depth > DEEPEST:
+                problem = f"nested deeper than {DEEPEST} levels"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    node: yaml.Node | None = yaml.compose(text, Loader)
+    return node
+
+
+def _refuse_repeated_keys(node: yaml.Node | None) -> None:
+    import yaml  # noqa: PLC0415
+
+    if node is None or kind(node) == "scalar":
+        return
+    if kind(node) == "sequence":
+        for item in node.value:
+            _refuse_repeated_keys(item)
+        return
+    names: set[str] = set()
+    for name, item in node.value:
+        if key(name) in names:
+            problem = f"the key {key(name)!r} is repeated"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
+        names.add(key(name))
+        _refuse_repeated_keys(item)
