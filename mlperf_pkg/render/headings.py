@@ -8,6 +8,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.rulebook.rounds import has_ruleset
 
 NOT_DESCRIBED = "SET117"
 """The code of the finding that a system description was not checked."""
@@ -74,8 +75,16 @@ def _reason(report: Report, basis: Basis) -> str:
         if all(getattr(row.verdict, basis) is not Verdict.NOT_CHECKED for row in report.systems):
             return "there is no result set"
     if basis is Basis.OFFICIAL:
-        return f"{report.tool['reference']} has no rules for this, or skips it"
+        return f"{report.tool['reference']} {_unofficial(report)}"
     return "the rulebook does not have the benchmark"
+
+
+def _unofficial(report: Report) -> str:
+    if report.round is None:
+        return "has no rules for these rounds, or skips these benchmarks"
+    if not has_ruleset(report.usage, report.round):
+        return f"has no rules for round {report.round}"
+    return f"skips what is not a benchmark of round {report.round}"
 
 
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:

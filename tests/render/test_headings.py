@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
+from mlperf_pkg.render import headings
 from mlperf_pkg.render.headings import counts_in_words, verdict_sentence
 from tests.helpers.reports import (
     FAIL,
@@ -25,7 +26,13 @@ WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 BOTH_FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
 ACCEPTS = "pass, mlperf-logging 9.9.9 accepts this"
 REJECTS = "FAIL, mlperf-logging 9.9.9 rejects this"
-UNKNOWN = "not checked, mlperf-logging 9.9.9 has no rules for this, or skips it"
+SKIPS = "not checked, mlperf-logging 9.9.9 skips what is not a benchmark of round 2.0"
+
+
+@pytest.fixture(autouse=True)
+def a_round_without_ruleset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let mlperf-logging have the rules of every round but 7.0."""
+    monkeypatch.setattr(headings, "has_ruleset", lambda _, name: name != "7.0")
 
 
 def path_of(index: int) -> str:
@@ -79,14 +86,19 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
     ("waived", PASS, sets(9), on_sets(1, waiver=WAIVER), ACCEPTS, "pass"),
     ("some unchecked", PASS, sets(9, 2), [], f"{ACCEPTS}, 2 of 9 result sets not checked",
      "pass, 2 of 9 result sets not checked"),
-    ("all unchecked", NOT_CHECKED, sets(2, 2), on_sets(1), UNKNOWN,
+    ("all unchecked", NOT_CHECKED, sets(2, 2), on_sets(1), SKIPS,
      "not checked, the rulebook does not have the benchmark"),
-    ("officially unchecked", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), sets(2), [], UNKNOWN, "pass"),
+    ("officially unchecked", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), sets(2), [], SKIPS, "pass"),
+    ("a round without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": "7.0"}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0", "pass"),
+    ("rounds without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": None}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or skips these benchmarks", "pass"),
     ("loose logs", PASS, {"runs": (run(), run(verdict=NOT_CHECKED))}, [],
      f"{ACCEPTS}, 1 of 2 logs not checked", "pass, 1 of 2 logs not checked"),
     ("descriptions", FAIL, {"systems": (system(verdict=FAIL),)}, [finding("x.json", basis=Basis.OFFICIAL)],
      f"{REJECTS}, 1 error", "pass"),
-    ("unchecked descriptions", NOT_CHECKED, {"systems": (system(verdict=NOT_CHECKED),)}, [], UNKNOWN,
+    ("unchecked descriptions", NOT_CHECKED, {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
      "not checked, the rulebook does not have the benchmark"),
     ("only descriptions", NOT_CHECKED, {"systems": (system(),)}, [], "not checked, there is no result set",
      "not checked, there is no result set"),
