@@ -100,6 +100,12 @@ def interval_of(tree: ast.expr) -> str:
     return ""
 
 
+def has_record(tree: ast.expr) -> bool:
+    """Return whether an expression is about the record, or about the one before it."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return not names.isdisjoint({"value", "metadata", "previous"})
+
+
 def _of_comparison(tree: ast.expr) -> Expectation | None:
     match tree:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
@@ -113,13 +119,13 @@ def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expec
         return _of_distance(left, right)
     if operator is ast.Eq and isinstance(right, ast.Constant) and right.value == 0:
         difference = _difference(left)
-        if difference and _has_record(difference[1]):
+        if difference and has_record(difference[1]):
             left, right = difference
-    if _has_record(right) and not _has_record(left):
+    if has_record(right) and not has_record(left):
         left, operator, right = right, _MIRRORED[operator], left
-    if not _has_record(left):
+    if not has_record(left):
         return None
-    if not _has_record(right):
+    if not has_record(right):
         return Expectation(left, (Limit(_KINDS[operator], right),))
     for amount, other in ((left, right), (right, left)):
         if operator is ast.Eq and (multiple := _multiple_of(amount, other)):
@@ -130,7 +136,7 @@ def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expec
 def _of_distance(left: ast.expr, tolerance: ast.expr) -> Expectation | None:
     """Return the expectation of ``abs(amount - bound) <= tolerance``."""
     difference = _difference(left.args[0]) if isinstance(left, ast.Call) else None
-    if not difference or _has_record(difference[1]) or not _has_record(difference[0]):
+    if not difference or has_record(difference[1]) or not has_record(difference[0]):
         return None
     return Expectation(difference[0], (Limit("", difference[1], tolerance),))
 
@@ -148,12 +154,6 @@ def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _has_record(tree: ast.expr) -> bool:
-    """Return whether an expression is about the record, or about the one before it."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return not names.isdisjoint({"value", "metadata", "previous"})
-
-
 def _of_the_run(tree: ast.expr) -> bool:
     """Return whether a condition is about other keys alone."""
-    return bool(names_in(text_of(tree))) and not _has_record(tree)
+    return bool(names_in(text_of(tree))) and not has_record(tree)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import shown
@@ -16,6 +19,7 @@ from mlperf_pkg.rulebook.expectation import (
     Expectation,
     Limit,
     expectation,
+    has_record,
     in_general,
     interval_of,
     member_of,
@@ -31,13 +35,22 @@ _DIGITS = 12  # of the difference between doubles
 _OF_A_RECORD = frozenset({"value", "nth"})
 
 
+class _Terms(Struct, frozen=True):
+    """The part of a rule that the words for what it expects depend on."""
+
+    key: str
+    formula: str
+    needed: str | None
+
+
 def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
     """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule."""
-    expects = expectation(rule.formula or "")
+    terms = _Terms(rule.key, rule.formula or "", rule.needed)
+    expects = expectation(terms.formula)
     if not expects:
         message = f"{rule.key} is {{found}}; expected {{expected}}"
-        return Breach(value, _in_general(rule, operands), message)
-    needed = _Calculation(rule, operands, expects.amount).expected(expects)
+        return Breach(value, _in_general(terms, operands), message)
+    needed = _expected(terms, expects, operands)
     member = member_of(expects.amount, "metadata")
     if member and operands.metadata.get(member) is None:
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
@@ -45,13 +58,12 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
     return Breach(_found(expects.amount, operands, value), needed, _message(rule, expects))
 
 
-def _in_general(rule: Rule, operands: Operands) -> str:
+def _in_general(terms: _Terms, operands: Operands) -> str:
     """Return what a formula expects where it sets no limits, with the values it depends on."""
-    formula = rule.formula or ""
-    words = in_general(formula, rule.key)
-    if not expectation(formula):
+    words = in_general(terms.formula, terms.key)
+    if not expectation(terms.formula):
         words = f"that {words}"
-    return _with_reasons(rule.needed or words, _values(names_in(formula), operands))
+    return _with_reasons(terms.needed or words, _values(names_in(terms.formula), operands))
 
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:
@@ -117,11 +129,37 @@ def _whole(value: Any) -> Any:
 # ---- what the formula expects -------------------------------------------------------------
 
 
+def _expected(terms: _Terms, expects: Expectation, operands: Operands) -> str:
+    """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
+    values = tuple((name, value) for name, value in operands.values.items() if name != "value")
+    is_numeric = all(type(value) in (int, float) for _, value in values)
+    if is_numeric and not _is_of_record(terms.formula):
+        return _expected_for(terms, values)
+    return _Calculation(terms, operands, expects.amount).expected(expects)
+
+
+@lru_cache(maxsize=1024)
+def _expected_for(terms: _Terms, values: tuple[tuple[str, float], ...]) -> str:
+    """Return all limits in words, which are the same for most records and runs of a set."""
+    expects = expectation(terms.formula)
+    assert expects  # noqa: S101
+    return _Calculation(terms, Operands(dict(values), {}, {}), expects.amount).expected(expects)
+
+
+@lru_cache
+def _is_of_record(formula: str) -> bool:
+    """Return whether the limits of a formula depend on the value or metadata of a record."""
+    expects = expectation(formula)
+    limits = expects.limits if expects else ()
+    parts = [part for limit in limits for part in (limit.bound, limit.tolerance) if part]
+    return any(map(has_record, parts))
+
+
 class _Calculation:
     """Calculates what a formula expects, and says how."""
 
-    def __init__(self, rule: Rule, operands: Operands, tree: ast.expr) -> None:
-        self._rule = rule
+    def __init__(self, terms: _Terms, operands: Operands, tree: ast.expr) -> None:
+        self._terms = terms
         self._operands = operands
         self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
         self._texts = {
@@ -131,7 +169,7 @@ class _Calculation:
         }
 
     def expected(self, expects: Expectation) -> str:
-        """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
+        """Return all limits in words, as ``_expected``."""
         if expects.alternatives or len(expects.limits) == 1:
             return " or ".join(map(self._limit, expects.limits))
         return self._range(expects.limits)
@@ -142,8 +180,8 @@ class _Calculation:
         if number is None or not math.isfinite(number):
             reasons = _values(names_in(text_of(bound)), self._operands)
             words = in_words(bound, self._texts, commas=self._commas)
-            if len(words) > _LONGEST and self._rule.needed:
-                return _with_reasons(self._rule.needed, reasons)
+            if len(words) > _LONGEST and self._terms.needed:
+                return _with_reasons(self._terms.needed, reasons)
             return limit.kind + _with_reasons(words, reasons)
         tolerance = self._tolerance(limit)
         text = plain(number, tolerance, commas=self._commas)
@@ -163,14 +201,14 @@ class _Calculation:
         if words == text:
             return ""
         if len(words) > _LONGEST:
-            return f" ({self._rule.needed})" if self._rule.needed else ""
+            return f" ({self._terms.needed})" if self._terms.needed else ""
         return f" = {words}"
 
     def _range(self, limits: Sequence[Limit]) -> str:
         """Return limits that all hold, the lower ones first."""
         numbers = [amount(text_of(limit.bound), self._operands) for limit in limits]
         if None in numbers:
-            return _in_general(self._rule, self._operands)
+            return _in_general(self._terms, self._operands)
         by_kind = {
             limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
             for limit, number in zip(limits, numbers, strict=True)
@@ -180,7 +218,7 @@ class _Calculation:
             words = f"{by_kind['at least ']} to {by_kind['at most ']}"
         else:
             words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
-        return _with_reasons(words, [self._rule.needed] if self._rule.needed else [])
+        return _with_reasons(words, [self._terms.needed] if self._terms.needed else [])
 
 
 class _Exact(ast.NodeTransformer):

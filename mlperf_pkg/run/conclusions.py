@@ -47,7 +47,8 @@ class Conclusions:
         assert formula  # noqa: S101
         final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
         operands = refusal.operands.with_values(final)
-        if rule.basis is Basis.BOTH and _is_true(lambda: formula.evaluate(operands)):
+        changed = operands != refusal.operands
+        if changed and rule.basis is Basis.BOTH and _is_true(lambda: formula.evaluate(operands)):
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
