@@ -20,6 +20,9 @@ MAX_VALUES = 20  # different ones of one file, or of one finding
 MAX_MESSAGES = 10  # different ones of one code; a hostile log might have millions
 _MAX_WORDS = 6  # of them in a message
 _MAX_CHARACTERS = 80  # of a value in a message
+_MAX_TEXT = 10_000  # characters and members of a value; larger ones are cut
+_MAX_LEVELS = 20  # nested lists and objects of a value; one more is text
+_SCALARS = frozenset({type(None), bool, int, float})
 
 _PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|,|,?\.[0-9][fg]))?\}")
 
@@ -276,6 +279,8 @@ class Folding:
 
     def add(self, finding: Finding) -> None:
         """Add a finding; those of one file are added in the order of their lines."""
+        if type(finding.found) not in _SCALARS:
+            finding = replace(finding, found=bounded(finding.found))
         by_message = self._kinds.setdefault(_kind(finding), {})
         kind = by_message.get(finding.message)
         if kind is None and len(by_message) == MAX_MESSAGES:
@@ -358,6 +363,35 @@ def _flat(values: Iterable[Any]) -> list[Any]:
     return list({word(item): item for items in lists for item in items}.values())
 
 
+def bounded(value: Any) -> Any:
+    """Return a JSON value of a log, as text if it is large or deeply nested.
+
+    Such values cost much memory, and cannot be sent to another process.
+    """
+    if isinstance(value, str):
+        return value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}..."
+    return value if type(value) in _SCALARS or _is_small(value) else word(value)
+
+
+def _is_small(value: Any) -> bool:
+    level: list[Any] = [value]
+    size = 0
+    for _ in range(_MAX_LEVELS):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += (*item, *item.values())
+            elif isinstance(item, list | tuple):
+                inner += item
+            elif isinstance(item, str):
+                size += len(item)
+        size += len(inner)
+        if size > _MAX_TEXT:
+            return False
+        level = inner
+    return not level
+
+
 def word(value: Any, form: str | None = None) -> str:
     """Return a value as JSON, or in a ``form`` that fits it, cut to 80 characters."""
     if isinstance(value, str) and form == "s":
@@ -365,7 +399,7 @@ def word(value: Any, form: str | None = None) -> str:
     try:
         is_formatted = form not in (None, "s") and _is_number(value)
         text = format(value, form or "") if is_formatted else _json(value)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
 

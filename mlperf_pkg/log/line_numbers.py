@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from mlperf_pkg.log.block import end_of_line
@@ -49,6 +49,18 @@ class LineNumbers:
     def at(self, offset: int) -> int:
         """Return the line of an offset in the current block."""
         return self._first + self._chunk.count(b"\n", 0, offset)
+
+    def position(self) -> Callable[[int], int]:
+        """Return what returns the lines of ascending offsets in the current block."""
+        line, counted = self._first, 0
+
+        def line_at(offset: int) -> int:
+            nonlocal line, counted
+            line += self._chunk.count(b"\n", counted, offset)
+            counted = offset
+            return line
+
+        return line_at
 
     @property
     def after(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO
 
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.log.block import (
     HAS_SCAN,
     Block,
@@ -40,7 +40,7 @@ from mlperf_pkg.log.record import (
 
 CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
-MAX_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 1 << 20  # of one with a record; no record of a published log has a tenth of it
 MAX_UNOFFICIAL = 1000
 _SHOWN_BYTES = 512
 OF_LINES = "LOG"
@@ -64,8 +64,8 @@ class LogReader:
     that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
     if it does not. ``head`` holds the first bytes of the log once a block was read.
 
-    Memory is bounded by ``CHUNK_BYTES``; a longer line grows it up to ``MAX_LINE_BYTES``, beyond
-    which the line is reported as not checked.
+    Memory is bounded by ``CHUNK_BYTES`` and ``MAX_LINE_BYTES``; a longer line with a token is
+    reported as not checked.
     """
 
     def __init__(
@@ -241,18 +241,25 @@ class LogReader:
                     self._warn("LOG105", text, self.line_of(number), found=printable(name))
 
     def _report_lookalikes(self, text: bytes) -> None:
+        """Report the first lookalike of each line: a line may hold a hundred thousand."""
+        position, end = self._lines.position(), -1
         for match in re.finditer(_LIKE_TOKEN, text):
-            self._warn(
-                "LOG108",
-                "{found} resembles a record but is not read as one; expected {expected}",
-                self._lines.at(match.start()),
-                found=match[0].decode(),
-                expected=":::MLLOG and one space",
-            )
+            if match.start() > end:
+                end = end_of_line(text, match.end())
+                self._warn(
+                    "LOG108",
+                    "{found} resembles a record but is not read as one; expected {expected}",
+                    position(match.start()),
+                    found=match[0][:_SHOWN_BYTES].decode(),
+                    expected=":::MLLOG and one space",
+                )
 
     def _report_too_long(self) -> None:
-        text = f"a line over {MAX_LINE_BYTES >> 20} MiB: not checked"
-        self._add("LOG109", text, self._lines.after)
+        message = f"a record over {MAX_LINE_BYTES >> 20} MiB: not checked"
+        line = self._lines.after
+        self._report(
+            Unchecked(code="LOG109", message=message, path=self._path, line=line, source=_SOURCE)
+        )
 
     def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
         line = self.line_of(number)
@@ -280,23 +287,57 @@ def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
 
 
 def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
-    """Yield chunks of whole lines; a line that is too long is cut to its end."""
-    rest, skipping = b"", False
+    """Yield chunks of whole lines, without the text of lines that are too long.
+
+    Of these, the ones with a token are reported.
+    """
+    rest, skipped = b"", _Skipped()
     while chunk := stream.read(size):
+        if skipped.is_open or len(rest) + len(chunk) > MAX_LINE_BYTES:
+            end = skipped.take(rest, chunk)
+            if end is not None:
+                rest, chunk = b"", chunk[end:]
+            if skipped.is_open:
+                continue
+            if skipped.has_token:
+                report_too_long()
+            skipped = _Skipped()
         cut = len(chunk)
         if not chunk.endswith(b"\n"):
             cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
         if cut:
-            start = end_of_line(chunk, 0) if skipping else 0
-            yield rest + chunk[start:cut]
-            rest, skipping = chunk[cut:], False
-        elif len(rest) + len(chunk) > MAX_LINE_BYTES:
-            report_too_long()
-            rest, skipping = b"", True
-        elif not skipping:
+            yield rest + chunk[:cut]
+            rest = chunk[cut:]
+        else:
             rest += chunk
+    if skipped.has_token:
+        report_too_long()
     if rest:
         yield rest
+
+
+class _Skipped:
+    """A line that is too long, of which only whether it holds a token is kept."""
+
+    def __init__(self) -> None:
+        self.is_open = self.has_token = False
+        self._last = b""
+
+    def take(self, rest: bytes, chunk: bytes) -> int | None:
+        """Take the next part of a line, ``rest`` and the first line of ``chunk``.
+
+        Return the offset of its end in the chunk; None if the line is not too long.
+        """
+        end = end_of_line(chunk, 0)
+        if self.is_open or len(rest) + end > MAX_LINE_BYTES:
+            cr = chunk.find(b"\r", 0, end)
+            end = end if cr < 0 else cr
+        if not self.is_open and len(rest) + end <= MAX_LINE_BYTES:
+            return None
+        text = self._last + rest + chunk[:end]
+        self.has_token = self.has_token or TOKEN in text
+        self.is_open, self._last = end == len(chunk), text[-len(TOKEN) :]
+        return end
 
 
 # ---- without findings ---------------------------------------------------------------------

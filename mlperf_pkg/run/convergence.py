@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from mlperf_pkg.findings import bounded
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import counts_samples
@@ -85,9 +86,9 @@ class ConvergenceReader:
         """Return the convergence that the whole log shows."""
         return Convergence(
             converged=self._converged,
-            to_converge=self._reached if self._converged else NOT_CONVERGED,
-            batch_size=self._batch_size,
-            benchmark=self._benchmark,
+            to_converge=bounded(self._reached) if self._converged else NOT_CONVERGED,
+            batch_size=bounded(self._batch_size),
+            benchmark=bounded(self._benchmark),
             crash=self._crash,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlperf_pkg.findings import bounded
 from mlperf_pkg.log.record import Record, shown
 
 _NAMES = ("benchmark", "division", "org", "platform", "status")
@@ -24,7 +25,7 @@ class Description:
     def take(self, record: Record, _: int) -> None:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
-            self.values[name] = record.value
+            self.values[name] = bounded(record.value)
 
 
 class DistinctValues:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mlperf_logging.compliance_checker.mlp_parser.ruleset_200 import parse_generator
 
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.log import reader as log_reader
 from mlperf_pkg.log.block import HAS_SCAN, lines_with
 from mlperf_pkg.log.reader import LogReader, first_values
@@ -138,12 +138,37 @@ def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert sorted(chunked_findings, key=by_line) == sorted(findings, key=by_line)
 
 
-def test_a_line_without_end_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("chunk", [1, 64, 256, 1 << 20])
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("y" * 1000, []),
+        (":::MLLOG " + "y" * 1000, [(2, "LOG109")]),
+        ("y" * 1000 + ":::MLLOG {}", [(2, "LOG109")]),
+        ("y" * 1000 + ":::MLLOG ", [(2, "LOG109")]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_long_line_is_not_kept_in_memory(
+    line: str, codes: list[Any], chunk: int, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without a record is nothing to the official parser."""
+    monkeypatch.setattr(log_reader, "CHUNK_BYTES", min(chunk, 256))
+    monkeypatch.setattr(log_reader, "MAX_LINE_BYTES", 256)
+    records, findings, _ = read(f"x\n{line}{end}{record('a')}\n")
+    assert [(line, r and r.key) for line, r in records] == [(3, "a")]
+    assert [(f.line, f.code) for f in findings] == codes
+    assert all(isinstance(f, Unchecked) for f in findings)
+    _, findings, _ = read(f"x\n{line}")
+    assert [(f.line, f.code) for f in findings] == codes
+
+
+def test_a_carriage_return_ends_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_reader, "CHUNK_BYTES", 64)
     monkeypatch.setattr(log_reader, "MAX_LINE_BYTES", 256)
-    records, findings, _ = read(f"x\n{'y' * 1000}\n{record('a')}\n")
-    assert [(line, r and r.key) for line, r in records] == [(3, "a")]
-    assert [(f.line, f.code) for f in findings] == [(2, "LOG109")]
+    records, findings, _ = read(f":::MLLOG {'y' * 1000}\r{record('a')}\n")
+    assert [r and r.key for _, r in records] == ["a"]
+    assert [f.code for f in findings] == ["LOG109"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What strangers may send: it gets findings, and takes nothing from anybody else."""

@@ -1,0 +1,102 @@
+"""Every pass over a log is linear in its bytes, whatever they are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log import reader
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
+
+SMALL, LARGE = 60_000, 960_000  # bytes; a line of either is read
+FACTOR = LARGE // SMALL
+HEAD = (
+    b':::MLLOG {"key": "submission_benchmark", "value": "resnet", "time_ms": 1, "metadata": {}}\n'
+)
+RECORD = b':::MLLOG {"key": "%s", "value": %s, "time_ms": 1, "metadata": {}}'
+
+
+def repeated(unit: bytes, before: bytes = b"", after: bytes = b"") -> Callable[[int], bytes]:
+    return lambda size: before + unit * (size // len(unit)) + after
+
+
+def valued(unit: bytes, before: bytes, after: bytes, key: bytes = b"opt_name") -> Any:
+    """A record whose value repeats a unit."""
+    start, end = (RECORD % (key, b"@")).split(b"@")
+    return repeated(unit, start + before, after + end)
+
+
+SHAPES: dict[str, Callable[[int], bytes]] = {
+    "lookalikes on a line": repeated(b":::MLLx"),
+    "long lookalike": repeated(b"x", b":::MLL"),
+    "lookalikes on lines": repeated(b":::MLLx\n"),
+    "lookalikes after CR": repeated(b":::MLLx\r"),
+    "tokens on a line": repeated(b":::MLLOG "),
+    "tokens on lines": repeated(b":::MLLOG \n"),
+    "records on a line": repeated(RECORD % (b"opt_name", b"1")),
+    "records without LF": repeated(RECORD % (b"opt_name", b"1") + b"\r"),
+    "broken records": repeated(b':::MLLOG {"key": \n'),
+    "text after records": repeated(RECORD % (b"opt_name", b"1") + b" x\n"),
+    "lists": valued(b"[", b"", b""),
+    "closed lists": lambda size: valued(b"[", b"", b"]" * size)(size),
+    "objects": valued(b'{"a":', b"", b""),
+    "long list": valued(b"1,", b"[", b"1]"),
+    "long object": valued(b'"a":1,', b"{", b'"a":1}'),
+    "long text": valued(b"x", b'"', b'"'),
+    "escapes": valued(b"\\u0041", b'"', b'"'),
+    "backslashes": valued(b"\\\\", b'"', b'"'),
+    "quotes": valued(b'\\"', b'"', b'"'),
+    "digits": valued(b"9", b"", b""),
+    "long numbers": valued(b"9" * 4000 + b",", b"[", b"1]"),
+    "NaN": valued(b"NaN,", b"[", b"NaN]"),
+    "minus signs": valued(b"-", b"", b""),
+    "blanks": valued(b" ", b"1", b""),
+    "words": valued(b"eval_accuracy ", b'"', b'"'),
+    "underscores": valued(b"_", b'"', b'"'),
+    "line feeds": repeated(b"\n"),
+    "carriage returns": repeated(b"\r"),
+    "no line end": repeated(b"x"),
+    "high bytes": repeated(b"\xff"),
+    "seeds": valued(b"1,", b"[", b"1]", b"seed"),
+    "wrong values": repeated(RECORD % (b"opt_name", b'"x"') + b"\n"),
+}
+
+
+def costs(log: bytes) -> tuple[int, float]:
+    """How many functions a check of a log calls, and how many seconds it takes."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    file = LogFile(Source("x.txt", HEAD + log), "training", "2.0")
+    begun = time.process_time()
+    read_run(file)
+    seconds = time.process_time() - begun
+    sys.setprofile(count)
+    try:
+        read_run(file)
+    finally:
+        sys.setprofile(None)
+    return calls, seconds
+
+
+@pytest.mark.parametrize("careful", [False, True], ids=["scanner", "careful"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_costs_grow_with_the_size(
+    shape: str, careful: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "HAS_SCAN", reader.HAS_SCAN and not careful)
+    costs(b"")  # the rules are loaded once
+    few, short = costs(SHAPES[shape](SMALL))
+    many, long = costs(SHAPES[shape](LARGE))
+    assert many < few * FACTOR * 1.5
+    assert long < max(short, 0.02) * FACTOR * 4
