@@ -12,6 +12,7 @@ import pytest
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
+from mlperf_pkg.log.block import HAS_SCAN
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 
@@ -94,7 +95,7 @@ def costs(log: bytes) -> tuple[int, float]:
 def test_costs_grow_with_the_size(
     shape: str, careful: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "HAS_SCAN", reader.HAS_SCAN and not careful)
+    monkeypatch.setattr(reader, "HAS_SCAN", HAS_SCAN and not careful)
     costs(b"")  # the rules are loaded once
     few, short = costs(SHAPES[shape](SMALL))
     many, long = costs(SHAPES[shape](LARGE))
