@@ -7,7 +7,8 @@ from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.run.seeds import Seed
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.seeds import OTHER_RECORDS, Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)
@@ -42,6 +43,14 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
                 )
 
 
+def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, Any]) -> Finding:
+    """Report seeds that the official checker cannot read, perhaps only for other records."""
+    if reason == OTHER_RECORDS:
+        fields = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
+    message = "seeds cannot be read: {found:s}"
+    return set_finding(context, "SEED103", message, path=run.path, found=reason, **fields)
+
+
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set."""
     in_rules = context.round.version >= _IN_RULES_FROM
@@ -52,10 +61,8 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     first: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
         if run.seeds_unreadable:
-            message, reason = "seeds cannot be read: {found:s}", run.seeds_unreadable
-            yield set_finding(context, "SEED103", message, path=run.path, found=reason, **fields)
-            continue
-        if not run.seeds:
+            yield _unreadable(context, run, run.seeds_unreadable, fields)
+        elif not run.seeds:
             yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)

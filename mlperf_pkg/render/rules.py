@@ -126,6 +126,7 @@ def _round_fields(round_: Round) -> dict[str, Any]:
         "usage": round_.usage,
         "round": round_.name,
         "submission_date": f"{round_.submission_date}",
+        "date_source": round_.date_source,
         "ruleset": round_.ruleset,
         "normalised": round_.normalised,
         "benchmarks": [_benchmark_fields(benchmark) for benchmark, _ in _with_targets(round_)],

@@ -19,7 +19,7 @@ from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.files import ROUND, Document, read, rounds, rule_files, usages
-from mlperf_pkg.rulebook.inheritance import inherited, problem_of
+from mlperf_pkg.rulebook.inheritance import inherited, own, problem_of
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     REQUIRED_OF_BENCHMARKS,
@@ -78,6 +78,7 @@ def load_round(usage: str, name: str) -> Round:
         name=name,
         ruleset=document["ruleset"],
         submission_date=submission_date(usage, name),
+        date_source=own(usage, name, ROUND).get("date_source"),
         normalised=document["normalised"],
         benchmarks=benchmarks,
         sections={part: reader.section(part) for part in SECTIONS},
@@ -252,6 +253,7 @@ class _RuleReader(Struct, frozen=True):
         plain["severity"] = Severity(plain.get("severity", Severity.ERROR))
         if "formula" in plain:
             plain["units"] = self.units
+        plain["no_later_than"] = tuple(plain.get("no_later_than", ()))
         plain["reaches"] = self._cited(plain.get("reaches"))
         constraints = {
             name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS

@@ -61,8 +61,12 @@ class Rule(Struct, frozen=True):
     that the file defines; None where it uses none. ``units`` says what metadata count in it.
 
     With ``reached``, a record whose status is success requires that the last evaluation reached
-    the target. Where a ``fatal`` rule is broken, the official checker crashes: it loads a rule
-    file by the value's name.
+    the target; with ``covers_target``, that no record is earlier than the first evaluation that
+    reached it. No record of the keys ``no_later_than`` may be earlier than the first of this key.
+    Both compare the times of records, and forgive a second between clocks.
+
+    Where a ``fatal`` rule is broken, the official checker crashes: it loads a rule file by the
+    value's name.
     """
 
     code: str
@@ -83,6 +87,8 @@ class Rule(Struct, frozen=True):
     units: Mapping[str, str] = field(default_factory=dict)
     first: bool = False
     reached: bool = False
+    covers_target: bool = False
+    no_later_than: tuple[str, ...] = ()
     fatal: bool = False
 
     @property
@@ -163,14 +169,16 @@ class Round(Struct, frozen=True):
     """One round of one usage: ``name`` "2.0", ``ruleset`` "2.0.0" as mlperf-logging spells it.
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.
-    ``benchmarks`` names all benchmarks of the round. ``normalised`` says whether a set that
-    converges faster than the reference has its score multiplied, as it has from round 3.1 on.
+    ``date_source`` is the source of the ``submission_date``. ``benchmarks`` names all benchmarks of
+    the round. ``normalised`` says whether a set that converges faster than the reference has its
+    score multiplied, as it has from round 3.1 on.
     """
 
     usage: str
     name: str
     ruleset: str
     submission_date: date
+    date_source: str | None
     normalised: bool
     benchmarks: tuple[str, ...]
     sections: Mapping[str, Rules]

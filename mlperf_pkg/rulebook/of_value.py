@@ -30,6 +30,20 @@ def is_integral(number: float) -> bool:
     return abs(round(number) - number) < _INTEGER_TOLERANCE
 
 
+def _count(value: Any) -> float:
+    """Return a count as a number: some logs have text, or a list with the number.
+
+    Raises:
+        TypeError, ValueError: the value is not a count.
+    """
+    return float(value[0] if isinstance(value, list) and len(value) == 1 else value)
+
+
+def _proportional(number: float, part: float) -> Callable[[float, float], bool]:
+    """Return the test that another number has the same ratio to its part, but for rounding."""
+    return lambda other, its: abs(number * its - other * part) <= max(its, part)
+
+
 def listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
     """Return what puts names into words, after a prefix and with a word between them."""
     return lambda names: f"{prefix} {joint.join(map(str, names))}".strip()
@@ -41,6 +55,7 @@ OF_VALUE: Mapping[str, OfValue] = {
     "none_of": OfValue(lambda v, a: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"),
     "at_least": OfValue(lambda v, a: v >= a, lambda a: f"at least {a}"),
     "at_most": OfValue(lambda v, a: v <= a, lambda a: f"at most {a}"),
+    "counts_at_least": OfValue(lambda v, a: _count(v) >= a, lambda a: f"at least {a}"),
     "above": OfValue(lambda v, a: v > a, lambda a: f"above {a}"),
     "below": OfValue(lambda v, a: v < a, lambda a: f"below {a}"),
     "close_to": OfValue(math.isclose, lambda a: f"{a}"),
@@ -49,6 +64,10 @@ OF_VALUE: Mapping[str, OfValue] = {
     "type": OfValue(
         lambda v, a: isinstance(v, _TYPES[a]), lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}"
     ),
+    "reads_as": OfValue(
+        lambda v, _: isinstance(v, int) or (isinstance(v, str) and isinstance(int(v), int)),
+        lambda a: f"an {a}, perhaps as text",
+    ),
     "whole": OfValue(lambda v, a: is_integral(v) is a, lambda a: "a whole number"),
     "multiple_of": OfValue(lambda v, a: is_integral(v / a), lambda a: f"a multiple of {a}"),
     "power_of_two_times": OfValue(
@@ -56,6 +75,10 @@ OF_VALUE: Mapping[str, OfValue] = {
     ),
     "length": OfValue(lambda v, a: len(v) == a, lambda a: f"{a} elements"),
     "length_at_least": OfValue(lambda v, a: len(v) >= a, lambda a: f"at least {a} elements"),
+    "in_ratio": OfValue(
+        lambda v, a: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
+        lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
+    ),
     "has": OfValue(lambda v, a: all(name in v for name in a), listed("an object with")),
     "fields": OfValue(
         lambda v, a: all(holds(v[name], constraints) for name, constraints in a.items()),

@@ -99,6 +99,7 @@ def _references(rule: Rule) -> Iterator[tuple[str, str]]:
             case "within_minutes", {"of": str(start), **more}:
                 yield field, start
                 yield from ((field, str(name)) for name in [more.get("until")] if name)
+    yield from (("no_later_than", name) for name in rule.no_later_than)
     match rule.occurs:
         case {"or": name}:
             yield "occurs", name

@@ -23,6 +23,9 @@ REVIEW = timedelta(weeks=4)
 TRAINING = "training"
 """The usage where nothing says otherwise."""
 
+LATEST = timedelta(days=45)
+"""A run later than this after the submission is not of its round, not even a rerun in review."""
+
 _YEAR = timedelta(days=365)
 
 _TREE = re.compile(r"(?:(training|hpc)_results_|(hpc)_)?v(\d+\.\d+)")
@@ -136,6 +139,12 @@ def window(usage: str, name: str) -> Window:
     index, submitted = names.index(name), submission_date(usage, name)
     previous = submission_date(usage, names[index - 1]) if index else submitted - _YEAR
     return Window(previous + timedelta(days=1), submitted + REVIEW)
+
+
+@per_rulebook
+def last_day(usage: str, name: str) -> date:
+    """Return the last day on which a run may be of one of the ``rounds``."""
+    return submission_date(usage, name) + LATEST
 
 
 @per_rulebook

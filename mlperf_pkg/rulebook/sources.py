@@ -20,6 +20,7 @@ OWN = "mlperf-pkg: "
 SOURCES = "sources"
 """The name of the file of headings, without ``.yaml``, and of the keys of each source in a file."""
 
+_CITING = ("source", "date_source")
 _RULESET = re.compile(r"ruleset \d+\.\d+\.\d+")
 
 
@@ -78,7 +79,7 @@ def _cited(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
             yield from _cited(part, (*steps, index))
     elif isinstance(document, dict):
         for name, part in document.items():
-            if name == "source" and isinstance(part, str):
+            if name in _CITING and isinstance(part, str):
                 yield (*steps, name), part
             elif name == SOURCES and not steps:
                 yield from (((name, text), text) for text in part)

@@ -69,8 +69,10 @@ class CompiledRule(msgspec.Struct, frozen=True):
     @property
     def concludes(self) -> bool:
         """Whether there is something to check of the whole run, besides the number of records."""
+        rule = self.rule
         at_the_end = self.formula is not None and not self.in_passing
-        return self.reaches is not None or self.rule.tensors is not None or at_the_end
+        timed = bool(rule.no_later_than) or rule.covers_target
+        return self.reaches is not None or rule.tensors is not None or at_the_end or timed
 
 
 class Checklist(msgspec.Struct, frozen=True):
@@ -199,12 +201,11 @@ def _order(
         if key not in values and all(map(_at_once, key_rules.rules))
     }
     followed = values.union(keys, *(_watched_presence(rule.rule) for rule in rules))
-    limits = [rule.rule.constraints.get("within_minutes") for rule in rules]
     return Order(
         one_by_one=followed - together.keys(),
         together=together,
         followed=followed,
-        timed=frozenset([limit["of"] for limit in limits if limit]),
+        timed=frozenset(chain.from_iterable(_watched_times(rule.rule) for rule in rules)),
     )
 
 
@@ -215,6 +216,15 @@ def _watched_values(rule: Rule) -> Iterator[str]:
         yield rule.constraints["same_as"]
     if rule.nth_since:
         yield rule.nth_since
+
+
+def _watched_times(rule: Rule) -> Iterator[str]:
+    """Return the keys whose earliest time a rule needs."""
+    if limit := rule.constraints.get("within_minutes"):
+        yield limit["of"]
+    if rule.no_later_than:
+        yield rule.key
+        yield from rule.no_later_than
 
 
 def _watched_presence(rule: Rule) -> set[str]:

@@ -18,6 +18,7 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.record_rules import Evidence, Refusal
 from mlperf_pkg.run.rule_findings import RuleFindings
 
+_CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
 # Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
@@ -131,6 +132,10 @@ class Conclusions:
             self._missed(rule, logged, success=success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, compiled.tensors)
+        if rule.no_later_than:
+            self._compare_start(rule, logged)
+        if rule.covers_target and success:
+            self._compare_stop(rule, logged)
         if compiled.formula and not compiled.in_passing:
             self._evaluate(rule, compiled.formula, logged)
 
@@ -143,6 +148,37 @@ class Conclusions:
         message = f"{subject}; expected {{expected}}"
         self._findings.add(
             rule, logged.last_number, value=logged.last, expected=expected, message=message
+        )
+
+    def _compare_start(self, rule: Rule, logged: Logged) -> None:
+        """Report a key whose first record is later than that of a key of ``no_later_than``."""
+        keys = [key for key in rule.no_later_than if key in self._seen]
+        key = min(keys, key=lambda key: self._seen[key].earliest_ms, default=rule.key)
+        late_ms = logged.earliest_ms - self._seen[key].earliest_ms
+        if late_ms > _CLOCKS_MS:
+            self._report_time(rule, logged, late_ms, "after", key)
+
+    def _compare_stop(self, rule: Rule, logged: Logged) -> None:
+        """Report a stop before the first evaluation that reached the target."""
+        reached_ms = self._evidence.reached_ms
+        early_ms = 0.0 if reached_ms is None else reached_ms - logged.earliest_ms
+        start = self._seen.get("run_start")
+        is_backwards = start is not None and logged.earliest_ms < start.earliest_ms  # RUN155
+        if early_ms > _CLOCKS_MS and not is_backwards:
+            event = "the evaluation that reached the target"
+            self._report_time(rule, logged, early_ms, "before", event)
+
+    def _report_time(
+        self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
+    ) -> None:
+        limit = "no later" if side == "after" else "no earlier"
+        self._findings.add(
+            rule,
+            logged.first_number,
+            value=round(distance_ms / 1000, 3),
+            expected=f"{limit} than {event}",
+            message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
+            settled=True,
         )
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.rounds import known_verdicts
+from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day
 from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
 from mlperf_pkg.run.clock import Clock
 from mlperf_pkg.run.convergence import ConvergenceReader
@@ -102,7 +102,7 @@ class _Reading:
         keys = [key for key in unofficial if isinstance(key, str)]
         self._rules.finish(success=self._is_success, unofficial=keys)
         if self._reader.crash or self._reader.parse_errors:
-            self._seeds.unreadable = "records that cannot be read"
+            self._seeds.unreadable = self._seeds.unreadable or seeds.OTHER_RECORDS
         self._check_records()
         self._check_end()
 
@@ -183,6 +183,7 @@ class _Reading:
         if self._clock.backwards:
             message = "run_stop is earlier than run_start; expected later"
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+        self._check_day()
         if self._records and not self._is_success:
             self._add(
                 "RUN130",
@@ -193,6 +194,22 @@ class _Reading:
                 basis=Basis.RULES,
                 found=self._clock.status,
                 expected="success",
+            )
+
+    def _check_day(self) -> None:
+        """Compare the day of the run with the submission of its round, if that was named."""
+        choice, start_ms = self._identity.choice, self._clock.start_ms
+        if choice.sureness not in (Sureness.GIVEN, Sureness.NAMED) or not start_ms:
+            return
+        day, last = day_of(start_ms), last_day(self._identity.usage, choice.name)
+        if day > last:
+            self._add(
+                "RUN158",
+                "the run is of {found:s}; expected {expected}",
+                severity=Severity.WARNING,
+                basis=Basis.RULES,
+                found=str(day),
+                expected=f"{last} or earlier (round {choice.name})",
             )
 
     def _stop_line(self) -> int | None:

@@ -50,14 +50,16 @@ class Evidence(msgspec.Struct, eq=False):
 
     ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
     reached, ``incomparable`` of those whose target a record could not be compared with.
-    ``refusals`` wait for the end of the log, which shows whether only the order of its records is
-    wrong. ``crash`` says why the official checker crashes on this log, if a rule is the reason.
+    ``reached_ms`` is the time of the first record that reached a target. ``refusals`` wait for the
+    end of the log, which shows whether only the order of its records is wrong. ``crash`` says why
+    the official checker crashes on this log, if a rule is the reason.
     """
 
     seen: dict[str, Logged] = {}
     met: set[str] = set()
     incomparable: set[str] = set()
     refusals: list[Refusal] = []
+    reached_ms: float | None = None
     tensors: TensorList = msgspec.field(default_factory=TensorList)
     crash: str | None = None
 
@@ -189,7 +191,7 @@ class RecordRules:
             reached = bool(compiled.reaches(record, self._seen))
             self._last_evaluation = _Compared(compiled.rule, record.value, reached)
             if reached:
-                self.evidence.met.add(compiled.rule.code)
+                self._reach(compiled.rule, record)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             rule, evidence = compiled.rule, self.evidence
             self._crash(number, reason_of(error))
@@ -197,6 +199,11 @@ class RecordRules:
                 evidence.incomparable.add(rule.code)  # once is enough
                 expected = _Compared(rule, record.value, reached=False).expected
                 self._findings.add(rule, number, value=record.value, expected=expected)
+
+    def _reach(self, rule: Rule, record: Record) -> None:
+        self.evidence.met.add(rule.code)
+        if self.evidence.reached_ms is None:
+            self.evidence.reached_ms = record.time_ms
 
     def _join(self, joiner: Joiner, record: Record, number: int) -> None:
         try:

@@ -11,6 +11,9 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.crashes import reason_of
 
 KEY = "seed"
+OTHER_RECORDS = "records that cannot be read"
+"""Why the official seed checker refuses a log whose seeds can be read."""
+
 MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
 
 

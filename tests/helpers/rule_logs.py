@@ -30,7 +30,7 @@ from tests.helpers.simulated_logs import records
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]
 
-START_MS = 1_600_000_000_000
+START_MS = 1_590_000_000_000
 STEP_MS = 100
 LIFE = ("run_start", "staging_start", "staging_stop")
 TRAINING = ("block_start", "epoch_start", "epoch_stop", "eval_start")

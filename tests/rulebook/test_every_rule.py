@@ -52,6 +52,7 @@ class Case:
             "reaches": needed_in_words(rule.reaches or {}),
             "tensors": f"{len(rule.tensors or ())} tensors",
             "reached": self._target,
+            "covers_target": "no earlier than the evaluation that reached the target",
         }
         if "metadata_fields" in words:
             words["metadata_fields"] = OF_VALUE["fields"].needed(
@@ -92,10 +93,18 @@ def _every_rule() -> Iterator[Case]:
 
 
 def _words(rule: Rule) -> list[str]:
-    fields = ("occurs", "formula", "reaches", "tensors", "reached")
+    fields = (
+        "occurs",
+        "formula",
+        "reaches",
+        "tensors",
+        "reached",
+        "covers_target",
+        "no_later_than",
+    )
     return [
         *rule.constraints,
-        *(name for name in fields if getattr(rule, name) not in (None, False)),
+        *(name for name in fields if getattr(rule, name) not in (None, False, ())),
     ]
 
 
@@ -132,6 +141,8 @@ def _says_what_is_needed(finding: Finding, case: Case) -> bool:
     expected = str(finding.expected)
     if case.word == "occurs":
         return expected.startswith("logged ")
+    if case.word == "no_later_than":
+        return expected.removeprefix("no later than ") in case.rule.no_later_than
     if case.word == "formula":  # it says the values of a run: tests/run/test_broken_formula.py
         return expected not in case.needed.values() or expected == case.rule.needed
     return expected.endswith(case.needed[case.word])
@@ -150,6 +161,10 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
         yield from _left_out(log, rule)
     elif case.word == "tensors":
         yield Broken([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
+    elif case.word in ("covers_target", "no_later_than"):
+        keys = EVALUATION if case.word == "covers_target" else (rule.key,)
+        late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (r["key"] in keys)} for r in log]
+        yield Broken(late, _line(numbers[0]))
     elif case.word == "reached":
         yield from _missed(log, numbers[0])
     elif not numbers:
@@ -226,7 +241,7 @@ def _changed(log: Log, numbers: list[int], values: tuple[Any, ...]) -> Iterator[
             yield Broken(edited, _line(*numbers))
     for number in numbers:
         for name in log[number]["metadata"]:
-            for trial in (-1, 7, "x"):
+            for trial in (-1, 7, "x", 10**12):
                 changed = {**log[number]["metadata"], name: trial}
                 yield Broken(
                     [{**r, "metadata": changed} if n == number else r for n, r in enumerate(log)],

@@ -78,6 +78,10 @@ def _conditions(rule: Rule) -> Iterator[str]:
         yield f"naming each of {len(rule.tensors)} tensors once"
     if rule.reached:
         yield "status success only where the last evaluation reached the target"
+    if rule.covers_target:
+        yield "no earlier than the evaluation that reached the target"
+    if rule.no_later_than:
+        yield f"no later than {' and '.join(rule.no_later_than)}"
     if rule.reaches:
         words = rule.needed if is_of_target else None
         yield f"reaching {words or needed_in_words(rule.reaches)}"
@@ -306,7 +310,10 @@ def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-_REQUIRED = ("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors")
+_REQUIRED = (
+    *("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors"),
+    *("covers_target", "no_later_than"),
+)
 
 
 def same(one: Rule, other: Rule) -> bool:

@@ -99,9 +99,11 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
         match name:
             case "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy":
                 yield argument
+            case "in_ratio":
+                yield argument
             case "one_of":
                 yield from argument
-            case "at_least" | "at_most" | "above" | "below":
+            case "at_least" | "counts_at_least" | "at_most" | "above" | "below":
                 yield from (argument, *_beside(argument))
             case "length" | "length_at_least":
                 yield [1] * argument

@@ -1,0 +1,285 @@
+"""Sentences of the written rules about one log: broken and kept, both verdicts.
+
+The official checker judges each log live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
+from mlperf_pkg.simulate import RunPlan, simulate_run
+from tests.helpers.logs import edited, joined, moved, records
+from tests.parity import incumbent
+
+Change = Callable[[bytes], bytes]
+DAY_MS = 86_400_000
+QUOTED = "it is the source of truth"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log of a round (of HPC: ``hpc_3.0``), what is done to it, and its findings.
+
+    A finding is "code severity basis"; those that are not errors of the rules fail nothing.
+    """
+
+    name: str
+    round: str
+    benchmark: str
+    change: Change
+    findings: tuple[str, ...] = ()
+    official: str = "pass"
+    division: str = "closed"
+    quotes: bool = False  # that the checker decides where it and a table differ
+
+    @property
+    def run(self) -> tuple[bytes, Run]:
+        """The log, and what it says."""
+        usage, _, round_ = self.round.rpartition("_")
+        plan = RunPlan(
+            round=round_,
+            benchmark=self.benchmark,
+            division=self.division,
+            system="system",
+            organization="Test",
+            usage=usage or "training",
+        )
+        log = self.change(simulate_run(plan, 1))
+        return log, read_run(LogFile(Source("log.txt", log), plan.usage, round_))
+
+    @property
+    def rules(self) -> str:
+        """The verdict by the rules."""
+        failing = [f for f in self.findings if " error " in f and "official" not in f]
+        return "fail" if failing else "pass"
+
+
+def field(key: str, value: Any) -> Change:
+    """Another value in all records of a key."""
+    return lambda log: edited(log, key, value=value)
+
+
+def logged(key: str, value: Any) -> Change:
+    """One more record, before ``run_start``."""
+
+    def change(log: bytes) -> bytes:
+        fields = records(log)
+        start = [record["key"] for record in fields].index("run_start")
+        extra = {**fields[start - 1], "key": key, "value": value}
+        return joined([*fields[:start], extra, *fields[start:]])
+
+    return change
+
+
+def later(key: str, seconds: float) -> Change:
+    """The records of a key at another time, on the same lines."""
+    return lambda log: joined(
+        [
+            {**r, "time_ms": r["time_ms"] + int(seconds * 1000) * (r["key"] == key)}
+            for r in records(log)
+        ]
+    )
+
+
+def initialised(minutes: float) -> Change:
+    """``init_start`` so long before ``init_stop``."""
+
+    def change(log: bytes) -> bytes:
+        stop = next(r["time_ms"] for r in records(log) if r["key"] == "init_stop")
+        return edited(log, "init_start", time_ms=stop - int(minutes * 60_000))
+
+    return change
+
+
+def stopped(log: bytes, seconds: float) -> bytes:
+    """``run_stop`` so long before the evaluation that reaches the target, the last one."""
+    last = [r["time_ms"] for r in records(log) if r["key"] == "eval_accuracy"][-1]
+    return edited(log, "run_stop", time_ms=last - int(seconds * 1000))
+
+
+def positions(change: Callable[[float], float], name: str) -> Change:
+    """Another position in all evaluations."""
+    return lambda log: joined(
+        [
+            {**r, "metadata": {**r["metadata"], name: change(r["metadata"][name])}}
+            if r["key"] == "eval_accuracy"
+            else r
+            for r in records(log)
+        ]
+    )
+
+
+def shifted(days: float) -> Change:
+    """All records later."""
+    return lambda log: joined(
+        [{**r, "time_ms": r["time_ms"] + int(days * DAY_MS)} for r in records(log)]
+    )
+
+
+def untested(
+    round_: str,
+    benchmark: str,
+    key: str,
+    values: dict[Any, bool],
+    code: str,
+    *,
+    add: bool = True,
+) -> list[Case]:
+    """A hyperparameter that only the table has: a warning for what it does not allow."""
+    return [
+        Case(
+            f"{code} {value}",
+            round_,
+            benchmark,
+            (logged if add else field)(key, value),
+            () if allowed else (f"{code} warning rules",),
+            quotes=True,
+        )
+        for value, allowed in values.items()
+    ]
+
+
+def thorough(round_: str, benchmark: str, code: str, least: int) -> list[Case]:
+    """Evaluations as thorough as those of the reference, and not."""
+    failing = (f"{code} error rules",)
+    change = partial(field, "eval_samples")
+    return [
+        Case(f"{code} {least}", round_, benchmark, change(least)),
+        Case(f"{code} as text", round_, benchmark, change(f"{least}")),
+        Case(f"{code} in a list", round_, benchmark, change([least])),
+        Case(f"{code} fewer", round_, benchmark, change(least - 1), failing),
+        Case(f"{code} none", round_, benchmark, change(None), failing),
+    ]
+
+
+CASES = [
+    # the clock
+    Case("start after data", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",)),
+    Case("start after data, open", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",), division="open"),
+    Case("clocks differ", "5.1", "rgat", later("run_start", 0.9)),
+    Case("start before data", "5.1", "rgat", later("run_start", -1)),
+    Case("stop before evaluation", "5.1", "rgat", partial(stopped, seconds=5), ("RUN157 error rules",)),
+    Case("stop at evaluation", "5.1", "rgat", partial(stopped, seconds=0)),
+    Case("stop, clocks differ", "5.1", "rgat", partial(stopped, seconds=0.9)),
+    Case("stop, open", "5.1", "rgat", partial(stopped, seconds=5), division="open"),
+    Case("offline evaluation", "5.0", "stable_diffusion", partial(stopped, seconds=5)),
+    Case("evaluation of minigo", "1.1", "minigo", partial(stopped, seconds=5)),
+    # caches
+    Case("cache not flushed", "5.1", "rgat", field("cache_clear", False), ("RUN159 error rules",)),
+    Case("cache flushed, no value", "5.1", "rgat", field("cache_clear", None)),
+    Case("cache flushed late", "5.1", "rgat", later("cache_clear", 36_000), ("RUN160 error rules",)),
+    Case("cache logged at the end", "5.1", "rgat", lambda log: moved(log, "cache_clear", "run_stop"), ("RUN164 warning rules",)),
+    Case("cache of hpc", "hpc_3.0", "deepcam", field("cache_clear", False), ("RUN159 error rules",)),
+    # initialisation
+    *(
+        Case(f"{minutes} minutes, {round_} {division}", round_, benchmark, initialised(minutes), findings, official, division)
+        for round_, benchmark, division, minutes, findings, official in (
+            ("0.7", "bert", "open", 19, (), "pass"),
+            ("0.7", "bert", "open", 21, ("RUN121 error both",), "fail"),
+            ("1.0", "bert", "open", 29, (), "pass"),
+            ("1.0", "bert", "open", 31, ("RUN121 error both",), "fail"),
+            ("1.1", "bert", "open", 31, ("RUN121 error both",), "fail"),
+            ("2.0", "bert", "open", 239, (), "pass"),
+            ("2.0", "bert", "open", 241, ("RUN122 error both",), "fail"),
+            ("hpc_2.0", "deepcam", "open", 239, ("RUN121 error official",), "fail"),
+            ("hpc_3.0", "cosmoflow", "open", 241, ("RUN121 error official", "RUN122 error rules"), "fail"),
+            ("hpc_3.0", "cosmoflow", "closed", 31, ("RUN121 error both",), "fail"),
+        )
+    ),
+    # evaluations
+    *thorough("5.0", "bert", "BERT122", 10_000),
+    *thorough("4.0", "resnet", "RN143", 49_999),
+    Case("batches in resnet 1.0", "1.0", "resnet", field("eval_samples", 3125), ("RN143 warning rules",)),
+    *thorough("5.1", "rgat", "GNN115", 788_379),
+    *thorough("5.0", "llama2_70b_lora", "LORA120", 173),
+    *thorough("5.1", "flux1", "FLUX123", 29_696),
+    *thorough("5.0", "stable_diffusion", "SD111", 30_000),
+    Case("one too many skipped, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 384, "samples_count"), ("LORA121 error rules",)),
+    Case("one too many skipped, 405b", "5.1", "llama31_405b", positions(lambda n: n + 2 * 18_432, "samples_count"), ("LLAMAL128 error rules",)),
+    Case("one too many skipped, bert", "5.0", "bert", positions(lambda n: n + 10**6, "epoch_num"), ("BERT123 error rules",)),
+    Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
+    Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
+    Case("trained too long, unet3d", "2.0", "unet3d", positions(lambda n: n + 10_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
+    Case("trained too long, unet3d in samples", "4.0", "unet3d", positions(lambda n: n + 168 * 20_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
+    Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
+    Case("flux rounded up", "5.1", "flux1", lambda log: edited(edited(log, "global_batch_size", value=1000), "evaluation_frequency", value=263_000), ("FLUX102 error official", "FLUX121 warning rules"), "fail"),
+    Case("flux too seldom", "5.1", "flux1", field("evaluation_frequency", 600_000), ("FLUX102 error official", "FLUX122 error rules"), "fail"),
+    # seeds
+    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed)) for seed in (1, "1", " 12 ", -5)),
+    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed), ("RUN153 error rules",)) for seed in ("x", 1.5, None, [1], "1.5")),
+    # one clock in HPC
+    *(
+        Case(f"two {key}", "hpc_3.0", "deepcam", lambda log, key=key: joined([c for r in records(log) for c in ([r, r] if r["key"] == key else [r])]), (f"{code} error rules", f"{note} note advice"))  # type: ignore[misc]
+        for key, code, note in (("run_start", "RUN151", "RUN108"), ("run_stop", "RUN152", "RUN109"))
+    ),
+    # the day of a run
+    Case("in review", "5.1", "rgat", shifted(30)),
+    Case("resubmitted", "5.1", "rgat", shifted(-400)),
+    Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
+    # batch size and formats
+    Case("405b, small batch", "5.1", "llama31_405b", field("global_batch_size", 1024), ("LLAMAL106 error both", "LLAMAL122 error rules", "LLAMAL124 error rules", "LLAMAL127 warning rules", "LLAMAL134 error official"), "fail"),
+    Case("mxfp6", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "mxfp6"), ("RUN161 error rules",)),
+    Case("fp8", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "fp8")),
+    Case("no such format", "6.1", "flux1", field("lowest_numerical_precision_in_attn", "fp5"), ("RUN132 error official", "RUN162 error rules"), "fail"),
+    # keys and benchmarks that only the checker has
+    Case("parallelism", "6.1", "flux1", field("tensor_parallelism", 0.5), ("RUN134 error official",), "fail"),
+    Case("qwen", "6.1", "qwen35_397b_grpo", field("opt_adamw_beta_1", 0.8), ("QWEN108 error official",), "fail"),
+    Case("dlrmv4", "6.1", "dlrmv4", field("eval_samples", 5), ("DLRMV103 error official",), "fail"),
+    Case("submitter in 5.0", "5.0", "rgat", field("submission_org", ""), ("RUN101 warning advice",)),
+    # hyperparameters that only the table has
+    *untested("2.0", "resnet", "lars_opt_momentum", {0.9: True, 0.8: False}, "RN118", add=False),
+    *untested("2.0", "bert", "opt_name", {"lamb": True, "LAMB": True, "adam": False}, "BERT124"),
+    *untested("4.0", "unet3d", "opt_name", {"sgd": True, "nag": True, "adam": False}, "UNET127", add=False),
+    *untested("3.1", "maskrcnn", "min_image_size", {800: True, 640: False}, "MRCNN123", add=False),
+    *untested("3.1", "maskrcnn", "max_image_size", {1333: True, 1024: False}, "MRCNN124", add=False),
+    *untested("5.1", "llama31_8b", "dropout", {0.0: True, 0.1: False}, "LLAMAS127"),
+    *untested("5.1", "llama31_8b", "sequence_length", {8192: True, 4096: False}, "LLAMAS128"),
+    *untested("5.1", "llama31_405b", "dropout", {0: True, 0.1: False}, "LLAMAL129"),
+    *untested("5.1", "llama2_70b_lora", "lora_dropout", {0.1: True, 0.0: False}, "LORA122"),
+    *untested("5.1", "llama2_70b_lora", "sequence_length", {8192: True, 8196: True, 4096: False}, "LORA123"),
+    *untested("6.0", "gpt_oss_20b", "sequence_length", {8192: True, 4096: False}, "OSS128"),
+    *untested("6.0", "deepseekv3_671b", "sequence_length", {4096: True, 8192: False}, "DSV128"),
+    *untested("4.0", "gpt3", "dropout", {0.0: True, 0.2: False}, "GPT139"),
+    *untested("hpc_3.0", "oc20", "opt_base_learning_rate", {1e-3: True, 0.0: False}, "OC113", add=False),
+    *untested("hpc_3.0", "oc20", "opt_learning_rate_warmup_factor", {0.2: True, 1.5: False}, "OC115", add=False),
+    *untested("hpc_3.0", "oc20", "opt_learning_rate_decay_factor", {0.1: True, -0.1: False, 2: False}, "OC117", add=False),
+    *untested("hpc_3.0", "deepcam", "opt_weight_decay", {0.01: True, -0.1: False}, "CAM115"),
+    Case("boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 12_001])),
+    Case("other boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 15_000]), ("MRCNN125 warning rules",)),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cached() -> Iterator[None]:
+    with incumbent.cached_rules():
+        yield
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_sentences(case: Case, tmp_path: Path) -> None:
+    log, run = case.run
+    findings = {f"{f.code} {f.severity.value} {f.basis.value}" for f in run.findings}
+    assert findings == set(case.findings)
+    assert (run.verdicts.official.value, run.verdicts.rules.value) == (case.official, case.rules)
+    assert all("; expected " in finding.text for finding in run.findings)
+    assert all(QUOTED in str(finding.hint) for finding in run.findings if case.quotes)
+    file = tmp_path / "result_0.txt"
+    file.write_bytes(log)
+    official = incumbent.check(file, run.usage, f"{run.round}.0")
+    assert official.passes == (case.official == "pass")
+
+
+def test_a_run_that_failed_may_stop_early() -> None:
+    case = Case("stopped", "5.1", "rgat", partial(stopped, seconds=5))
+    log = edited(case.run[0], "run_stop", metadata={"status": "aborted"})
+    run = read_run(LogFile(Source("log.txt", log), "training", "5.1"))
+    assert [finding.code for finding in run.findings] == ["RUN130"]
