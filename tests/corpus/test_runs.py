@@ -55,7 +55,7 @@ def _agree(ours: dict[str, Any], facts: dict[str, Any]) -> bool:
 
 def _messages(run: Run) -> str:
     """What our errors say: they name the keys that the official messages name."""
-    return " ".join(f.message for f in run.findings if f.severity.value == "error")
+    return " ".join(f.text for f in run.findings if f.severity.value == "error")
 
 
 @pytest.mark.parametrize("tree", ROUNDS)

@@ -105,5 +105,5 @@ def _minimal(name: str, origin: Seed, lines: list[bytes], file: Path) -> Disagre
 def _shown(ours: Run | str) -> str:
     if isinstance(ours, str):
         return ours
-    errors = [f"{f.line} {f.code} {f.message}" for f in ours.findings if f.severity == "error"]
+    errors = [f"{f.line} {f.code} {f.text}" for f in ours.findings if f.severity == "error"]
     return f"{ours.verdicts.official}: {errors}"

@@ -131,7 +131,7 @@ def test_hostile(
     (tmp_path / "tmp").mkdir()
     archive = write(tmp_path / "x.tar.gz", zipped(data))
     (finding,) = [f for f in verified(archive, extract=tmp_path / "out").findings if f.code != "PACK107"]  # fmt: skip
-    assert (finding.code, message in finding.message) == (code, True), finding
+    assert (finding.code, message in finding.text) == (code, True), finding
     assert names(tmp_path) == ["tmp", "x.tar.gz"]
 
 
