@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.system_names import published_spelling
 from mlperf_pkg.checks.system_schema import (
     Violation,
     has_fixed_statuses,
@@ -237,6 +239,25 @@ def _nodes(description: Description) -> Iterator[Finding]:
         )
 
 
+def _names(description: Description) -> Iterator[Finding]:
+    """Note names of processors and accelerators that published descriptions spell otherwise."""
+    for field in NAME_FIELDS:
+        value = description.fields.get(field)
+        name = value.strip() if is_text(value) else ""
+        spelling = published_spelling(field, name)
+        if spelling and spelling != name:
+            yield system_finding(
+                "SYS304",
+                description.path,
+                description.line(field),
+                f"{field} is {{found}}; published descriptions spell it {{expected}}",
+                severity=Severity.NOTE,
+                basis=Basis.ADVICE,
+                found=name,
+                expected=spelling,
+            )
+
+
 def _to_fill_in(description: Description) -> Iterator[Finding]:
     """Report what ``system init`` left to a human."""
     for field, value in description.fields.items():
@@ -276,4 +297,5 @@ _CHECKS: tuple[Callable[[Description], Iterator[Finding]], ...] = (
     _nodes,
     _to_fill_in,
     _counts,
+    _names,
 )

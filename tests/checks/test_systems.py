@@ -70,6 +70,7 @@ def rows(system: SystemFile) -> list[Row]:
 FATAL = ("error", "official")
 AGREED = ("error", "both")
 ADVISED = ("warning", "advice")
+NOTED = ("note", "advice")
 
 CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findings
     ("good", written(), "2.0", []),
@@ -176,6 +177,19 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("an empty stack", written(other_software_stack={}), "2.0", [
         ("SYS202", 32, "warning", "rules"),
     ]),
+    # Names.
+    ("HBM3e", written(accelerator_model_name="AMD Instinct MI325X 256GB HBM3e"), "5.1", [
+        ("SYS304", 21, *NOTED),
+    ]),
+    ("H200 NVL", written(accelerator_model_name="NVIDIA H200 NVL 141GB"), "5.1", [
+        ("SYS304", 21, *NOTED),
+    ]),
+    ("as published", written(accelerator_model_name="NVIDIA H200-NVL-141GB"), "5.1", []),
+    ("another model", written(host_processor_model_name="Intel(R) Xeon(R) Platinum 8480"),
+     "5.1", []),
+    ("capitals", written(host_processor_model_name="INTEL XEON PLATINUM 8480+"), "5.1", [
+        ("SYS304", 8, *NOTED),
+    ]),
     # Counts.
     ("decimal", written(accelerators_per_node="8.0"), "2.0", [("SYS301", 20, *ADVISED)]),
     ("words", written(number_of_nodes="two"), "2.0", [("SYS301", 6, *ADVISED)]),
@@ -238,6 +252,8 @@ MESSAGES = [  # changes, message, hint
     ({"status": "cloud"}, 'status is "cloud"; expected "Available on-premise" or "Available '
      'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
      'did you mean "Available cloud"?'),
+    ({"accelerator_model_name": "Nvidia h100-sxm5-80GB"}, 'accelerator_model_name is '
+     '"Nvidia h100-sxm5-80GB"; published descriptions spell it NVIDIA H100-SXM5-80GB', None),
     ({"cooling": "", "host_processor_core_count": "?"}, "no value for "
      "host_processor_core_count or host_processor_vcpu_count, cooling", None),
     ({"number_of_nodes": "a" * 99}, f'number_of_nodes is "{"a" * 76}...; expected a whole '

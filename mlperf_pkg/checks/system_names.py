@@ -1,0 +1,34 @@
+"""Names of processors and accelerators as published descriptions spell them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from mlperf_pkg.infra.resources import data_folder
+
+FIELDS = ("host_processor_model_name", "accelerator_model_name")
+
+_TRADEMARK = re.compile(r"\((?:r|tm)\)")
+
+
+def published_spelling(field: str, name: str) -> str | None:
+    """Return the published spelling of a name; None for one that is unlike all that are known.
+
+    Spellings of one name differ in nothing but case, spaces, punctuation and trademarks.
+    """
+    return _spellings(field).get(_key(name))
+
+
+@cache
+def _spellings(field: str) -> Mapping[str, str]:
+    file = data_folder("rules") / "systems" / "names.json"
+    return {_key(name): name for name in json.loads(file.read_text(encoding="utf-8"))[field]}
+
+
+def _key(name: str) -> str:
+    """Return letters and digits, and a plus, which distinguishes models."""
+    text = _TRADEMARK.sub("", name.lower())
+    return "".join(char for char in text if char.isalnum() or char == "+")
