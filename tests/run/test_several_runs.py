@@ -83,12 +83,13 @@ def test_one_run(log: bytes) -> None:
             "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8",
         ),
         (
-            gzip.compress(LOGS[0]),
+            gzip.compress(LOGS[0], mtime=0),
             "LOG112",
             "the log is gzip data; expected UTF-8 text: decompress it with gzip -d",
         ),
         (b"PK\3\4" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
     ],
+    ids=["empty", "text", "UTF-16", "gzip", "zip"],
 )
 def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
     run = run_of(log)
@@ -104,10 +105,14 @@ def test_utf_16_with_records_is_judged_as_officially() -> None:
 @pytest.mark.parametrize(
     ("packed", "expected"),
     [
-        (gzip.compress(LOGS[0]), []),
-        (gzip.compress(LOGS[0])[:-1000], ["the gzip data is cut off: the log was not checked"]),
+        (gzip.compress(LOGS[0], mtime=0), []),
+        (
+            gzip.compress(LOGS[0], mtime=0)[:-1000],
+            ["the gzip data is cut off: the log was not checked"],
+        ),
         (b"\x1f\x8b\x08", ["the gzip data is cut off: the log was not checked"]),
     ],
+    ids=["whole", "cut off", "its beginning"],
 )
 def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
     source = Source("log.gz", packed, Compression.GZIP)

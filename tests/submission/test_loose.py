@@ -65,7 +65,7 @@ def unread(contents: Input) -> dict[str, tuple[str, Why]]:
         {"a": GZ},
         {"x.tar/a.log": LOG},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_one_more_log(tmp_path: Path, files: dict[str, bytes]) -> None:
     contents = found(tmp_path, files)
@@ -110,7 +110,7 @@ def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: lis
         ({"a.txt": b"Salted__12345678"}, {"a.txt": "an archive, not a log"}),
         ({"a.tar": tar(**{"../a.log": LOG})}, {"a.tar/../a.log": "a path that leads elsewhere"}),
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_what_is_not_read(
     tmp_path: Path, files: dict[str, bytes], expected: dict[str, str]
