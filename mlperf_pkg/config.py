@@ -58,15 +58,18 @@ class Config(Struct, frozen=True):
     """The contents of ``mlperf-pkg.yaml``; ``rules/config.schema.json`` describes each field.
 
     ``code`` maps each benchmark to the folders of its implementations, by their ids; an empty id
-    is the name of the folder.
+    is the name of the folder. ``extra_files`` maps paths in the submission to files of the
+    workspace.
     """
 
     submitter: str | None = None
     round: str | None = None
     usage: str | None = None
     division: str | None = None
+    organizations: tuple[str, ...] = ()
     systems: Mapping[str, SystemConfig] = field(default_factory=dict)
     code: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extra_files: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
@@ -130,6 +133,7 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
         for benchmark, folders in contents.pop("code", {}).items()
     }
     prices = _prices(contents.pop("prices", {}))
+    organizations = tuple(contents.pop("organizations", ()))
     leave_out = tuple(contents.pop("leave_out", ()))
     waivers = tuple(
         WaiverConfig(
@@ -144,8 +148,9 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
         systems=systems,
         code=code,
         prices=prices,
-        leave_out=leave_out,
         waivers=waivers,
+        organizations=organizations,
+        leave_out=leave_out,
         **contents,
     )
 

@@ -88,7 +88,7 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter'; did you mean 'submitter'?"),
         (
             "color: red",
-            "1: unknown key 'color'; expected submitter, round, usage, division, systems, code, notes, prices, leave_out, waivers",
+            "1: unknown key 'color'; expected submitter, round, usage, division, organizations, systems, code, extra_files, notes, prices, leave_out, waivers",
         ),
         (
             "systems:\n  a:\n    logs: [x]\n    platform: y",

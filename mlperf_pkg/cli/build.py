@@ -23,7 +23,7 @@ from mlperf_pkg.infra.text import visible
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
-    " or build it anyway with --keep-invalid"
+    " or all of these with --drop-invalid, or build it anyway with --keep-invalid"
 )
 
 
@@ -63,6 +63,11 @@ _ADVICE = (
 )
 @options.keep_invalid_option("Build result sets even if they are not valid.")
 @click.option(
+    "--drop-invalid",
+    is_flag=True,
+    help="Leave out every result set that is not valid, and say why.",
+)
+@click.option(
     "--rcp-bypass",
     is_flag=True,
     help="Build result sets that fail the RCP test and request a review of them.",
@@ -72,7 +77,12 @@ _ADVICE = (
     is_flag=True,
     help="Build result sets that fail the seed test and request a review of them.",
 )
-@options.force_option("Replace a tree that this command built.")
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
+)
+@options.force_option("Replace a tree that this command built, unless files were added.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(
     "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
@@ -88,6 +98,8 @@ def command(
     leave_out: tuple[str, ...],
     select: bool,
     keep_invalid: bool,
+    drop_invalid: bool,
+    allow_outside: bool,
     force: bool,
     dry_run: bool,
     explain: bool,
@@ -113,12 +125,24 @@ def command(
       mlperf-pkg build --dry-run
       mlperf-pkg build --explain > mlperf-pkg.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
+      mlperf-pkg build --drop-invalid
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
+    if keep_invalid and drop_invalid:
+        raise click.UsageError("--keep-invalid and --drop-invalid exclude each other")
     chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),
-        Order(division, round_, leave_out, chosen_bypasses, keep_invalid, select),
+        Order(
+            division,
+            round_,
+            leave_out,
+            chosen_bypasses,
+            keep_invalid,
+            select,
+            drop_invalid,
+            allow_outside,
+        ),
     )
     plan = prepared.plan
     Output().write(

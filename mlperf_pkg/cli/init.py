@@ -50,7 +50,7 @@ def command(*, workspace: Path, force: bool) -> int:
 def _settings(workspace: Path) -> Mapping[str, Any]:
     """Return the settings that follow from logs and systems; none where there are no files yet."""
     try:
-        prepared = prepare(Folders.of(workspace), Order(keep_invalid=True))
+        prepared = prepare(Folders.of(workspace), Order(keep_invalid=True, allow_outside=True))
     except UserError as error:
         click.echo(visible(f"note: no value could be filled in: {error}"), err=True)
         return {}

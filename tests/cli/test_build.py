@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -195,14 +195,118 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     result = call("build", root)
     assert result.exit_code == 2
     assert result.stderr.endswith("Graphcore: exists already; --force replaces it\n")
+    (root / "submissions/Graphcore/extra.txt").unlink()
     assert call("build", root, "--force").exit_code == 0
-    assert not (root / "submissions/Graphcore/extra.txt").exists()
     (root / "submissions/Graphcore" / MANIFEST).unlink()
     before = bytes_below(root)
     result = call("build", root, "--force")
     assert result.exit_code == 2
     assert "was not built by mlperf-pkg" in result.stderr
     assert bytes_below(root) == before
+
+
+def add_readme(tree: Path) -> str:
+    (tree / "README.md").write_bytes(b"ours")
+    return "README.md"
+
+
+def add_code(tree: Path) -> str:
+    lay(tree, {"benchmarks/resnet/run.sh": b"train"})
+    return "benchmarks/resnet/run.sh"
+
+
+def change_table(tree: Path) -> str:
+    (tree / "results.md").write_bytes(b"edited")
+    return "results.md"
+
+
+def change_manifest(tree: Path) -> str:
+    (tree / MANIFEST).write_bytes((tree / MANIFEST).read_bytes().replace(b'"sha256"', b'"sha"', 1))
+    return f"{MANIFEST}: "
+
+
+def add_link(tree: Path) -> str:
+    (tree / "link").symlink_to("/etc")
+    return "link"
+
+
+@pytest.mark.parametrize("add", [add_readme, add_code, change_table, change_manifest, add_link])
+def test_force_never_deletes_what_was_not_built(tmp_path: Path, add: Callable[[Path], str]) -> None:
+    root = resnet_workspace(tmp_path)
+    assert call("build", root).exit_code == 0
+    name = add(root / "submissions/Graphcore")
+    before = bytes_below(root)
+    result = call("build", root, "--force")
+    assert result.exit_code == 2
+    assert name in result.stderr
+    assert bytes_below(root) == before
+
+
+@pytest.mark.parametrize("source", ["docs/README", "submissions/Graphcore/README.md"])
+def test_extra_files(tmp_path: Path, source: str) -> None:
+    root = resnet_workspace(tmp_path)
+    assert call("build", root).exit_code == 0
+    files = {"submissions/Graphcore/README.md": b"ours", "docs/README": b"ours", "legal/a/b": b"c"}
+    lay(root, files, {CONFIG_NAME: f"extra_files: {{README.md: {source}, legal: legal}}".encode()})
+    assert call("build", root, "--force").exit_code == 0
+    tree = bytes_below(root / "submissions/Graphcore")
+    assert (tree["README.md"], tree["legal/a/b"]) == (b"ours", b"c")
+    assert call("pack", root / "submissions/Graphcore").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("{results.md: x}", "results.md: not copied: twice"),
+        ("{MANIFEST.json: x}", "MANIFEST.json: not copied: twice"),
+        ("{Results.md: x}", "Results.md: not copied: the same name as results.md"),
+        ("{a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
+        ("{results: x}", "results: not copied: twice"),
+        ("{README: nowhere}", "nowhere is not a file or a folder"),
+        ("{README: ../outside}", "outside the workspace"),
+        ("{README: link}", "outside the workspace"),
+        ("{README: /etc/hosts}", "outside the workspace"),
+    ],
+)
+def test_extra_files_that_are_refused(tmp_path: Path, setting: str, message: str) -> None:
+    root = resnet_workspace(tmp_path / "ws")
+    lay(tmp_path, {"outside": b"secret"})
+    lay(root, {"x": b"1", CONFIG_NAME: f"extra_files: {setting}".encode()})
+    (root / "link").symlink_to("../outside")
+    result = call("build", root)
+    assert (result.exit_code, (root / "submissions").exists()) == (2, False)
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("code", ["../code", "link", "{0}/code"])
+def test_code_outside_the_workspace_needs_an_option(tmp_path: Path, code: str) -> None:
+    root = resnet_workspace(tmp_path / "ws")
+    lay(tmp_path, {"code/run_and_time.sh": b"", "code/README.md": b""})
+    (root / "link").symlink_to("../code")
+    code = code.format(tmp_path)
+    lay(root, {CONFIG_NAME: f"code: {{resnet: {code}}}".encode()})
+    result = call("build", root)
+    assert (result.exit_code, (root / "submissions").exists()) == (2, False)
+    assert f": {code}; --allow-outside copies from there" in result.stderr
+    assert call("build", root, "--allow-outside").exit_code == 0
+    tree = bytes_below(root / "submissions/Graphcore")
+    assert "benchmarks/resnet/implementations/code/run_and_time.sh" in tree
+
+
+def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
+    root = closed_workspace(tmp_path)
+    (root / "logs/b0.log").unlink()
+    result = call("build", root, "--drop-invalid")
+    assert result.exit_code == 0
+    assert "note: left out: bow-pod16/bert is not valid:\n  results/bow-pod16/bert" in (
+        result.stderr
+    )
+    assert built_results(root) == RESULTS
+    (root / "logs/r0.log").unlink()
+    result = call("build", root, "--drop-invalid", "--force")
+    assert result.exit_code == 1
+    assert "no result set is valid: nothing is left to build" in result.stderr
+    assert call("build", root, "--drop-invalid", "--keep-invalid").exit_code == 2
 
 
 def test_failure_while_writing_leaves_the_old_tree(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.builder.judge import JudgedSet, report
+from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.infra.tree import walk
@@ -44,7 +46,7 @@ def tree_files(
     """Return the files of a submission, by path.
 
     Raises:
-        UserError: a folder of code cannot be read.
+        UserError: a folder of code or an extra file cannot be read or have its path.
     """
     files = [
         *_systems(plan, workspace),
@@ -54,6 +56,7 @@ def tree_files(
         *_code(plan, workspace),
         *_tables(judged, workspace),
     ]
+    files += extra_files(workspace, {file.path for file in files})
     return tuple(sorted(files, key=lambda file: file.path))
 
 
@@ -185,6 +188,40 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     for implementation, names in sorted(implementations.items()):
         if lacking := [name for name in _EXPECTED if name not in names]:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
+
+
+# ---- extra files --------------------------------------------------------------------------
+
+
+def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[PlannedFile]:
+    """Yield the extra files that the configuration names, at their paths in the submission.
+
+    Raises:
+        UserError: one does not exist, cannot be read, or has a path that is not valid or is that
+            of a file that is ``built``.
+    """
+    names = Names()
+    for name in (MANIFEST, *built):
+        names.add(name)
+    for target, source in workspace.config.extra_files.items():
+        path, setting = workspace.folders.workspace / source, f"{CONFIG_NAME}: extra_files"
+        if not path.is_file() and not path.is_dir():
+            raise UserError(f"{setting}: {target}: {path} is not a file or a folder")
+        try:
+            files = list(_extra(path, target, workspace))
+        except OSError as error:
+            raise UserError(f"{setting}: {target}: {error}") from error
+        for file in files:
+            if reason := names.add(file.path):
+                raise UserError(f"{setting}: {file.path}: not copied: {reason}")
+            yield file
+
+
+def _extra(path: Path, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
+    if path.is_dir():
+        yield from _below(path, target, workspace)
+    else:
+        yield PlannedFile(target, path, workspace.folders.relative(path))
 
 
 def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[PlannedFile]:

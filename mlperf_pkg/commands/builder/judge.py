@@ -71,11 +71,21 @@ def judge(
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one text for each of them."""
     for system in _systems(judged):
-        if failed := [f for f in system.findings if _fails(f, rejected=True)]:
+        if failed := _failures_of(system):
             yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
     for judged_set in judged:
         if failed := judged_set.failures:
             yield "\n".join([f"{judged_set.planned.name} is not valid:", *_lines(failed)])
+
+
+def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
+    """Return both without the result sets that are not valid, or whose system is not."""
+    valid = tuple(s for s in judged if not s.failures and not _failures_of(s.planned.system))
+    problems = plan.problems
+    if judged and not valid:
+        problems += ("no result set is valid: nothing is left to build",)
+    sets = tuple(judged_set.planned for judged_set in valid)
+    return replace(plan, sets=sets, problems=problems), valid
 
 
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
@@ -93,6 +103,10 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[
         )
     for finding in _waivers(workspace).stale(findings):
         yield f"{location(finding)}: {finding.text}"
+
+
+def _failures_of(system: SystemFile) -> list[Finding]:
+    return [finding for finding in system.findings if _fails(finding, rejected=True)]
 
 
 def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:

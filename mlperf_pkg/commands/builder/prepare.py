@@ -15,9 +15,21 @@ from mlperf_pkg.commands.builder.contents import (
     tree_files,
     unfit,
 )
-from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, waiver_notes
+from mlperf_pkg.commands.builder.judge import (
+    JudgedSet,
+    judge,
+    reasons,
+    waiver_notes,
+    without_invalid,
+)
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
-from mlperf_pkg.commands.builder.workspace import Folders, Workspace, read_workspace, refuse_overlap
+from mlperf_pkg.commands.builder.workspace import (
+    Folders,
+    Workspace,
+    read_workspace,
+    refuse_outside,
+    refuse_overlap,
+)
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 
@@ -26,7 +38,9 @@ class Order(Struct, frozen=True):
     """The options of a build, in addition to the configuration.
 
     ``select`` chooses from more runs than required, as the rules define. ``bypasses`` are names of
-    flags (``judge.BYPASSES``). ``keep_invalid`` builds result sets that are not valid, too.
+    flags (``judge.BYPASSES``). ``keep_invalid`` builds result sets that are not valid, too, and
+    ``drop_invalid`` leaves them out. ``allow_outside`` copies from outside the workspace what the
+    configuration names there.
     """
 
     division: str | None = None
@@ -35,6 +49,8 @@ class Order(Struct, frozen=True):
     bypasses: Sequence[str] = ()
     keep_invalid: bool = False
     select: bool = False
+    drop_invalid: bool = False
+    allow_outside: bool = False
 
 
 class Prepared(Struct, frozen=True):
@@ -60,15 +76,23 @@ def prepare(folders: Folders, order: Order) -> Prepared:
 
     Raises:
         UserError: the folder does not exist or has no log or no system description, a file cannot
-            be read, the configuration is not valid, or the target overlaps with an input.
+            be read, the configuration is not valid or names files outside the workspace, or the
+            target overlaps with an input.
     """
     if not folders.workspace.is_dir():
         raise UserError(f"{folders.workspace}: no such folder")
-    workspace = read_workspace(folders, read_config(folders.workspace), order.round)
+    config = read_config(folders.workspace)
+    if not order.allow_outside:
+        refuse_outside(folders, config)
+    workspace = read_workspace(folders, config, order.round)
     plan = make_plan(workspace, order.division, order.leave_out)
     if order.select:
         plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)
+    dropped: tuple[str, ...] = ()
+    if order.drop_invalid:
+        dropped = tuple(f"left out: {reason}" for reason in reasons(judged))
+        plan, judged = without_invalid(plan, judged)
     target = folders.output / plan.submitter
     files: tuple[PlannedFile, ...] = ()
     if not plan.problems:
@@ -83,6 +107,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         target=target,
         notes=(
             *plan.notes,
+            *dropped,
             *code_notes(files),
             *_bypass_notes(judged),
             *waiver_notes(judged, workspace),

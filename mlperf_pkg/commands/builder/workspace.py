@@ -129,6 +129,22 @@ def refuse_overlap(target: Path, workspace: Workspace) -> None:
             raise UserError(f"{message}: choose another --output")
 
 
+def refuse_outside(folders: Folders, config: Config) -> None:
+    """Refuse files of the configuration that are outside the workspace, links followed.
+
+    Raises:
+        UserError: a folder of code or an extra file is outside; all of them are named.
+    """
+    top = folders.workspace.resolve()
+    names = dict.fromkeys((*config.code_folders, *config.extra_files.values()))
+    outside = [n for n in names if not (folders.workspace / n).resolve().is_relative_to(top)]
+    if outside:
+        raise UserError(
+            f"{CONFIG_NAME}: outside the workspace {folders.workspace}: {', '.join(outside)};"
+            " --allow-outside copies from there"
+        )
+
+
 def _relabelled(run: Run, path: str) -> Run:
     """Return the run with another path."""
     findings = tuple(replace(finding, path=path) for finding in run.findings)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlperf_pkg.commands.builder.contents import PlannedFile
+from mlperf_pkg.commands.builder.foreign import refuse_foreign
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.folders import new_folder
@@ -34,9 +35,16 @@ def write_tree(
     Raises:
         UserError: ``target`` exists and must not be replaced, or the tree cannot be written.
     """
-    refuse_to_replace(target, force=force)
+
+    def replaces(there: Path) -> bool:
+        if not (force and is_ours(there)):
+            return False
+        refuse_foreign(there, files)
+        return True
+
     try:
-        with new_folder(target, lambda there: force and is_ours(there)) as folder:
+        refuse_to_replace(target, files, force=force)
+        with new_folder(target, replaces) as folder:
             entries = [_write(folder, file) for file in files]
             _write(folder, PlannedFile(MANIFEST, manifest_text(entries).encode()))
             accept(folder)
@@ -44,11 +52,12 @@ def write_tree(
         raise UserError(f"{target}: cannot be written: {error}") from error
 
 
-def refuse_to_replace(target: Path, *, force: bool) -> None:
+def refuse_to_replace(target: Path, files: Sequence[PlannedFile], *, force: bool) -> None:
     """Refuse to replace anything but a tree that this tool built, and that only with ``force``.
 
     Raises:
-        UserError: ``target`` exists, and is not such a tree or ``force`` is not set.
+        UserError: ``target`` exists, and is not such a tree, ``force`` is not set, or the tree
+            holds something that was not built and is not among ``files``.
     """
     if not target.exists() and not target.is_symlink():
         return
@@ -59,6 +68,7 @@ def refuse_to_replace(target: Path, *, force: bool) -> None:
         )
     if not force:
         raise UserError(f"{target}: exists already; --force replaces it")
+    refuse_foreign(target, files)
 
 
 # ---- files --------------------------------------------------------------------------------
