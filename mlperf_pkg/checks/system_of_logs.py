@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from mlperf_pkg.checks.consistency import is_placeholder
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.run.model import Run
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
 _DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
@@ -50,36 +51,51 @@ def _promises_more(described: str, logged: str) -> bool:
     return _CLAIMS[described] > _CLAIMS[logged]
 
 
+class _OtherSystem(Struct, frozen=True):
+    """A system of the submission that a platform names, or a part of whose name it is."""
+
+    path: str
+    is_name: bool
+    is_own_part: bool  # also of the name of the system that is expected
+
+
 def check_platform(context: SetContext) -> Iterator[Finding]:
     """Check that the logs do not name another system of the submission."""
+    system = context.system
+    if system is None:
+        return
+    others = {text: _other_system(context, system, text) for text in _platforms(context)}
     for run in context.runs:
         platform = run.text("platform")
-        if context.system and platform and not is_placeholder(platform):
-            yield from _other_system(context, context.system, run, platform)
-
-
-def _other_system(
-    context: SetContext, system: SystemFile, run: Run, platform: str
-) -> Iterator[Finding]:
-    names = {letters(platform), letters(_COUNT.sub("", platform, count=1))} - {""}
-    own = _names(system)
-    if not names.isdisjoint(own):
-        return
-    for other in context.systems:
-        is_name = not names.isdisjoint(_names(other) - own)
-        is_own_part = _is_part(names, own)
-        if is_name or (not is_own_part and _is_part(names, _names(other))):
+        if other := others.get(platform):
             yield set_finding(
                 context,
                 "SET141",
-                f"submission_platform is {{found}}, {'' if is_name else 'a part of '}the name of"
-                f" {other.path}; expected {{expected}}",
+                f"submission_platform is {{found}}, {'' if other.is_name else 'a part of '}the name"
+                f" of {other.path}; expected {{expected}}",
                 path=run.path,
                 found=platform,
                 expected=system.id,
-                **_WARNING if is_name and not is_own_part else _NOTE,
+                **_WARNING if other.is_name and not other.is_own_part else _NOTE,
             )
-            return
+
+
+def _platforms(context: SetContext) -> set[str]:
+    platforms = {run.text("platform") for run in context.runs} - {""}
+    return {platform for platform in platforms if not is_placeholder(platform)}
+
+
+def _other_system(context: SetContext, system: SystemFile, platform: str) -> _OtherSystem | None:
+    names = {letters(platform), letters(_COUNT.sub("", platform, count=1))} - {""}
+    own = _names(system)
+    if not names.isdisjoint(own):
+        return None
+    is_own_part = _is_part(names, own)
+    for other in context.systems:
+        is_name = not names.isdisjoint(_names(other) - own)
+        if is_name or (not is_own_part and _is_part(names, _names(other))):
+            return _OtherSystem(other.path, is_name, is_own_part)
+    return None
 
 
 def _names(system: SystemFile) -> set[str]:
