@@ -11,5 +11,9 @@ class UserError(Exception):
     """
 
 
+class ArchiveError(Exception):
+    """An archive that cannot, or must not, be read; the message is the reason."""
+
+
 class RulebookError(UserError):
     """A rule file is not valid in the language of the rulebook."""

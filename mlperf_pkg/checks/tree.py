@@ -6,7 +6,6 @@ crashes, it judges no result of the whole package.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -14,10 +13,9 @@ from mlperf_pkg.checks.context import PACKAGE_CHECKER
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.model import Submission
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.names import SCALINGS, is_result_log
 
 _STRUCTURE = "submission_rules, Directory structure"
-_LOG = re.compile(r"result_.*\.txt", re.DOTALL)
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 
 
@@ -79,7 +77,7 @@ def _folders_above_benchmarks(submission: Submission, usage: str) -> set[str]:
         if entry.path.count("/") < _depth(usage)
         and not entry.folder
         and entry.path.startswith("results/")
-        and _LOG.fullmatch(entry.name)
+        and is_result_log(entry.name)
     }
 
 
@@ -119,7 +117,7 @@ def _log_folders(
     for entry in folders:
         parent, _, name = entry.path.rpartition("/")
         is_read = parent.startswith("results/") and parent.rpartition("/")[2] in benchmarks
-        if is_read and _LOG.fullmatch(name):
+        if is_read and is_result_log(name):
             message = "a folder with the name of a log: the package checker crashes"
             yield _finding(submission, "TREE107", message, entry.path)
 

@@ -13,7 +13,6 @@ from click.shell_completion import CompletionItem
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
-from mlperf_pkg.rulebook.explain.lookup import keys
 from mlperf_pkg.rulebook.files import rounds as rounds_of
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.rulebook.load import load_round
@@ -65,7 +64,11 @@ def codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
 def subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete codes and benchmarks; keys only once they are begun, as there are hundreds."""
     names = [*codes(ctx, param, incomplete), *benchmarks(ctx, param, incomplete)]
-    return [*names, *_beginning(incomplete, sorted(keys()))] if incomplete else names
+    if not incomplete:
+        return names
+    from mlperf_pkg.rulebook.explain.lookup import keys  # noqa: PLC0415 - slow to import
+
+    return [*names, *_beginning(incomplete, sorted(keys()))]
 
 
 @_with_the_users_rules

@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.content import ArchiveError
+from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra.listed_path import Opener
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER
 from mlperf_pkg.infra.parts import Deflated, Part, SpooledPart

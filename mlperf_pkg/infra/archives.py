@@ -14,10 +14,11 @@ from typing import BinaryIO
 
 from msgspec import Struct, field
 
+from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra.archive_members import Member, PartAt, tar_members, zip_members
 from mlperf_pkg.infra.archive_names import stem_of
 from mlperf_pkg.infra.compression import ALWAYS_ALLOWED, LARGEST_RATIO
-from mlperf_pkg.infra.content import ArchiveError, Content
+from mlperf_pkg.infra.content import Content
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER, unfit
 from mlperf_pkg.infra.partial import problem_of

@@ -20,10 +20,6 @@ _ENCRYPTED = (b"age-encryption.org/", b"Salted__")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-class ArchiveError(Exception):
-    """An archive that cannot, or must not, be read; the message is the reason."""
-
-
 class Content(Struct, frozen=True):
     """The first bytes of a file: ``head``, decompressed if it has a ``compression``.
 

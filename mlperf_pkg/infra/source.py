@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.compression import Compression, decompressed
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
 from mlperf_pkg.infra.partial import unreadable
-from mlperf_pkg.infra.parts import Deflated, Part
 from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
+
+if TYPE_CHECKING:
+    from mlperf_pkg.infra.compression import Compression
 
 NO_PERMISSION = "no permission to read it"
 
@@ -68,7 +69,11 @@ class Source(Struct, frozen=True):
             UserError: the object cannot be read; a shared file differs on this machine.
         """
         stream = _open(self.origin)
-        return decompressed(stream, self.compression) if self.compression else stream
+        if self.compression is None:
+            return stream
+        from mlperf_pkg.infra.compression import decompressed  # noqa: PLC0415 - few logs need it
+
+        return decompressed(stream, self.compression)
 
     @property
     def size(self) -> int:
@@ -98,6 +103,8 @@ class Source(Struct, frozen=True):
 
     def shared(self) -> Source:
         """Return the source for other machines, which refuse a file that differs there."""
+        from mlperf_pkg.infra.parts import Deflated, Part  # noqa: PLC0415 - only archives have any
+
         match self.origin:
             case Path() as path:
                 return self._shared(path.absolute())

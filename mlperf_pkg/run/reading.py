@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
-from mlperf_pkg.infra.content import foreign_text
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
@@ -167,6 +166,8 @@ class _Reading:
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
+        from mlperf_pkg.infra.content import foreign_text  # noqa: PLC0415 - logs need none
+
         if problem:
             self._add("LOG113", f"{{found:s}}: {_UNCHECKED}", found=problem)
         elif foreign := foreign_text(self._reader.head):

@@ -12,15 +12,13 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
-from mlperf_pkg.infra.content import ArchiveError, content_of
 from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.submission.loose import ENCRYPTED, RESULT, Loose
 from mlperf_pkg.submission.model import (
     Input,
     Place,
@@ -31,7 +29,7 @@ from mlperf_pkg.submission.model import (
     Unread,
     Why,
 )
-from mlperf_pkg.submission.names import SCALINGS, SetName, set_name
+from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_name
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
 
@@ -98,6 +96,9 @@ class _Finder(Struct):
     # ---- logs without a submission --------------------------------------------------------
 
     def _one_file(self) -> Input:
+        from mlperf_pkg.infra.content import content_of  # noqa: PLC0415 - submissions need none
+        from mlperf_pkg.submission.loose import ENCRYPTED, Loose  # noqa: PLC0415
+
         path = self.top.path
         content = content_of(path, _HEAD_BYTES)
         if content.is_encrypted:
@@ -112,6 +113,8 @@ class _Finder(Struct):
         return loose.contents
 
     def _loose(self) -> Input:
+        from mlperf_pkg.submission.loose import Loose  # noqa: PLC0415 - submissions need none
+
         entries = walk(
             self.top.path,
             cache=self.folder_cache,
@@ -140,7 +143,7 @@ class _Finder(Struct):
 
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
         """Yield the result sets whose folders have the path of one; none without a log."""
-        folders = {log.folder.label: log.folder for log in logs if RESULT.fullmatch(log.name)}
+        folders = {log.folder.label: log.folder for log in logs if is_result_log(log.name)}
         for folder in folders.values():
             if name := set_name(folder.path):
                 yield self._result_set(folder, name, self._flags_alone(folder, name))
@@ -178,7 +181,7 @@ class _Finder(Struct):
         if not self._has_folder(folder, "results"):
             return False
         return self._has_folder(folder, "systems") or any(
-            RESULT.fullmatch(entry.name)
+            is_result_log(entry.name)
             for system in self._folders_in(folder, "results")
             for benchmark in self._folders(system)
             for entry in self._entries(benchmark)
@@ -235,7 +238,7 @@ class _Finder(Struct):
 
     def _result_set(self, folder: Place, name: SetName, flags: frozenset[str]) -> ResultSet:
         entries = self._entries(folder)
-        logs = [entry.path for entry in entries if RESULT.fullmatch(entry.path) and entry.file]
+        logs = [entry.path for entry in entries if is_result_log(entry.path) and entry.file]
         names = {entry.path for entry in entries}
         return ResultSet(
             place=folder,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import PurePath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra.compression import compression_of
-from mlperf_pkg.infra.content import ArchiveError, Content, content_of
+from mlperf_pkg.infra.content import Content, content_of
 from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.infra.parts import Spool
 from mlperf_pkg.infra.source import NO_PERMISSION
@@ -24,8 +24,8 @@ from mlperf_pkg.submission.model import (
     Why,
     is_power_log,
 )
+from mlperf_pkg.submission.names import is_result_log
 
-RESULT = re.compile(r"result_.*\.txt", re.DOTALL)
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
 _PACKED_SUFFIXES = frozenset({".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".tzst", ".zip"})
@@ -63,7 +63,7 @@ class Loose(Struct):
         Raises:
             OSError: the file cannot be read, for another reason than its permissions.
         """
-        if RESULT.fullmatch(file.name):
+        if is_result_log(file.name):
             self.logs.append(file)
             return
         if file.path.parent.parent.name == "power" and is_power_log(file.name):
@@ -116,7 +116,7 @@ class Loose(Struct):
             self._leave(file, ENCRYPTED)
         elif content.compression and compression_of(content.head):
             self._leave(file, "compressed twice")
-        elif TOKEN in content.text or RESULT.fullmatch(inner):
+        elif TOKEN in content.text or is_result_log(inner):
             self.logs.append(file)
         elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
             self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.source import Source, source_of
 from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.params import Params
+
+if TYPE_CHECKING:
+    from mlperf_pkg.infra.compression import Compression
 
 
 class Place(Struct, frozen=True):

@@ -39,3 +39,8 @@ def set_name(folder: AnyPath) -> SetName | None:
     else:
         return None
     return None if name.system.startswith(".") or benchmark.startswith(".") else name
+
+
+def is_result_log(name: str) -> bool:
+    """Return whether a file of this name is the log of a run, in a folder of a submission."""
+    return name.startswith("result_") and name.endswith(".txt")

@@ -16,9 +16,10 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra import archives, compression
 from mlperf_pkg.infra.archives import ArchivePath, open_archive
-from mlperf_pkg.infra.content import ArchiveError, content_of
+from mlperf_pkg.infra.content import content_of
 from mlperf_pkg.infra.parts import Spool
 from mlperf_pkg.infra.source import source_of
 from mlperf_pkg.infra.tree import list_tree
