@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +58,44 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         yield from _misread_batch_size(context, run)
 
 
+def check_configuration(context: SetContext) -> Iterator[Finding]:
+    """Check that all runs are of one platform and have the same hyperparameters."""
+    spellings = {_letters(name): name for name in (run.text("platform") for run in context.runs)}
+    platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
+    if len(platforms) > 1:
+        yield set_finding(
+            context,
+            "SET121",
+            "the runs have different platforms: {found:s}; expected {expected}",
+            basis=Basis.RULES,
+            found=sorted(platforms),
+            expected="one submission_platform",
+        )
+    if differences := _different_hyperparameters(context.runs):
+        yield set_finding(
+            context,
+            "SET122",
+            "the runs have different hyperparameters: {found:s}; expected {expected}",
+            basis=Basis.RULES,
+            found=differences,
+            expected="one value of each",
+        )
+
+
+def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
+    """Return the hyperparameters of which several runs log different values, with these.
+
+    Those of different benchmarks are not compared.
+    """
+    values: dict[str, set[str]] = {}
+    if len({run.benchmark for run in runs} - {""}) > 1:
+        return []
+    for run in runs:
+        for key, value in run.hyperparameters.items():
+            values.setdefault(key, set()).add(value)
+    return [f"{key} {' and '.join(sorted(values[key]))}" for key in values if len(values[key]) > 1]
+
+
 def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
     size = run.convergence.batch_size
     if type(size) is int and str(size) in run.batch_sizes:
@@ -98,9 +136,13 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         )
 
 
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 def is_placeholder(text: str) -> bool:
     """Return whether text is what reference implementations log until somebody replaces it."""
     return "PLACEHOLDER" in text.upper()
 
 
-CHECKS = (check_copies, check_overlap, check_batch_size, check_names)
+CHECKS = (check_copies, check_overlap, check_batch_size, check_configuration, check_names)

@@ -84,15 +84,30 @@ class SetContext(Struct, frozen=True):
         return self.runs[0].division if self.runs else None
 
     @property
+    def division_by_rules(self) -> str | None:
+        """The division in small letters, as the rules spell it in either case."""
+        return self.division.lower() if self.division else self.division
+
+    @property
     def closed(self) -> bool:
         """Whether the official seed and RCP tests apply: a Closed set of round 1.0 or later."""
         return self.division == "closed" and self.round.version >= (1, 0)
 
     @property
+    def closed_by_rules(self) -> bool:
+        """Whether these tests apply by the rules: also where a description spells it "Closed"."""
+        return self.division_by_rules == "closed" and self.round.version >= (1, 0)
+
+    @property
     def rcp_required(self) -> bool:
         """Whether the official package checker runs the RCP test on this set."""
+        return self.closed and self.rcp_required_by_rules
+
+    @property
+    def rcp_required_by_rules(self) -> bool:
+        """Whether the convergence of this set is compared with the reference."""
         tested = self.rules is not None and self.rules.rcp is not Rcp.SKIPPED
-        return self.closed and tested and has_ruleset(self.round.usage, self.round.name)
+        return self.closed_by_rules and tested and has_ruleset(self.round.usage, self.round.name)
 
     @property
     def in_round(self) -> bool:

@@ -7,13 +7,15 @@ from functools import cache
 from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
+from mlperf_pkg.checks.rcp_exceptions import check_allowance, check_end_rate
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results import rcp, rcp_margin
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.run.model import Run
 
-_RULES = "training_rules, Reference Convergence Points"
+_RULES = "training_rules, Handling RCP Failures"
+_IN_RULES_FROM = (4, 0)
 
 
 def _crash(context: SetContext) -> str | None:
@@ -66,8 +68,11 @@ def _points(
     return rcp.prune(rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop))
 
 
-def rcp_test(context: SetContext) -> rcp.RcpResult | None:
-    """Run the RCP test, for any division; None where it does not apply or crashes."""
+def rcp_test(context: SetContext, *, strict: bool = False) -> rcp.RcpResult | None:
+    """Run the RCP test, for any division; None where it does not apply or crashes.
+
+    A ``strict`` test is without the allowance of the official checker for some benchmarks.
+    """
     if context.rules is None or context.round.version < (1, 0) or _crash(context):
         return None
     unconverged = sum(not run.convergence.converged for run in context.runs)
@@ -78,8 +83,12 @@ def rcp_test(context: SetContext) -> rcp.RcpResult | None:
         None if unconverged > context.drop else to_converge,
         runs=context.rules.runs.required,
         drop=context.drop,
-        allowance=rcp.allowance(context.round.usage, context.runs[0].convergence.benchmark),
+        allowance=0 if strict else _allowance(context),
     )
+
+
+def _allowance(context: SetContext) -> int:
+    return rcp.allowance(context.round.usage, context.runs[0].convergence.benchmark)
 
 
 def rcp_row(context: SetContext, result: rcp.RcpResult | None) -> RcpRow | None:
@@ -107,24 +116,35 @@ def _is_bypassed(context: SetContext, result: rcp.RcpResult) -> bool:
 
 
 def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
-    """Check a Closed set by the result of its test, as the official package checker does."""
-    if not context.rcp_required or context.rules is None:
+    """Check a Closed set by the result of its test, as the official package checker does.
+
+    That does not test sets whose description spells "Closed". The rules reject a failure by default
+    since ``_IN_RULES_FROM``: in earlier rounds, many sets that fail were approved and published.
+    """
+    if not context.rcp_required_by_rules or context.rules is None:
         return
     if not context.origin.is_judged and len(context.runs) < context.rules.runs.required:
         return  # more runs may follow
+    yield from check_end_rate(context, result)
+    if result is None and not context.rcp_required:
+        return
     if result is None:
         message = f"convergence was not checked, as the RCP checker crashes: {_crash(context)}"
         yield set_finding(context, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
         return
     if result.official_pass:
+        strict = rcp_test(context, strict=True) if _allowance(context) else result
+        yield from check_allowance(context, result, strict)
         return
-    bypassed = _is_bypassed(context, result)
+    bypassed, basis = _is_bypassed(context, result), _basis(context)
+    if basis is None and not bypassed:
+        return
     explanation = rcp_margin.explain(result, _points_of_set(context))
     yield set_finding(
         context,
         "RCP102" if bypassed else "RCP101",
         f"RCP test failed{', bypassed on request' if bypassed else ''}: {explanation}",
-        basis=Basis.RULES if bypassed else Basis.OFFICIAL,
+        basis=Basis.RULES if bypassed or basis is None else basis,
         severity=Severity.WARNING if bypassed else Severity.ERROR,
         source=_RULES,
         found=result.mean,
@@ -133,3 +153,10 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         if bypassed
         else "a review decides; to ask for one, write rcp-bypass in package_checker_params",
     )
+
+
+def _basis(context: SetContext) -> Basis | None:
+    """Return the basis of a failed test; None where neither rules nor checker ask for it."""
+    if context.round.version < _IN_RULES_FROM:
+        return Basis.OFFICIAL if context.rcp_required else None
+    return Basis.BOTH if context.rcp_required else Basis.RULES

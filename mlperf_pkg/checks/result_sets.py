@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checks.checkpoints import check_checkpoints
 from mlperf_pkg.checks.code import check_code
 from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.failed_runs import findings_of_runs
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
 from mlperf_pkg.checks.runs import (
     check_count,
     check_folder,
     check_system_file,
-    findings_of_runs,
     for_information,
 )
+from mlperf_pkg.checks.scaling import check_scaling, normalisation, scaling_factor
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
@@ -39,7 +40,6 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_official,
 )
-from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -74,6 +74,7 @@ def check_set(context: SetContext) -> SetResult:
     findings = [finding for check in _CHECKS for finding in check(context)]
     findings += check_seeds(context, seeds)
     findings += check_rcp(context, rcp_result)
+    findings += check_scaling(context, rcp_result)
     if not context.origin.is_judged:
         findings = [for_information(finding) for finding in findings]
         run_findings = [finding for run in context.runs for finding in run.findings]
@@ -90,7 +91,7 @@ def check_set(context: SetContext) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(context, _scaling_factor(context.files.scaling), rcp_result),
+        summarized=summarized(context, scaling_factor(context.files.scaling), rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
     )
@@ -172,9 +173,9 @@ def _row(
     rcp_result: rcp.RcpResult | None,
     seeds: SeedsRow,
 ) -> ResultSetRow:
-    of_file = None if context.weak else _scaling_factor(context.files.scaling)
+    of_file = None if context.weak else scaling_factor(context.files.scaling)
     official_factor = 1.0 if of_file is None else of_file
-    factor = _normalisation(context, rcp_result) if of_file is None else of_file
+    factor = normalisation(context, rcp_result) if of_file is None else of_file
     official = _official_minutes(context)
     return ResultSetRow(
         path=context.path,
@@ -200,23 +201,6 @@ def _row(
     )
 
 
-def _normalisation(context: SetContext, rcp_result: rcp.RcpResult | None) -> float:
-    """Return the factor by which a Closed set that beats the reference is slowed down."""
-    applies = context.round.normalised and context.closed and not context.weak
-    if applies and rcp_result and rcp_result.official_pass:
-        return rcp_result.normalization
-    return 1.0
-
-
-def _scaling_factor(text: str | None) -> float | None:
-    """Return the factor in ``scaling.json``; None without a file or a number in it."""
-    try:
-        factor = json.loads(text)["scaling_factor"] if text is not None else None
-    except (ValueError, TypeError, KeyError):
-        return None
-    return to_float(factor)
-
-
 def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
     if any(run.crash or run.unchecked for run in context.runs) or energy(context).crash:
@@ -236,6 +220,7 @@ _CHECKS = (
     check_system_file,
     check_power,
     check_scale,
+    check_checkpoints,
     *CONSISTENCY_CHECKS,
     *SYSTEM_CHECKS,
     check_code,

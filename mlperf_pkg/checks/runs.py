@@ -8,48 +8,16 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.contents import packed_logs
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, Origin, SetContext, set_finding
-from mlperf_pkg.checks.power import power_files
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, without_official
+from mlperf_pkg.checks.failed_runs import (
+    allowed_failures,
+    failed_runs,
+    too_many_failed,
+    unconverged_runs,
+)
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.run.model import Run
 
 _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
-_UNREADABLE = "LOG113"  # the package checker crashes on such a log
-_OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
-
-
-def findings_of_runs(context: SetContext) -> Iterator[Finding]:
-    """Yield the findings of the runs, with a lower basis or severity where the set forgives them.
-
-    The official package checker accepts a set in which at most ``drop`` logs fail, for whatever
-    reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
-    not converge.
-    """
-    failed = _failed_runs(context)
-    accepted = failed if len(failed) <= context.drop and not any(r.crash for r in failed) else []
-    of_power = power_files(context).findings
-    for run in context.runs:
-        for finding in (*run.findings, *of_power.get(run.path, ())):
-            forgiven = run in accepted and finding.code != _UNREADABLE
-            yield without_official(finding, _OLYMPIC) if forgiven else finding
-
-
-def _failed_runs(context: SetContext) -> list[Run]:
-    """Return the runs that the official package checker counts as failed, also by their power."""
-    of_power = power_files(context).findings
-    return [
-        run for run in context.runs if run.verdicts.official is Verdict.FAIL or run.path in of_power
-    ]
-
-
-def _too_many_failed(context: SetContext) -> bool:
-    """Return whether more runs failed officially than the score drops.
-
-    The RCP checker looks at ``run_stop`` alone, and at Closed sets only.
-    """
-    unconverged = sum(not run.convergence.converged for run in context.runs)
-    failed = len(_failed_runs(context))
-    return max(unconverged if context.rcp_required else 0, failed) > context.drop
 
 
 def for_information(finding: Finding) -> Finding:
@@ -65,8 +33,8 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     if context.rules is None:
         return
     yield from _number_of_runs(context, context.rules.runs.required)
-    yield from _unconverged(context, context.rules.runs.required)
-    failed = _failed_runs(context)
+    yield from _unconverged(context)
+    failed = failed_runs(context)
     if len(failed) > context.drop:
         yield set_finding(
             context,
@@ -103,15 +71,14 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
         )
 
 
-def _unconverged(context: SetContext, required: int) -> Iterator[Finding]:
-    unconverged = [run for run in context.runs if not run.converged]
-    allowed = max(len(context.runs) - required, 0) if context.weak else context.drop
+def _unconverged(context: SetContext) -> Iterator[Finding]:
+    unconverged, allowed = unconverged_runs(context), allowed_failures(context)
     if len(unconverged) > allowed:
         yield set_finding(
             context,
             "SET102",
             "{found} runs did not converge; expected at most {expected}",
-            basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
+            basis=Basis.BOTH if too_many_failed(context) else Basis.RULES,
             found=len(unconverged),
             expected=allowed,
         )
@@ -163,14 +130,16 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         return
     of_logs = {run.division for run in context.runs} & {*DIVISIONS}
     # A misspelt division is a finding about the system description itself.
-    of_system = {context.division} & {*DIVISIONS}
+    of_system = {context.division_by_rules} & {*DIVISIONS}
     if len(of_logs | of_system) > 1:
+        was_moved = of_logs == {"closed"} and of_system == {"open"}
         yield set_finding(
             context,
             "SET111",
             f"the division is {' and '.join(sorted(of_logs))} in the logs,"
             f" but {context.division or 'missing'} in {context.system.path}",
-            basis=Basis.RULES,
+            basis=Basis.ADVICE if was_moved else Basis.RULES,
+            severity=Severity.NOTE if was_moved else Severity.ERROR,
             found=sorted(of_logs),
             expected=context.division,
         )

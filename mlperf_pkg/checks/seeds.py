@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.run.model import Run
@@ -17,11 +19,17 @@ _IN_RULES_FROM = (4, 1)
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield ``findings``, those of ``seed_findings``, for a Closed set that does not bypass them.
 
-    The official package checker asks for seeds under the same conditions.
+    The official package checker asks for seeds under the same conditions, but where a description
+    spells "Closed".
     """
-    if context.closed and "seed-checker-bypass" not in context.files.flags:
-        yield from findings
+    if context.closed_by_rules and "seed-checker-bypass" not in context.files.flags:
+        yield from findings if context.closed else _by_rules(findings)
         yield from _same_seed_elsewhere(context)
+
+
+def _by_rules(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what the rules ask for, of a set in which the official checker does not look."""
+    return (replace(f, basis=Basis.RULES) for f in findings if f.basis is Basis.BOTH)
 
 
 def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
@@ -52,14 +60,16 @@ def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, An
 
 
 def seed_findings(context: SetContext) -> Iterator[Finding]:
-    """Check that every run logs a seed, and no seed of a source line appears twice in the set."""
+    """Check that every run logs a seed, and no seed of a source line appears twice in the set.
+
+    The rules do not ask for a seed of a run that was killed, which counts as one that failed.
+    """
     in_rules = context.round.version >= _IN_RULES_FROM
-    fields: dict[str, Any] = {
-        "basis": Basis.BOTH if in_rules else Basis.OFFICIAL,
-        "source": _RULES if in_rules else PACKAGE_CHECKER,
-    }
+    source = _RULES if in_rules else PACKAGE_CHECKER
     first: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
+        basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL
+        fields: dict[str, Any] = {"basis": basis, "source": source}
         if run.seeds_unreadable:
             yield _unreadable(context, run, run.seeds_unreadable, fields)
         elif not run.seeds:

@@ -45,6 +45,11 @@ class Clock(msgspec.Struct, eq=False):
         return "run_stop says {found}"
 
     @property
+    def stopped(self) -> bool:
+        """Whether a ``run_stop`` was logged, also one without a ``run_start``."""
+        return "run_stop" in self.official
+
+    @property
     def backwards(self) -> bool:
         """Whether the run stopped before it started."""
         return self.start_ms is not None and self.stop_ms is not None and self.minutes is None

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from mlperf_pkg.findings import bounded
+from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import counts_samples
@@ -37,7 +38,8 @@ class Convergence(msgspec.Struct, frozen=True):
 
     ``to_converge`` is in epochs or samples, as the benchmark logs it, and ``NOT_CONVERGED`` for a
     run without ``run_stop`` of status success. ``batch_size`` is -1 where none was logged.
-    ``crash`` says why the official checker crashes on this log, if it does.
+    ``crash`` says why the official checker crashes on this log, if it does. ``positions`` are those
+    of the evaluated checkpoints of Stable Diffusion, in ascending order.
     """
 
     converged: bool
@@ -45,6 +47,7 @@ class Convergence(msgspec.Struct, frozen=True):
     batch_size: Any
     benchmark: Any
     crash: str | None = None
+    positions: tuple[float, ...] = ()
 
 
 class ConvergenceReader:
@@ -90,6 +93,7 @@ class ConvergenceReader:
             batch_size=bounded(self._batch_size),
             benchmark=bounded(self._benchmark),
             crash=self._crash,
+            positions=tuple(sorted(p for p in self._scores if to_finite(p) is not None)),
         )
 
     def _read(self, words: Words, line: Any) -> None:

@@ -45,7 +45,8 @@ class Run(msgspec.Struct, frozen=True):
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
     ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer
     reads; all times ``_ms`` are in milliseconds since the epoch. ``status`` is that of
-    ``run_stop``; ``converged`` says that it is ``success`` and that the target was reached.
+    ``run_stop``; ``converged`` says that it is ``success`` and that the target was reached. A run
+    was ``killed`` if its log, read to its end, holds no ``run_stop``; the log may be a placeholder.
     ``epochs`` is BERT's convergence in epochs where ``convergence`` counts ``train_samples``.
 
     ``crash`` says why the official compliance checker crashes on the log, ``seeds_unreadable`` why
@@ -57,6 +58,7 @@ class Run(msgspec.Struct, frozen=True):
     ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
     findings are known.
+    ``hyperparameters`` are as in ``hyperparameters_of``.
     """
 
     path: str
@@ -83,6 +85,8 @@ class Run(msgspec.Struct, frozen=True):
     epochs: Convergence | None
     instance_scale: int | None = None
     nodes: int | None = None
+    killed: bool = False
+    hyperparameters: Mapping[str, str] = {}
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True

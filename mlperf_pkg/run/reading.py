@@ -22,6 +22,7 @@ from mlperf_pkg.run.description import (
     DistinctValues,
 )
 from mlperf_pkg.run.fingerprint import Fingerprint
+from mlperf_pkg.run.hyperparameters import hyperparameters_of, of_head
 from mlperf_pkg.run.identity import Identity, identify, table_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.rules import RuleChecker, Taker
@@ -68,6 +69,8 @@ class _Reading:
         self._reader = reader
         self._findings = findings
         self._records = 0
+        self._killed = False
+        self._others: dict[str, str] = {}
         path, line_of = log.source.label, reader.line_of
         self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
         self._clock = Clock()
@@ -84,6 +87,8 @@ class _Reading:
 
     def take(self, block: Block) -> None:
         """Read the next block."""
+        if not self._records:
+            self._others = of_head(block, self._rules.followed)
         self._records += block.size - block.unread
         self.counter.take_block(block)
         self._rules.take(block, self._takers)
@@ -99,6 +104,7 @@ class _Reading:
             return
         unofficial = (record.key for record in self._reader.unofficial)
         keys = [key for key in unofficial if isinstance(key, str)]
+        self._killed = not self._clock.stopped and "run_stop" not in keys
         self._rules.finish(success=self._is_success, unofficial=keys)
         if self._reader.crash or self._reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or seeds.OTHER_RECORDS
@@ -123,6 +129,7 @@ class _Reading:
             start_ms=self._clock.start_ms,
             stop_ms=self._clock.stop_ms,
             status=self._clock.status,
+            killed=self._killed,
             converged=self._is_success and self._rules.reached is not False,
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds.seeds),
@@ -133,6 +140,7 @@ class _Reading:
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
+            hyperparameters=hyperparameters_of(self._rules.seen, self._others),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
         )
@@ -174,6 +182,7 @@ class _Reading:
             message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
             self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")
         else:
+            self._killed = True
             self._check_records()
 
     def _check_records(self) -> None:

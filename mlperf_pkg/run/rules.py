@@ -44,6 +44,16 @@ class RuleChecker:
         self._seen = self._evidence.seen
 
     @property
+    def followed(self) -> frozenset[str]:
+        """The keys that the rules follow."""
+        return self._order.followed
+
+    @property
+    def seen(self) -> Seen:
+        """The records so far, by key, of the keys that the rules follow."""
+        return self._seen
+
+    @property
     def crash(self) -> str | None:
         """Why the official checker crashes on this log; None if no rule is the reason."""
         return self._evidence.crash

@@ -40,9 +40,29 @@ def rewrite(root: Path, index: int, content: bytes) -> None:
     log(root, index).write_bytes(content)
 
 
+def other_log(benchmark: str = "resnet", **fields: Any) -> bytes:
+    """Another log of the same system."""
+    platform = next(
+        r["value"] for r in records(simulated()[0]) if r["key"] == "submission_platform"
+    )
+    return edited(good_log(benchmark, **fields), "submission_platform", value=platform)
+
+
+def kill(root: Path, *indexes: int) -> None:
+    """Logs end in the middle of a record, after the first evaluation."""
+    for index in indexes:
+        content = log(root, index).read_bytes()
+        rewrite(root, index, content[: content.index(b'"eval_accuracy"') + 400])
+
+
+def placeholder(root: Path, *indexes: int) -> None:
+    for index in indexes:
+        rewrite(root, index, b"This run was killed by the scheduler.\n")
+
+
 def diverge(root: Path, *indexes: int) -> None:
     for index in indexes:
-        rewrite(root, index, good_log(failure="diverged", seed=100 + index))
+        rewrite(root, index, other_log(failure="diverged", seed=100 + index))
 
 
 def spoil(root: Path, *indexes: int) -> None:
@@ -84,17 +104,18 @@ CASES = [
     ("one spoilt", lambda r: spoil(r, 1), [("RUN105", "rules", f"{SET}/result_1.txt")], "pass", "fail"),
     ("two spoilt", lambda r: spoil(r, 1, 2), [("RUN105", "both", f"{SET}/result_1.txt"), ("RUN105", "both", f"{SET}/result_2.txt"), ("SET103", "official", SET)], "fail", "fail"),
     ("a run too few", lambda r: remove(log(r, 4)), [("SET101", "both", SET)], "fail", "fail"),
-    ("a run too many", lambda r: rewrite(r, 5, good_log(seed=9)), [("SET101", "both", SET)], "fail", "fail"),
+    ("a run too many", lambda r: rewrite(r, 5, other_log(seed=9)), [("SET101", "both", SET)], "fail", "fail"),
     ("same seed", same_seed, [("SEED102", "official", f"{SET}/result_1.txt")], "fail", "pass"),
     ("no seed", lambda r: rewrite(r, 0, without(log(r, 0).read_bytes(), "seed")), [("SEED101", "official", f"{SET}/result_0.txt")], "fail", "pass"),
     ("seed is text", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "seed", value="x")), [("SEED103", "official", f"{SET}/result_0.txt")], "fail", "pass"),
     ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET), ("SET108", "rules", SET)], "fail", "fail"),
     ("batch above all points", lambda r: batch(r, 10**7), [("RCP101", "official", SET)], "fail", "pass"),
     ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
-    ("other benchmark inside", lambda r: rewrite(r, 0, good_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", f"{SET}/result_0.txt"), ("SET108", "rules", SET)], "fail", "fail"),
+    ("other benchmark inside", lambda r: rewrite(r, 0, other_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", f"{SET}/result_0.txt"), ("SET108", "rules", SET)], "fail", "fail"),
     ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
     ("system is no JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
-    ("system of the other division", lambda r: write_system(r / "systems", division="open"), [("SET111", "rules", SET)], "pass", "fail"),
+    ("an entry moved to Open", lambda r: write_system(r / "systems", division="open"), [], "pass", "pass"),
+    ("one killed", lambda r: kill(r, 1), [("SEED103", "official", f"{SET}/result_1.txt")], "fail", "pass"),
     ("misspelt division", lambda r: write_system(r / "systems", division="close"), [("SYS201", "rules", f"systems/{SYSTEM}.json")], "pass", "fail"),
     ("the checker crashes", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "submission_division", value="x")), [("RUN103", "both", f"{SET}/result_0.txt"), ("SET104", "official", f"{SET}/result_0.txt")], "fail", "fail"),
 ]  # fmt: skip
@@ -242,7 +263,7 @@ TRAPS = [
     ("no code at all", lambda r: None, "CODE100", "rules", "warning"),
     ("code of others only", lambda r: code(r, "bert", "a.sh"), "CODE101", "rules", "warning"),
     ("a system without results", lambda r: write_system(r / "systems", "idle"), "TREE120", "advice", "warning"),
-    ("aborted", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "run_stop", metadata={"status": "aborted"})), "RUN130", "rules", "warning"),
+    ("aborted", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "run_stop", metadata={"status": "aborted"})), "RUN130", "rules", "note"),
 ]  # fmt: skip
 
 

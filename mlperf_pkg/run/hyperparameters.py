@@ -1,0 +1,59 @@
+"""The hyperparameters of a run, to compare the runs of a result set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.record import shown
+from mlperf_pkg.rulebook.logged import Seen
+
+_PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp")
+_KEYS = frozenset(
+    {
+        "batchnorm_group_size",
+        "dropout",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "lr_boundaries",
+        "lr_decay_start_steps",
+        "lr_rates",
+        "max_samples",
+        "max_sequence_length",
+        "model_bn_span",
+        "num_image_candidates",
+        "num_warmup_steps",
+        "oversampling",
+        "sequence_length",
+        "start_warmup_step",
+        "training_input_shape",
+    }
+)
+
+
+def hyperparameters_of(seen: Seen, others: Mapping[str, str]) -> dict[str, str]:
+    """Return the first values of the hyperparameters in a log, as JSON.
+
+    Numbers have six significant digits: ``1`` and ``1.0`` are the same. ``seen`` holds the keys
+    that the rules follow, ``others`` those that they do not (``of_head``).
+    """
+    values = {key: _in_words(seen[key].first) for key in filter(_is_hyperparameter, seen)}
+    return {**values, **others}
+
+
+def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
+    """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
+    keys = [key for key in head.indexes if key not in followed and _is_hyperparameter(key)]
+    values = head.values([head.indexes[key][0] for key in keys])
+    return {key: _in_words(value) for key, value in zip(keys, values, strict=True)}
+
+
+def _is_hyperparameter(key: str) -> bool:
+    return key.startswith(_PREFIXES) or key in _KEYS
+
+
+def _in_words(value: Any) -> str:
+    number = to_finite(value)
+    return shown(value) if number is None else f"{number:.6g}"
