@@ -85,15 +85,18 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
 def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     """Return the hyperparameters of which several runs log different values, with these.
 
-    Those of different benchmarks are not compared.
+    Those of different benchmarks are not compared, nor those of which a value breaks a rule.
     """
     values: dict[str, set[str]] = {}
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []
+    findings = (finding for run in runs for finding in run.findings)
+    broken = {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
     for run in runs:
         for key, value in run.hyperparameters.items():
             values.setdefault(key, set()).add(value)
-    return [f"{key} {' and '.join(sorted(values[key]))}" for key in values if len(values[key]) > 1]
+    different = [key for key in values if len(values[key]) > 1 and key not in broken]
+    return [f"{key} {' and '.join(sorted(values[key]))}" for key in different]
 
 
 def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
