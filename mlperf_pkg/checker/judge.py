@@ -29,6 +29,7 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_pass,
 )
+from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -230,7 +231,8 @@ def _findings_around_sets(
 def _check_system(place: Place, round_: Round) -> SystemFile:
     def read_and_check() -> SystemFile:
         with place.source.open() as stream:
-            return check_system(place.label, stream.read(), round_.usage, round_.name)
+            data = stream.read(MAX_BYTES + 1)
+        return check_system(place.label, data, round_.usage, round_.name)
 
     return guarded(
         place.label,

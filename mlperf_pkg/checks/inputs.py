@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.submission.model import Input, Place, Unread, Why
 
@@ -24,6 +24,14 @@ def _unread(file: Unread) -> Finding:
             return _finding("TREE111", "not read: {found:s}", file.place, found=file.reason)
         case Why.NOT_A_LOG:
             message, code = "not a log, and not read: {found:s}", "TREE112"
+        case Why.UNCHECKED:
+            return Unchecked(
+                code="TREE114",
+                message="cannot be read: {found:s}; not checked",
+                path=file.place.label or ".",
+                found=file.reason,
+                source=codes()["TREE114"].source,
+            )
         case Why.TWICE:
             message, code = "judged once: {found:s}", "TREE113"
     return _finding(code, message, file.place, severity=Severity.NOTE, found=file.reason)

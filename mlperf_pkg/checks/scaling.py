@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.json_lines import parse_json
 from mlperf_pkg.infra.numbers import to_finite, to_float
 from mlperf_pkg.results.rcp import RcpResult
 
@@ -73,6 +73,6 @@ def _finding(
 def _value(text: str | None) -> Any:
     """Return what ``scaling.json`` holds as its factor; None without a file or a factor."""
     try:
-        return json.loads(text)["scaling_factor"] if text is not None else None
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return parse_json(text)["scaling_factor"] if text is not None else None
+    except (ValueError, TypeError, KeyError):
         return None

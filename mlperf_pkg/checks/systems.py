@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, in_order
-from mlperf_pkg.infra.json_lines import JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.infra.json_lines import JsonLimitError, JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.rulebook.codes import codes
 
 
 class SystemFile(Struct, frozen=True):
@@ -65,6 +66,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
     """
     try:
         document = read_json(data)
+    except JsonLimitError as error:
+        return _system_file(path, None, [_not_read(path, error)])
     except JsonSyntaxError as error:
         return _system_file(path, None, [system_finding("SYS001", path, error.line, error.message)])
     findings = [_problem_finding(path, problem) for problem in document.problems]
@@ -76,6 +79,16 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
     findings += check_fields(Description(path, contents, document, usage, round_))
     system = _system_file(path, contents, findings)
     return replace(system, submitter_line=document.line(("submitter",)))
+
+
+def _not_read(path: str, error: JsonLimitError) -> Finding:
+    return Unchecked(
+        code="SYS001",
+        message=error.message,
+        path=path,
+        line=error.line,
+        source=codes()["SYS001"].source,
+    )
 
 
 def _problem_finding(path: str, problem: JsonProblem) -> Finding:

@@ -10,6 +10,7 @@ from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.part import find_parts
 
 _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
@@ -60,8 +61,8 @@ def command(
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
-    Exit status: 0 if charts were written, 1 if there is nothing to draw, 2 if they
-    could not be written.
+    Exit status: 0 if all charts were written, 1 if there is nothing to draw or a
+    chart cannot be drawn, 2 if they could not be written.
 
     \b
     Examples:
@@ -76,12 +77,19 @@ def command(
     pictures.library()
     checked = check_inputs(find_parts(paths), check_options)
     charts = drawing.files(checked, names or _CHARTS, check_options.jobs)
-    picture = pictures.PICTURES[format_]
-    pictures_by_name = {f"{name}.{format_}": picture(chart) for name, chart in charts.items()}
+    drawn = pictures.drawn(list(charts.values()), format_)
+    pictures_by_name = {
+        f"{name}.{format_}": picture
+        for name, picture in zip(charts, drawn, strict=True)
+        if isinstance(picture, bytes)
+    }
+    for name, picture in zip(charts, drawn, strict=True):
+        if not isinstance(picture, bytes):
+            click.echo(f"mlperf-pkg: {name}: cannot be drawn: {visible(picture.reason)}", err=True)
     if not pictures_by_name:
         click.echo("mlperf-pkg: nothing to draw", err=True)
         return 1
     write_together(output, pictures_by_name, replace=force)
     for name in pictures_by_name:
         click.echo(output / name)
-    return 0
+    return int(len(pictures_by_name) < len(charts))

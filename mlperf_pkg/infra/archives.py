@@ -21,6 +21,7 @@ from mlperf_pkg.infra.compression import ALWAYS_ALLOWED, LARGEST_RATIO
 from mlperf_pkg.infra.content import Content
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER, unfit
+from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.infra.parts import Part, Spool, SpooledPart
 
@@ -102,7 +103,7 @@ def _seekable(
     """Provide the archive as a file, its parts, and its size in bytes."""
     if isinstance(path, Path) and content.compression is None:
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_file(path) as file:
             yield file, lambda start, length: Part(path, start, length, size), size
         return
     copy = spool()

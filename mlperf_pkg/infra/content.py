@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.compression import Compression, compression_of, decompressed
 from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.infra.source import source_of
 
@@ -82,7 +83,7 @@ def content_of(path: AnyPath, size: int) -> Content:
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         head = stream.read(size)
         compression = compression_of(head)
         if compression is None:

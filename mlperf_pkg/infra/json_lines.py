@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+MAX_BYTES = 1 << 20  # of a file; each costs up to a hundred bytes of memory
+MAX_VALUES = 100_000  # of a file, about
 MAX_DEPTH = 200  # nested containers; deeper files are refused rather than recursed into
 
 ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
@@ -43,6 +45,10 @@ class JsonSyntaxError(ValueError):
         super().__init__(line, message)
         self.line = line
         self.message = message
+
+
+class JsonLimitError(JsonSyntaxError):
+    """A file that is too large to be read; it may be JSON."""
 
 
 class JsonProblem(Struct, frozen=True):
@@ -90,13 +96,38 @@ def read_json(data: bytes) -> JsonDocument:
 
     Raises:
         JsonSyntaxError: it is not JSON, or is nested more than ``MAX_DEPTH`` deep.
+        JsonLimitError: it has more than ``MAX_BYTES`` or ``MAX_VALUES``.
     """
+    _refuse_size(len(data))
     text, problems = _decoded(data)
+    _refuse_count(text)
     _refuse_depth(text)
     value, has_problems = _parsed(text)
     if has_problems:
         problems = sorted([*problems, *_scanned(text)[1]], key=lambda problem: problem.line)
     return JsonDocument(value, tuple(problems), text)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text, within the limits of ``read_json``.
+
+    Raises:
+        JsonSyntaxError: as ``read_json``.
+    """
+    _refuse_size(len(text))
+    _refuse_count(text)
+    _refuse_depth(text)
+    return _parsed(text)[0]
+
+
+def _refuse_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise JsonLimitError(1, f"larger than {MAX_BYTES >> 20} MiB: not read")
+
+
+def _refuse_count(text: str) -> None:
+    if text.count(",") > MAX_VALUES:
+        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.infra.compression import Compression, DecompressingReader
+from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.infra.partial import PartialReader
 
 _BUFFER = 1 << 16
@@ -31,7 +32,7 @@ class Part(Struct, frozen=True):
         Raises:
             OSError: the file cannot be opened.
         """
-        file = self.path.open("rb")
+        file = open_file(self.path)
         changed = os.fstat(file.fileno()).st_size != self.total
         reader = _PartReader(file, self.start, self.size, changed=changed, owned=True)
         return BufferedReader(reader, _BUFFER)

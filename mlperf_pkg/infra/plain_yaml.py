@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.opening import open_file
 
 if TYPE_CHECKING:
     import yaml
@@ -56,7 +57,7 @@ def value(node: yaml.Node) -> Any:
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise UserError(f"{path}: larger than {LARGEST >> 10} KiB, the limit of a YAML file")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
+from mlperf_pkg.infra.opening import NotAFileError, open_file
 from mlperf_pkg.infra.partial import unreadable
 from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
 
@@ -35,7 +36,7 @@ class SharedFile(Struct, frozen=True):
         """
         try:
             if self.path.stat().st_size == self.size:
-                return self.path.open("rb")
+                return open_file(self.path)
             reason = f"its size there is not {self.size} bytes"
         except OSError as error:
             reason = str(error.strerror)
@@ -145,6 +146,8 @@ def _open(origin: Origin) -> BinaryIO:
 
 def _open_or_empty(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_file(path)
     except PermissionError:
         return unreadable(NO_PERMISSION)
+    except NotAFileError as error:
+        return unreadable(str(error.strerror))

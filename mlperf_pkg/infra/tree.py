@@ -89,7 +89,10 @@ def _local_entry(entry: os.DirEntry[str]) -> Entry:
     readable = os.access(path, os.R_OK)
     if folder:
         return Entry(entry.name, folder, readable=readable)
-    size = entry.stat(follow_symlinks=False).st_size
+    try:
+        size = entry.stat(follow_symlinks=False).st_size
+    except OSError:  # no permission to enter its folder, or it has vanished
+        return Entry(entry.name, folder, readable=False)
     return Entry(entry.name, folder, size, readable=readable, special=not entry.is_file())
 
 
@@ -107,6 +110,7 @@ def walk(
     keep: Callable[[Entry], bool] | None = None,
     follow_links: bool = False,
     skip_unreadable: bool = False,
+    unreadable: Callable[[str, OSError], None] | None = None,
 ) -> Iterator[Entry]:
     """Yield the entries below a folder: siblings by name, a folder before its contents.
 
@@ -114,7 +118,8 @@ def walk(
     only with ``follow_links``, where ``keep`` must reject those that lead round in circles.
 
     Raises:
-        OSError: a folder cannot be read; with ``skip_unreadable`` it counts as empty.
+        OSError: a folder cannot be read; with ``skip_unreadable`` it counts as empty, and so it
+            does with ``unreadable``, which is called with its path.
     """
     cache = cache or FolderCache()
     pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
@@ -123,17 +128,19 @@ def walk(
         if entry.path:
             yield entry
         if entry.folder and (entry.link is None or follow_links):
-            children = _children(top, entry.path, cache, skip_unreadable=skip_unreadable)
+            try:
+                children = _children(top, entry.path, cache)
+            except OSError as error:
+                if unreadable:
+                    unreadable(entry.path, error)
+                elif not skip_unreadable:
+                    raise
+                continue
             pending += reversed(list(filter(keep, children)) if keep else children)
 
 
-def _children(top: AnyPath, path: str, cache: FolderCache, *, skip_unreadable: bool) -> list[Entry]:
-    try:
-        entries = cache.entries(top / path if path else top)
-    except OSError:
-        if not skip_unreadable:
-            raise
-        return []
+def _children(top: AnyPath, path: str, cache: FolderCache) -> list[Entry]:
+    entries = cache.entries(top / path if path else top)
     return [replace(entry, path=f"{path}/{entry.path}") if path else entry for entry in entries]
 
 

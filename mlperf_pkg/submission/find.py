@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
+from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
 from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
@@ -53,6 +55,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{argument}: cannot be read: {reason}") from error
     if not contents.submissions and not contents.every_log:
+        if unread := next((file for file in contents.unread if file.place == top), None):
+            raise UserError(f"{argument}: cannot be read: {unread.reason}")
         raise UserError(
             f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
             f"{_not_read(contents)}"
@@ -62,7 +66,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
 
 def _not_read(contents: Input) -> str:
     """Return the first file in which logs may be that are not read, for the end of a message."""
-    unread = [file for file in contents.unread if file.why is Why.PROBLEM]
+    unread = [file for file in contents.unread if file.why in (Why.PROBLEM, Why.UNCHECKED)]
     more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
     return f"; not read: {unread[0].place.label} ({unread[0].reason}){more}" if unread else ""
 
@@ -76,22 +80,26 @@ def _suggestion(path: Path) -> str:
 class _Finder(Struct):
     """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it.
 
+    ``unread`` is what cannot be opened. What is wrong in one folder ends the reading of no other.
+
     ``in_archive`` says that it is the top folder of an archive.
     """
 
     top: Place
     in_archive: bool = False
     skipped: dict[str, Place] = field(default_factory=dict)  # by label
+    unread: dict[str, Unread] = field(default_factory=dict)  # by label
     folder_cache: FolderCache = field(default_factory=FolderCache)
 
     def find(self) -> Input:
         if self.top.path.is_file():
             return self._one_file()
         folders = self._submission_folders()
-        submissions = tuple(map(self._submission, folders))
+        submissions = tuple(filter(None, map(self._submission_or_none, folders)))
         contents = Input(submissions, unread=self._archives_beside(submissions))
         contents = contents if submissions else self._with_sets(self._loose())
-        return replace(contents, skipped=tuple(self.skipped.values()))
+        unread = (*contents.unread, *self.unread.values())
+        return replace(contents, skipped=tuple(self.skipped.values()), unread=unread)
 
     # ---- logs without a submission --------------------------------------------------------
 
@@ -120,12 +128,24 @@ class _Finder(Struct):
             cache=self.folder_cache,
             keep=lambda entry: self._inside(self.top, entry) and not entry.hidden,
             follow_links=True,
+            unreadable=lambda path, error: self._leave(self._below_top(path), error),
         )
         loose = Loose(_find_in, in_archive=self.in_archive)
         for entry in entries:
             if entry.file:
-                loose.take(self.top.child(entry.path))
+                file = self.top.child(entry.path)
+                try:
+                    loose.take(file)
+                except OSError as error:
+                    self._leave(file, error)
         return loose.contents
+
+    def _below_top(self, path: str) -> Place:
+        return self.top.child(path) if path else self.top
+
+    def _leave(self, place: Place, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        self.unread.setdefault(place.label, Unread(place, reason, Why.UNCHECKED))
 
     def _with_sets(self, loose: Input) -> Input:
         """Return loose files with the result sets among them: those in the folder of one."""
@@ -178,6 +198,7 @@ class _Finder(Struct):
 
     def _is_submission(self, folder: Place) -> bool:
         """Return whether a folder has results and systems; links out of the tree count as such."""
+        self._entries(folder)  # one that cannot be read is left, and reported
         if not self._has_folder(folder, "results"):
             return False
         return self._has_folder(folder, "systems") or any(
@@ -186,6 +207,17 @@ class _Finder(Struct):
             for benchmark in self._folders(system)
             for entry in self._entries(benchmark)
         )
+
+    def _submission_or_none(self, folder: Place) -> Submission | None:
+        """Return a submission; None if it cannot be read, for whatever reason."""
+        try:
+            return self._submission(folder)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it ends the reading of no other
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            self.unread[folder.label] = Unread(folder, str(reason), Why.UNCHECKED)
+            return None
 
     def _submission(self, folder: Place) -> Submission:
         params: dict[str, Params] = {}
@@ -253,7 +285,7 @@ class _Finder(Struct):
         )
 
     def _power(self, folder: Place) -> PowerFolder:
-        if not folder.path.is_dir():
+        if not is_folder(folder.path):
             return PowerFolder(folder, None)
         names = {
             entry.name: self._names(folder.child(entry.name)) if entry.folder else None
@@ -270,7 +302,10 @@ class _Finder(Struct):
             return frozenset()
         if file.label not in params:
             try:
-                params[file.label] = parse(file.path.read_bytes())
+                params[file.label] = parse(read_file(file.path, _MAX_BYTES))
+            except TooLargeError as error:
+                params[file.label] = Params()
+                self._leave(file, error)
             except OSError as error:
                 params[file.label] = Params(crash=f"it cannot be read: {error.strerror}")
         return params[file.label].flags
@@ -278,7 +313,14 @@ class _Finder(Struct):
     def _text(self, folder: Place, name: str) -> str | None:
         """Return the text of a file in a folder; None if there is no such file."""
         file = self._inside_child(folder, name)
-        return file.path.read_text("utf-8", "replace") if file and file.path.is_file() else None
+        entry = self._child(folder, name) if file else None
+        if file is None or entry is None or entry.folder or not entry.resolves:
+            return None
+        try:
+            return read_file(file.path, _MAX_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            self._leave(file, error)
+            return None
 
     # ---- folders --------------------------------------------------------------------------
 
@@ -316,9 +358,9 @@ class _Finder(Struct):
         """
         try:
             entries = self.folder_cache.entries(folder.path)
-        except OSError:
-            if folder.path.is_dir():
-                raise
+        except OSError as error:
+            if is_folder(folder.path):
+                self._leave(folder, error)
             return []
         return [entry for entry in entries if entry.link is None or self._inside(folder, entry)]
 

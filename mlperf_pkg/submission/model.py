@@ -149,12 +149,13 @@ class Why(Enum):
     """Why a file is not read.
 
     PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. TWICE: it is read as
-    a part of another argument.
+    a part of another argument. UNCHECKED: it is a part of what is checked, and cannot be read.
     """
 
     PROBLEM = auto()
     NOT_A_LOG = auto()
     TWICE = auto()
+    UNCHECKED = auto()
 
 
 class Unread(Struct, frozen=True):

@@ -16,7 +16,9 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.tree import FolderCache
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
@@ -242,6 +244,6 @@ def _descriptions(folder: Path) -> list[Path]:
 
 def _system(path: str, file: Path, round_: Round) -> SystemFile:
     try:
-        return check_system(path, file.read_bytes(), round_.usage, round_.name)
+        return check_system(path, read_file(file, MAX_BYTES), round_.usage, round_.name)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from error

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from mlperf_pkg.infra.text import visible
+
 _Item = TypeVar("_Item")
 
 Spec = dict[str, Any]
@@ -66,7 +68,14 @@ class Chart(Struct, frozen=True):
     subject: str = ""
 
     def document(self) -> Spec:
-        """Return the chart with its data and a fixed size, for a file of its own."""
+        """Return the chart with its data and a fixed size, for a file of its own.
+
+        All texts are made visible: the library that draws ends the process on some characters.
+        """
+        document: Spec = _all_visible(self._document())
+        return document
+
+    def _document(self) -> Spec:
         return {
             "$schema": SCHEMA,
             "padding": 10,
@@ -141,6 +150,16 @@ def thinned(items: Iterable[_Item], limit: int) -> list[_Item]:
 def rounded(value: float, digits: int = 5) -> float:
     """Return a number rounded to the significant digits that a chart can show."""
     return float(f"{value:.{digits}g}")
+
+
+def _all_visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return "\n".join(map(visible, value.split("\n")))  # labels may have several lines
+    if isinstance(value, Mapping):
+        return {visible(name): _all_visible(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_all_visible(item) for item in value]
+    return value
 
 
 def _for_file(config: Spec) -> Spec:

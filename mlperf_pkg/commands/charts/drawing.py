@@ -94,11 +94,18 @@ def _read_all(files: list[CurveFile], jobs: int) -> list[Curve]:
     if workers < 2:  # noqa: PLR2004
         return [_read(file) for file in files]
     with pool(workers) as executor:
-        return list(executor.map(_read, files, chunksize=4))
+        curves = executor.map(_read_or_none, files, chunksize=4, instead=lambda _: None)
+        return [
+            curve or Curve(file.source.label) for file, curve in zip(files, curves, strict=True)
+        ]
+
+
+def _read_or_none(file: CurveFile) -> Curve | None:
+    return _read(file)
 
 
 def _read(file: CurveFile) -> Curve:
     try:
         return read_curve(file)
-    except OSError:
-        return Curve(file.source.label)  # the check reports it
+    except Exception:  # noqa: BLE001 - the check reports a file that it cannot read
+        return Curve(file.source.label)

@@ -8,13 +8,18 @@ libraries as one script, which evaluates no text as code: expressions are run by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mlperf_pkg.commands.charts import Chart
+from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.work import WorkerLostError
 
 _SCALE = 2.0  # of PNG, for dense screens
+_SECONDS = 60  # that a chart may take; most take a tenth of one
 
 
 def library() -> Any:
@@ -57,3 +62,32 @@ def png(chart: Chart) -> bytes:
 
 
 PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": svg, "png": png}
+
+
+def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError]:
+    """Return charts as pictures, "svg" or "png"; the error in place of one that cannot be drawn.
+
+    They are drawn in another process, with a time limit for each: the library may end its process.
+    """
+    with pool(1) as workers:
+        pictures = list(workers.map(partial(_draw, format_), charts, instead=_lost))
+        return [
+            next(iter(workers.map(partial(_draw, format_), [chart], instead=_lost)))
+            if isinstance(picture, WorkerLostError)
+            else picture
+            for chart, picture in zip(charts, pictures, strict=True)
+        ]
+
+
+def _lost(error: WorkerLostError) -> bytes | WorkerLostError:
+    return error
+
+
+def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:
+    signal.alarm(_SECONDS)
+    try:
+        return PICTURES[format_](chart)
+    except Exception as error:  # noqa: BLE001 - the library raises what it likes
+        return WorkerLostError(f"{type(error).__name__}: {error}")
+    finally:
+        signal.alarm(0)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlperf_pkg.commands.charts.comparison import comparison
-from mlperf_pkg.commands.charts.pictures import PICTURES, library
+from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
 from mlperf_pkg.commands.compare.model import Row
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.work import WorkerLostError
 
 
 def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
@@ -18,8 +19,8 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
         UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
             function raises it if there is no ratio to draw.
     """
-    draw = PICTURES.get(file.suffix.lower().removeprefix("."))
-    if draw is None:
+    format_ = file.suffix.lower().removeprefix(".")
+    if format_ not in PICTURES:
         raise UserError(f"{file}: not a chart format; expected .svg or .png")
     library()
 
@@ -27,6 +28,9 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
         chart = comparison(rows)
         if chart is None:
             raise UserError(f"{file}: no ratio to draw")
-        return draw(chart)
+        [picture] = drawn([chart], format_)
+        if isinstance(picture, WorkerLostError):
+            raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+        return picture
 
     return picture

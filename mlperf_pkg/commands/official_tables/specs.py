@@ -5,12 +5,12 @@ Source: mlperf_logging.result_summarizer
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlperf_pkg.commands.official_tables.table import Cell
+from mlperf_pkg.infra.json_lines import parse_json
 
 REQUIRED = (
     "division",
@@ -94,7 +94,7 @@ def _notes(description: Mapping[str, Any]) -> str:
 
 def _private_id(text: str | None) -> str:
     try:
-        contents = json.loads(text) if text is not None else {}
+        contents = parse_json(text) if text is not None else {}
     except ValueError:
         contents = {}
     return str(contents.get("private_id", "")) if isinstance(contents, dict) else ""

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.simulate import RunPlan, newest_round, simulate_set
 
@@ -86,7 +88,7 @@ def _described_accelerators(plan: RunPlan) -> int | None:
     file = data_folder("systems") / f"{plan.system}.json"
     if not file.is_file():
         return None
-    return check_system(file.name, file.read_bytes(), "training", plan.round).accelerators
+    return check_system(file.name, read_file(file, MAX_BYTES), "training", plan.round).accelerators
 
 
 def _write(logs: Mapping[Path, bytes]) -> None:

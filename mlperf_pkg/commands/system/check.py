@@ -12,6 +12,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
+from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
@@ -50,10 +52,14 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         OSError: a file cannot be read.
     """
     files = [file for path in paths for file in _files(path)]
-    systems = [
-        check_system(file, Path(file).read_bytes(), round_.usage, round_.name) for file in files
-    ]
+    systems = [check_system(file, _head(Path(file)), round_.usage, round_.name) for file in files]
     return _report(systems, round_)
+
+
+def _head(path: Path) -> bytes:
+    """Return as much of a file as is needed to see that it is too large."""
+    with open_file(path) as stream:
+        return stream.read(MAX_BYTES + 1)
 
 
 def _files(path: str) -> list[str]:

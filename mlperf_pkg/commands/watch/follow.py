@@ -17,6 +17,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.log.reader import MAX_LINE_BYTES
 from mlperf_pkg.log.record import TOKEN
 
@@ -88,9 +89,9 @@ class Follower:
 
     def _open(self) -> BinaryIO | None:
         try:
-            if not S_ISREG(self._path.stat().st_mode):  # opening a pipe would wait for its writer
+            if not S_ISREG(self._path.stat().st_mode):
                 raise UserError(f"{self._path}: not a file")
-            return self._path.open("rb")
+            return open_file(self._path)
         except OSError as error:
             if error.errno in _GONE:
                 return None

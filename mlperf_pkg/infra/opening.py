@@ -1,0 +1,69 @@
+"""The one way to open a file of an input: nothing but files is opened, and nothing waits.
+
+A name in a folder may be that of a pipe, a device or a socket, also where it was that of a file
+when the folder was listed. To open a pipe would wait for its writer.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from mlperf_pkg.infra.listed_path import AnyPath
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_A_FILE = "is a pipe, a device or a socket; expected a file"
+
+
+class NotAFileError(OSError):
+    """A pipe, a device or a socket."""
+
+
+class TooLargeError(OSError):
+    """A file of more bytes than are read."""
+
+
+def open_file(path: AnyPath) -> BufferedReader:
+    """Open a file of this machine or of a listing.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file.
+    """
+    if not isinstance(path, Path):
+        return path.open()
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _refuse_others(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def is_folder(path: AnyPath) -> bool:
+    """Return whether this is a folder; where that cannot be seen, it is none."""
+    return os.path.isdir(path) if isinstance(path, Path) else path.is_dir()  # noqa: PTH112 - raises
+
+
+def read_file(path: AnyPath, limit: int) -> bytes:
+    """Return the content of a file of at most ``limit`` bytes.
+
+    Raises:
+        TooLargeError: it has more.
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with open_file(path) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise TooLargeError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
+    return data
+
+
+def _refuse_others(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise NotAFileError(errno.ENODEV, _NOT_A_FILE, str(path))
