@@ -58,7 +58,8 @@ class Rule(Struct, frozen=True):
     ``formula`` is CEL over this key's ``value``, its ``metadata``, the values of other keys, and
     ``nth``: the number of records of this key before this one, since the last record of the key
     ``nth_since``. ``written`` is the formula as its file has it, with the meaning of the names
-    that the file defines; None where it uses none. ``units`` says what metadata count in it.
+    that the file defines; None where it uses none. ``units`` says what metadata count in it. With
+    ``last`` it is evaluated only for the last record, and sees the final values of the run.
 
     With ``reached``, a record whose status is success requires that the last evaluation reached
     the target; with ``covers_target``, that no record is earlier than the first evaluation that
@@ -86,6 +87,7 @@ class Rule(Struct, frozen=True):
     nth_since: str | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     first: bool = False
+    last: bool = False
     reached: bool = False
     covers_target: bool = False
     no_later_than: tuple[str, ...] = ()

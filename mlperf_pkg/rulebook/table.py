@@ -309,7 +309,8 @@ def _all_of(checks: Sequence[Check]) -> Test | None:
 def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-    in_passing = bool(rule.formula) and (official or of_a_record(rule.formula or ""))
+    of_each = official or (of_a_record(rule.formula or "") and not rule.last)
+    in_passing = bool(rule.formula) and of_each
     return CompiledRule(
         rule=rule,
         checks=checks,

@@ -201,7 +201,8 @@ class Conclusions:
         last = Record(rule.key, 0, logged.last, logged.metadata)
         if not _is_true(lambda: formula.holds(last, self._seen)):
             operands = formula.operands(last, self._seen)
-            self._report_formula(rule, logged.last_number, operands, logged.last)
+            if not rule.last or None not in operands.metadata.values():
+                self._report_formula(rule, logged.last_number, operands, logged.last)
 
     def _report_formula(
         self,

@@ -63,7 +63,7 @@ def occurrence(rule: Rule) -> str:
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
-    first = "in the first record " if rule.first else ""
+    first = "in the first record " if rule.first else "in the last record " if rule.last else ""
     is_of_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
     if rule.needed and not is_of_target:
         yield first + rule.needed
@@ -311,7 +311,17 @@ def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
 
 
 _REQUIRED = (
-    *("occurs", "constraints", "formula", "needed", "first", "reaches", "reached", "tensors"),
+    *(
+        "occurs",
+        "constraints",
+        "formula",
+        "needed",
+        "first",
+        "last",
+        "reaches",
+        "reached",
+        "tensors",
+    ),
     *("covers_target", "no_later_than"),
 )
 
