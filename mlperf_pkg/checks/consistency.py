@@ -87,9 +87,11 @@ def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
 
     Those of different benchmarks are not compared, nor those of which a value breaks a rule.
     """
-    values: dict[str, set[str]] = {}
+    if all(run.hyperparameters == runs[0].hyperparameters for run in runs):
+        return []
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []
+    values: dict[str, set[str]] = {}
     findings = (finding for run in runs for finding in run.findings)
     broken = {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
     for run in runs:

@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 # Python's default, 700, collects far too often among the objects that a check keeps.
-_OBJECTS_BETWEEN_COLLECTIONS = 20_000
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 @click.group(

@@ -13,7 +13,8 @@ METADATA_NAMES = ("metadata", "previous")
 """The names that formulas have for the metadata of a record, and of the one before it."""
 
 Seen = Mapping[str, "Logged"]
-_LATEST_MS = 9e99  # in place of a time that is infinite or NaN
+LATEST_MS = 9e99
+"""In place of a time that is infinite or NaN."""
 
 
 class Logged(msgspec.Struct, eq=False):
@@ -21,7 +22,7 @@ class Logged(msgspec.Struct, eq=False):
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
     ``metadata`` is that of the last record. Of a key whose records are checked together, only
-    ``count`` and ``last_number`` are kept up to date.
+    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it.
     """
 
     first: Any
@@ -53,6 +54,6 @@ class Logged(msgspec.Struct, eq=False):
 def first_logged(record: Record, number: int = 0) -> Logged:
     """Return what the first record of a key says, by its ``number`` in the log."""
     value, time_ms = record.value, record.time_ms
-    earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
+    earliest_ms = time_ms if time_ms < LATEST_MS else LATEST_MS
     # By position, as names take twice as long.
     return Logged(value, value, number, number, earliest_ms, record.metadata)

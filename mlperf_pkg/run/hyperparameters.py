@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from functools import lru_cache
 from typing import Any
 
 from mlperf_pkg.infra.numbers import to_finite
@@ -11,6 +12,7 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.logged import Seen
 
 _PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp")
+_LARGE = 1e300
 _KEYS = frozenset(
     {
         "batchnorm_group_size",
@@ -50,10 +52,13 @@ def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     return {key: _in_words(value) for key, value in zip(keys, values, strict=True)}
 
 
+@lru_cache(maxsize=1024)
 def _is_hyperparameter(key: str) -> bool:
     return key.startswith(_PREFIXES) or key in _KEYS
 
 
 def _in_words(value: Any) -> str:
+    if type(value) in (int, float) and -_LARGE < value < _LARGE:  # nearly all of them
+        return f"{value:.6g}"
     number = to_finite(value)
     return shown(value) if number is None else f"{number:.6g}"

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.same_key import Group
 from mlperf_pkg.rulebook.constraints import Part
-from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.rulebook.logged import LATEST_MS, Seen
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.conclusions import Conclusions
 from mlperf_pkg.run.record_rules import RecordRules
@@ -20,6 +22,14 @@ from mlperf_pkg.run.rule_findings import RuleFindings
 
 Taker = Callable[[Record, int], None]
 _SMALLEST_GROUP = 4  # records; fewer are not slower one by one
+
+
+class _Earlier(NamedTuple):
+    """A record of a group that is earlier than all before it; ``at`` is its index in the block."""
+
+    at: int
+    key: str
+    time_ms: float
 
 
 class RuleChecker:
@@ -73,16 +83,24 @@ class RuleChecker:
         """
         in_order: list[int] = []
         groups: dict[str, list[int]] = {}
+        earlier: list[_Earlier] = []
         for key, indexes in block.indexes.items():
             if key in others or key in self._order.one_by_one:
                 in_order += indexes
             elif key in self._order.together:
-                count = self._before_group(key, indexes, block)
+                count = self._before_group(key, indexes)
                 in_order += indexes[:count]
                 if count < len(indexes):
                     groups[key] = indexes[count:]
+                    earlier += self._earlier(key, indexes, block)
         in_order.sort()
-        self._take_in_order(block, in_order, others)
+        start = 0
+        for at, key, time_ms in sorted(earlier):
+            stop = bisect_left(in_order, at)
+            self._take_in_order(block, in_order[start:stop], others)
+            self._seen[key].earliest_ms = time_ms
+            start = stop
+        self._take_in_order(block, in_order[start:], others)
         for key, indexes in groups.items():
             self._take_group(key, indexes, block)
 
@@ -117,17 +135,25 @@ class RuleChecker:
 
     # ---- records of one key, checked together ---------------------------------------------
 
-    def _before_group(self, key: str, indexes: Sequence[int], block: Block) -> int:
+    def _before_group(self, key: str, indexes: Sequence[int]) -> int:
         """Return how many records of a key to take in order before the others."""
         if len(indexes) < _SMALLEST_GROUP:
             return len(indexes)
+        return 0 if key in self._seen else 1
+
+    def _earlier(self, key: str, indexes: Sequence[int], block: Block) -> Iterator[_Earlier]:
+        """Yield the records of a key that lower its earliest time, if a rule needs that."""
+        if key not in self._order.timed:
+            return
+        times = block.times(indexes)
         logged = self._seen.get(key)
-        if key in self._order.timed:
-            times = block.times(indexes)
-            earliest = logged.earliest_ms if logged else times[0]
-            if not all([time >= earliest for time in times]):  # noqa: C419 - twice as fast
-                return len(indexes)
-        return 0 if logged else 1
+        earliest = logged.earliest_ms if logged else min(LATEST_MS, times[0])
+        if min(times) >= earliest:
+            return
+        for index, time_ms in zip(indexes, times, strict=True):
+            if time_ms < earliest:
+                earliest = time_ms
+                yield _Earlier(index, key, time_ms)
 
     def _take_group(self, key: str, indexes: Sequence[int], block: Block) -> None:
         group = Group(indexes, block)
