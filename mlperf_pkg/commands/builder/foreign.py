@@ -23,22 +23,22 @@ def refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             include it as it is; or its manifest was changed.
     """
     try:
-        listed = read_manifest((target / MANIFEST).read_bytes())
+        entries = read_manifest((target / MANIFEST).read_bytes())
     except ValueError as error:
         raise UserError(f"{target / MANIFEST}: {error}: nothing was replaced") from error
-    if foreign := sorted(_foreign(target, listed, files)):
+    if foreign := sorted(_foreign(target, entries, files)):
         raise UserError(_message(target, foreign))
 
 
 def _foreign(
-    target: Path, listed: Mapping[str, ManifestEntry], files: Sequence[PlannedFile]
+    target: Path, entries: Mapping[str, ManifestEntry], files: Sequence[PlannedFile]
 ) -> Iterator[str]:
     planned = {file.path: file for file in files}
     for entry in walk(target):
         if not (entry.folder and entry.link is None) and entry.path != MANIFEST:
             regular = entry.link is None and not entry.special
             path = target / entry.path
-            is_built = regular and _is_as_listed(path, listed.get(entry.path))
+            is_built = regular and _is_as_listed(path, entries.get(entry.path))
             if not is_built and not (regular and _stays(path, planned.get(entry.path))):
                 yield entry.path
 
