@@ -68,6 +68,11 @@ _ADVICE = (
     help="Leave out every result set that is not valid, and say why.",
 )
 @click.option(
+    "--as-open",
+    is_flag=True,
+    help="Submit Closed logs as Open if their system is described as Open.",
+)
+@click.option(
     "--rcp-bypass",
     is_flag=True,
     help="Build result sets that fail the RCP test and request a review of them.",
@@ -99,6 +104,7 @@ def command(
     select: bool,
     keep_invalid: bool,
     drop_invalid: bool,
+    as_open: bool,
     allow_outside: bool,
     force: bool,
     dry_run: bool,
@@ -142,6 +148,7 @@ def command(
             select,
             drop_invalid,
             allow_outside,
+            as_open,
         ),
     )
     plan = prepared.plan

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.builder.explain import explained
-from mlperf_pkg.commands.builder.prepare import Order, prepare
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.propose import Proposal, left_to_fill_in, proposed
 from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
-from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.config import CONFIG_NAME, read_config_file
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.text import visible
@@ -28,7 +27,8 @@ def command(*, workspace: Path, force: bool) -> int:
 
     The file lists every key with its meaning. Values that follow from the logs in
     logs/ and the descriptions in systems/ are filled in; the others are examples,
-    commented out.
+    commented out. Logs whose system is not known get the system with the name most
+    like their platform. These guesses, and what is left to fill in, are listed.
 
     Exit status: 0 if the file was written, 2 if it could not be.
 
@@ -42,16 +42,26 @@ def command(*, workspace: Path, force: bool) -> int:
     path = workspace / CONFIG_NAME
     if path.exists() and not force:
         raise UserError(f"{path}: exists already; --force overwrites it")
-    write_whole(path, config_text(_settings(workspace)), replace=force)
+    prepared = _prepared(workspace)
+    proposal = proposed(prepared.workspace, prepared.plan) if prepared else Proposal({}, ())
+    write_whole(path, config_text(proposal.fields), replace=force)
     click.echo(visible(str(path)))
+    _echo("check", proposal.guesses)
+    if prepared:
+        _echo("left to fill in", left_to_fill_in(prepared.workspace, read_config_file(path)))
     return 0
 
 
-def _settings(workspace: Path) -> Mapping[str, Any]:
-    """Return the settings that follow from logs and systems; none where there are no files yet."""
+def _prepared(workspace: Path) -> Prepared | None:
+    """Return what is in the workspace; None where there are no logs or systems yet."""
     try:
-        prepared = prepare(Folders.of(workspace), Order(keep_invalid=True, allow_outside=True))
+        return prepare(Folders.of(workspace), Order(keep_invalid=True, allow_outside=True))
     except UserError as error:
         click.echo(visible(f"note: no value could be filled in: {error}"), err=True)
-        return {}
-    return explained(prepared.workspace, prepared.plan)
+        return None
+
+
+def _echo(kind: str, messages: Iterable[str]) -> None:
+    for message in messages:
+        for line in f"{kind}: {message}".split("\n"):
+            click.echo(visible(line), err=True)

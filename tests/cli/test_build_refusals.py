@@ -224,3 +224,50 @@ def test_a_waiver_does_not_build_what_the_official_checker_rejects(tmp_path: Pat
     assert (result.exit_code, (root / "submissions").exists()) == (1, False)
     assert "bow-pod16/resnet is not valid:" in result.stderr
     assert "SET101" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("org", "config", "status"),
+    [
+        ("Graphcore", "", 0),
+        ("graphcore ltd.", "", 0),
+        ("ACME", "", 1),
+        ("ACME", "organizations: [acm*]", 0),
+        ("ACME", "organizations: [other]", 1),
+        ("ACME", "submitter: ACME", 0),
+        ("", "", 0),
+    ],
+)
+def test_logs_of_another_organisation(tmp_path: Path, org: str, config: str, status: int) -> None:
+    logs = tuple(
+        log.replace(
+            b'"submission_org", "value": "Graphcore"',
+            f'"submission_org", "value": "{org}"'.encode(),
+        )
+        for log in RESNET
+    )
+    root = lay(resnet_workspace(tmp_path, logs), {CONFIG_NAME: config.encode()})
+    result = call("build", root, "--keep-invalid")
+    assert result.exit_code == status
+    assert ('organizations: ["ACME"]' in result.stderr) is bool(status)
+
+
+def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> None:
+    open_ = {"systems/bow-pod16.json": described("bow-pod16", division="open")}
+    root = lay(tmp_path, open_, numbered(RESNET, "logs/{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "or build them as Open with --as-open" in result.stderr
+    for division in ((), ("--division", "open", "--force")):
+        result = call("build", root, "--as-open", *division)
+        assert result.exit_code == 0
+        assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
+    assert [bytes_below(root)[f"submissions/Graphcore/{path}"] for path in RESULTS] == list(RESNET)
+
+
+def test_platforms_that_match_nothing_are_reported(tmp_path: Path) -> None:
+    config = b"systems: {bow-pod16: {platforms: ['bow-*', 'box-*']}}"
+    result = call("build", lay(resnet_workspace(tmp_path), {CONFIG_NAME: config}))
+    assert result.exit_code == 0
+    assert "systems: bow-pod16: no submission_platform matches 'box-*'" in result.stderr
+    assert "'bow-*'" not in result.stderr

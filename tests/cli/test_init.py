@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlperf_pkg.config import CONFIG_NAME, Config, read_config
+from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, read_config
 from tests.helpers.program import call
-from tests.helpers.workspaces import bytes_below, closed_workspace
+from tests.helpers.workspaces import (
+    POD16,
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+)
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
@@ -44,3 +52,34 @@ def test_no_folder(tmp_path: Path) -> None:
     result = call("init", tmp_path / "nowhere")
     assert result.exit_code == 2
     assert "no such folder" in result.stderr
+
+
+def of_two(root: Path) -> Path:
+    """Two submitters with a system each, whose logs name neither."""
+    other = {"systems/bow-pod64.json": described("bow-pod64", submitter="ACME")}
+    logs = (
+        numbered(logs_of("Pod_64 (bow)", "bert", organization="ACME"), "logs/a{}.log"),
+        numbered(logs_of("POD16", "resnet"), "logs/b{}.log"),
+    )
+    return lay(root, POD16, other, *logs)
+
+
+def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
+    result = call("init", of_two(tmp_path))
+    assert result.exit_code == 0
+    config = read_config(tmp_path)
+    assert config.submitter is None
+    assert config.systems == {
+        "bow-pod16": SystemConfig(platforms=("POD16",)),
+        "bow-pod64": SystemConfig(platforms=("Pod_64 (bow)",)),
+    }
+    errors = result.stderr.splitlines()
+    guess = "check: systems: bow-pod64: platforms: 'Pod_64 (bow)' is a guess, by the likeness"
+    assert [line for line in errors if line.startswith(guess)]
+    assert [line for line in errors if line.startswith("left to fill in: several submitters: ACME")]
+    assert call("build", tmp_path).exit_code == 1
+
+
+def test_logs_are_not_listed(tmp_path: Path) -> None:
+    call("init", closed_workspace(tmp_path))
+    assert read_config(tmp_path).systems == {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}

@@ -21,7 +21,7 @@ def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
         "usage": workspace.round.usage,
         "division": plan.division,
         "organizations": list(config.organizations),
-        "systems": _systems(workspace, plan) or _configured(config),
+        "systems": _systems(workspace, plan) or configured_systems(config),
         "code": {name: folders.get("", dict(folders)) for name, folders in config.code.items()},
         "extra_files": dict(config.extra_files),
         "notes": dict(config.notes),
@@ -51,7 +51,8 @@ def _price(config: Config, system: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _configured(config: Config) -> dict[str, Any]:
+def configured_systems(config: Config) -> dict[str, Any]:
+    """Return the systems of a configuration as its file has them."""
     fields = ("logs", "platforms")
     return {
         name: {field: list(getattr(system, field)) for field in fields if getattr(system, field)}

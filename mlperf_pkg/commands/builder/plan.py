@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -10,7 +9,21 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.builder.mapping import Mapped, Unmapped, complaints, folded, map_runs
+from mlperf_pkg.commands.builder.mapping import (
+    FOLDER_NAME,
+    OPEN,
+    Mapped,
+    Unmapped,
+    complaints,
+    folded,
+    is_platform,
+    map_runs,
+)
+from mlperf_pkg.commands.builder.submitter import (
+    submitter_notes,
+    submitter_problems,
+    submitters_of,
+)
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.text import did_you_mean
@@ -19,8 +32,6 @@ from mlperf_pkg.results.selection import start_order
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.names import SCALINGS
-
-_FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
 
 
 class PlannedSet(Struct, frozen=True):
@@ -34,6 +45,11 @@ class PlannedSet(Struct, frozen=True):
     scaling: str | None
     runs: tuple[Run, ...]
     why: str
+
+    @property
+    def as_open(self) -> bool:
+        """Whether runs of the Closed division are submitted as Open."""
+        return self.system.division == OPEN and any(run.division != OPEN for run in self.runs)
 
     @property
     def name(self) -> str:
@@ -55,6 +71,7 @@ class Plan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
+    ``submitters`` are all that the inputs name; ``unmapped`` are the runs without a system.
     """
 
     submitter: str
@@ -62,6 +79,8 @@ class Plan(Struct, frozen=True):
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     division: str | None = None
+    submitters: tuple[str, ...] = ()
+    unmapped: tuple[Unmapped, ...] = ()
 
     @property
     def systems(self) -> tuple[SystemFile, ...]:
@@ -75,30 +94,40 @@ class Plan(Struct, frozen=True):
 
 
 def make_plan(
-    workspace: Workspace, division: str | None = None, leave_out: Collection[str] = ()
+    workspace: Workspace,
+    division: str | None = None,
+    leave_out: Collection[str] = (),
+    *,
+    as_open: bool = False,
 ) -> Plan:
     """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
+    With ``as_open``, runs of the Closed division whose system is only described as Open are Open.
     Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
     identified = [run for run in workspace.runs if _is_identified(run)]
-    wanted = [run for run in identified if division in (None, run.division)]
-    candidates = map_runs(wanted, workspace.systems, workspace.config)
+    candidates = map_runs(identified, workspace.systems, workspace.config, as_open=as_open)
+    candidates = [c for c in candidates if division in (None, _division_of(c))]
     unmapped = [candidate for candidate in candidates if isinstance(candidate, Unmapped)]
     mapped = [candidate for candidate in candidates if isinstance(candidate, Mapped)]
+    wanted = {candidate.run.path for candidate in candidates}
     all_sets = _result_sets(mapped, workspace)
     used = {planned.system.id for planned in all_sets}
     likely = sorted(workspace.systems, key=lambda system: system.id in used)
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
-    submitters = _submitters(workspace, sets)
+    systems = tuple({planned.system.id: planned.system for planned in sets}.values())
+    runs = tuple(run for planned in sets for run in planned.runs)
+    submitters = submitters_of(
+        workspace.config, systems or workspace.systems, runs or workspace.runs
+    )
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
         *complaints(unmapped, likely),
-        *(_bad_submitter(submitters) if sets else ()),
+        *(submitter_problems(workspace.config, submitters, runs) if sets else ()),
         *_bad_names(sets),
         *_unknown(leave_out, all_sets),
     ]
@@ -106,16 +135,25 @@ def make_plan(
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
-        *_other_division(identified, division),
+        *_other_division([run for run in identified if run.path not in wanted], division),
+        *_as_open(sets),
         *_left_out(left_out, all_sets),
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
-        *_other_submitter(submitters, sets),
+        *submitter_notes(submitters, systems),
         *_no_code(workspace, sets),
     ]
     submitter = submitters[0] if submitters else ""
-    return Plan(submitter, sets, tuple(problems), tuple(notes), division)
+    return Plan(
+        submitter,
+        sets,
+        tuple(problems),
+        tuple(notes),
+        division,
+        tuple(submitters),
+        tuple(unmapped),
+    )
 
 
 # ---- result sets --------------------------------------------------------------------------
@@ -123,6 +161,13 @@ def make_plan(
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
+
+
+def _division_of(candidate: Mapped | Unmapped) -> str:
+    """Return the division in which a run is submitted."""
+    if isinstance(candidate, Mapped):
+        return candidate.system.division or ""
+    return candidate.run.division
 
 
 def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[PlannedSet]:
@@ -156,38 +201,6 @@ def _scaling(run: Run) -> str:
     return next((part for part in run.path.split("/")[:-1] if part in SCALINGS), SCALINGS[0])
 
 
-# ---- submitter ----------------------------------------------------------------------------
-
-
-def _submitters(workspace: Workspace, sets: Sequence[PlannedSet]) -> list[str]:
-    """Return the configuration's, else those of the systems, else the logs' organizations."""
-    if workspace.config.submitter:
-        return [workspace.config.submitter]
-    described = {planned.system.submitter or "" for planned in sets}
-    logged = {run.text("org") for planned in sets for run in planned.runs}
-    return sorted(filter(None, described)) or sorted(filter(None, logged))
-
-
-def _bad_submitter(submitters: Sequence[str]) -> Iterator[str]:
-    lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
-    if not submitters:
-        yield f"neither a system description nor a log names a submitter. {lines}..."
-    elif len(submitters) > 1:
-        yield (
-            f"several submitters: {', '.join(submitters)}. A submission has one: build with the"
-            f" systems and logs of one at a time. If they are the same: {lines}{submitters[0]}"
-        )
-    elif not _FOLDER_NAME.fullmatch(submitters[0]):
-        proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
-        yield f"the submitter {submitters[0]!r} cannot name a folder in git. {lines}{proposed}"
-
-
-def _other_submitter(submitters: Sequence[str], sets: Sequence[PlannedSet]) -> Iterator[str]:
-    for system in {planned.system.id: planned.system for planned in sets}.values():
-        if system.submitter and system.submitter not in submitters:
-            yield f"{system.path} names another submitter: {system.submitter!r}"
-
-
 # ---- problems -----------------------------------------------------------------------------
 
 
@@ -213,10 +226,10 @@ def _bad_systems(workspace: Workspace) -> Iterator[str]:
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
-        if not _FOLDER_NAME.fullmatch(name):
+        if not FOLDER_NAME.fullmatch(name):
             yield f"{path}: {name!r} cannot name a folder in git: rename the file"
     for planned in sets:
-        if not _FOLDER_NAME.fullmatch(planned.benchmark):
+        if not FOLDER_NAME.fullmatch(planned.benchmark):
             logs = folded([run.path for run in planned.runs])
             yield f"{logs}: {planned.benchmark!r} is not a valid name of a benchmark"
 
@@ -226,9 +239,18 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
 
 def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
     for other in DIVISIONS if division else ():
-        logs = [run.path for run in runs if run.division == other != division]
+        logs = [run.path for run in runs if run.division == other]
         if logs:
             yield f"left out, of the {other} division: {folded(logs)}"
+
+
+def _as_open(sets: Iterable[PlannedSet]) -> Iterator[str]:
+    for planned in sets:
+        if planned.as_open:
+            yield (
+                f"{planned.name}: submitted as Open, as you asked; its logs say closed, which"
+                " 'mlperf-pkg check' reports as SET111"
+            )
 
 
 def _left_out(left_out: set[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -249,6 +271,9 @@ def _no_match(workspace: Workspace) -> Iterator[str]:
         for pattern in system.logs:
             if not any(fnmatchcase(run.path, pattern) for run in workspace.runs):
                 yield f"{CONFIG_NAME}: systems: {name}: no log matches {pattern!r}"
+        for pattern in system.platforms:
+            if not any(is_platform(run, pattern) for run in workspace.runs):
+                yield f"{CONFIG_NAME}: systems: {name}: no submission_platform matches {pattern!r}"
 
 
 def _unused(

@@ -40,7 +40,7 @@ class Order(Struct, frozen=True):
     ``select`` chooses from more runs than required, as the rules define. ``bypasses`` are names of
     flags (``judge.BYPASSES``). ``keep_invalid`` builds result sets that are not valid, too, and
     ``drop_invalid`` leaves them out. ``allow_outside`` copies from outside the workspace what the
-    configuration names there.
+    configuration names there. ``as_open`` submits closed runs as Open if their system is.
     """
 
     division: str | None = None
@@ -51,6 +51,7 @@ class Order(Struct, frozen=True):
     select: bool = False
     drop_invalid: bool = False
     allow_outside: bool = False
+    as_open: bool = False
 
 
 class Prepared(Struct, frozen=True):
@@ -85,7 +86,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     if not order.allow_outside:
         refuse_outside(folders, config)
     workspace = read_workspace(folders, config, order.round)
-    plan = make_plan(workspace, order.division, order.leave_out)
+    plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
     if order.select:
         plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)

@@ -16,6 +16,12 @@ POD64_TF = system("pod64-tf", system_name="Pod 64")
 PODS = (POD16, POD64, POD64_TF)
 BY_GLOB = Config(systems={"pod16": SystemConfig(logs=("logs/a*",))})
 BY_PLATFORM = Config(systems={"pod16": SystemConfig(platforms=("BOX",))})
+BY_WILDCARD = Config(
+    systems={
+        "pod64": SystemConfig(platforms=("rack-*",)),
+        "pod16": SystemConfig(platforms=("[X]?*",)),
+    }
+)
 UNKNOWN = Config(systems={"pod7": SystemConfig(logs=("*",))})
 NOBODY = ("nobody", ())
 
@@ -29,6 +35,8 @@ NOBODY = ("nobody", ())
         ("logs/ab/c.log", "", PODS, BY_GLOB, ("a pattern in mlperf-pkg.yaml", "pod16")),
         ("logs/b1.log", "pod64", PODS, BY_GLOB, ("submission_platform", "pod64")),
         ("logs/b1.log", "pod64", PODS, UNKNOWN, ("submission_platform", "pod64")),
+        ("logs/b.log", "Rack-7", PODS, BY_WILDCARD, ("a platform in mlperf-pkg.yaml", "pod64")),
+        ("logs/b.log", "[x]?*", PODS, BY_WILDCARD, ("a platform in mlperf-pkg.yaml", "pod16")),
         # then a folder
         ("logs/pod16/x/a.log", "pod64", PODS, Config(), ("its folder", "pod16")),
         ("results/pod16/bert/result_0.txt", "", PODS, Config(), ("its folder", "pod16")),
@@ -109,11 +117,42 @@ def test_nobody() -> None:
         "  submission_platform '': 1 log (logs/)\n"
         "  submission_platform 'A': 1 log (logs/A)\n"
         "  submission_platform 'B': 1 log (logs/B)\n"
-        "Name it in mlperf-pkg.yaml; the systems are pod16, pod64, pod64-tf:\n"
+        "Name it in mlperf-pkg.yaml; the systems are pod16, pod64, pod64-tf. By the"
+        " likeness of names:\n"
         "  systems:\n"
         "    pod16:\n"
-        '      platforms: ["A"]  # or logs: ["logs/..."]'
+        '      platforms: ["A", "B"]  # or logs: ["logs/..."]'
     ]
+
+
+def test_the_nearest_system_is_suggested() -> None:
+    strangers = [Unmapped(run(f"logs/{p}", platform=p), (), "") for p in ("a-pod64-x", "Pod_16")]
+    (message,) = complaint(*strangers)
+    assert message.endswith(
+        "  systems:\n"
+        "    pod16:\n"
+        '      platforms: ["Pod_16"]  # or logs: ["logs/..."]\n'
+        "    pod64:\n"
+        '      platforms: ["a-pod64-x"]  # or logs: ["logs/..."]'
+    )
+
+
+@pytest.mark.parametrize("as_open", [True, False])
+@pytest.mark.parametrize(
+    ("path", "systems", "mapped"),
+    [
+        ("pod16-open/a.log", (POD16_OPEN,), True),
+        ("a.log", (POD16_OPEN,), True),
+        ("pod64/a.log", (POD64, POD16_OPEN), False),
+    ],
+)
+def test_closed_runs_as_open(
+    path: str, systems: tuple[SystemFile, ...], mapped: bool, as_open: bool
+) -> None:
+    a_run = run(path, platform="?")
+    (candidate,) = map_runs([a_run], systems, Config(), as_open=as_open)
+    is_open = isinstance(candidate, Mapped) and candidate.system is POD16_OPEN
+    assert is_open is (mapped and as_open)
 
 
 def test_no_platform_at_all() -> None:
