@@ -183,6 +183,7 @@ def _contexts(
     """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
     systems_by_id, submission = {system.id: system for system in systems}, plan.submission
     code = _code(submission) if submission else None
+    timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
     for files in plan.sets:
         yield SetContext(
             files=files,
@@ -195,6 +196,7 @@ def _contexts(
             systems=systems,
             code=code,
             power_logs=contents.power_logs,
+            timed=timed if submission else None,
         )
 
 

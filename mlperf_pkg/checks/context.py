@@ -57,7 +57,8 @@ class SetContext(Struct, frozen=True):
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
     the submission. ``code`` is by benchmark, None for a submission without any. ``power_logs``
-    maps paths to power logs.
+    maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
+    strong scaling (HPC), None outside of a submission.
     """
 
     files: ResultSet
@@ -70,6 +71,7 @@ class SetContext(Struct, frozen=True):
     systems: tuple[SystemFile, ...] = ()
     code: Mapping[str, Code] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
+    timed: frozenset[str] | None = None
 
     @property
     def path(self) -> str:

@@ -25,6 +25,7 @@ from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
 from mlperf_pkg.checks.weak_scaling import (
+    check_alone,
     check_scale,
     instance_scale,
     number_of_models,
@@ -220,6 +221,7 @@ _CHECKS = (
     check_system_file,
     check_power,
     check_scale,
+    check_alone,
     check_checkpoints,
     *CONSISTENCY_CHECKS,
     *SYSTEM_CHECKS,

@@ -14,6 +14,7 @@ from mlperf_pkg.run.seeds import OTHER_RECORDS, Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)
+_OF_MODELS: dict[str, Any] = {"basis": Basis.BOTH, "source": "hpc_training_rules, Throughput"}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -62,7 +63,8 @@ def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, An
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set.
 
-    The rules do not ask for a seed of a run that was killed, which counts as one that failed.
+    The rules do not ask for a seed of a run that was killed, which counts as one that failed. The
+    models of a set of weak scaling have different seeds in all rounds.
     """
     in_rules = context.round.version >= _IN_RULES_FROM
     source = _RULES if in_rules else PACKAGE_CHECKER
@@ -85,7 +87,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     path=run.path,
                     line=seed.line,
                     found=seed.value,
-                    **fields,
+                    **(_OF_MODELS if context.weak else fields),
                 )
             else:
                 first[key] = run.path

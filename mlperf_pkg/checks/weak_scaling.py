@@ -46,6 +46,20 @@ def check_scale(context: SetContext) -> Iterator[Finding]:
         )
 
 
+def check_alone(context: SetContext) -> Iterator[Finding]:
+    """Check that a submission with the throughput of a benchmark has its time to solution, too."""
+    if not context.weak or context.timed is None:
+        return
+    if context.files.benchmark not in context.timed:
+        yield set_finding(
+            context,
+            "SET131",
+            "the submission has the throughput alone; expected {expected}",
+            basis=Basis.RULES,
+            expected=f"a set of strong scaling of {context.files.benchmark}, too",
+        )
+
+
 def _scales(context: SetContext) -> list[int]:
     scales = {run.instance_scale for run in _trained_runs(context)} if context.weak else set()
     return sorted(scale for scale in scales if scale is not None)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mlperf_logging.result_summarizer import result_summarizer
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.scale import InstanceScale
+from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.helpers.logs import edited
+from tests.helpers.package_checker import official_verdict
+from tests.helpers.trees import SYSTEM, write_set, write_system
+from tests.parity.incumbent import rules_parsed_once
 
 MINUTE = 60_000.0
 
@@ -68,3 +77,48 @@ def official_scale(records: list[tuple[str, Any]]) -> int | None:
     except ValueError:
         return None
     return scale
+
+
+# ---- in a submission ----------------------------------------------------------------------
+
+
+@cache
+def models(runs: int = 5) -> tuple[bytes, ...]:
+    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
+    return tuple(simulate_set(plan, seed=7, runs=runs))
+
+
+def one_seed(log: bytes) -> bytes:
+    return edited(log, "seed", value=5)
+
+
+@pytest.mark.parametrize(
+    ("scalings", "changed", "verdicts", "errors"),
+    [
+        (("strong", "weak"), 0, ("pass", "pass"), []),
+        (("weak",), 0, ("pass", "fail"), ["SET131 rules"]),
+        (("strong",), 0, ("pass", "pass"), []),
+        (("strong", "weak"), 2, ("fail", "fail"), ["SEED102 both", "SEED102 official"]),
+        (("strong",), 2, ("fail", "pass"), ["SEED102 official"]),
+    ],
+)
+def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    scalings: tuple[str, ...],
+    changed: int,
+    verdicts: tuple[str, str],
+    errors: list[str],
+) -> None:
+    root = tmp_path / "Graphcore"
+    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    logs = (*map(one_seed, models()[:changed]), *models()[changed:])
+    for scaling in scalings:
+        write_set(root / "results" / SYSTEM / scaling / "deepcam", logs)
+    report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
+    codes = sorted(f"{f.code} {f.basis}" for f in report.findings if f.severity.value == "error")
+    assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
+    assert codes == errors
+    with rules_parsed_once():
+        official, _ = official_verdict(root, tmp_path, caplog, usage="hpc", ruleset="2.0.0")
+    assert official == verdicts[0]
