@@ -16,8 +16,8 @@ from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 pytestmark = needs_corpus
 
 OUTSIDE = {
-    *("SET110", "SET111", "SET115", "SET117", "SET140", "SET141", "SET142", "POW205"),
-    *("CODE100", "CODE101", "CODE102", "CODE103", "CODE104"),
+    *("SET110", "SET111", "SET115", "SET117", "SET131", "SET140", "SET141", "SET142"),
+    *("CODE100", "CODE101", "CODE102", "CODE103", "CODE104", "POW205"),
 }
 """What a folder alone does not show: the description and other systems, the submitter, the code."""
 
@@ -28,7 +28,7 @@ AT_THE_TOP = {
 }
 """Sets whose RCP test depends on a flag at the top of their submission, above the folder."""
 
-OTHER_FILES = {"SET105", "POW201", "POW203", "POW204"}
+OTHER_FILES = {"SET105", "SET118", "SET119", "SET120", "POW201", "POW203", "POW204"}
 """Codes about files of the folder that are not logs, which logs alone do not show."""
 
 
