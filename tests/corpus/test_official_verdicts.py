@@ -98,10 +98,11 @@ def test_scores_by_name(round_: str, path: str, minutes: float) -> None:
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_reviewed_runs_do_not_break_the_rules(round_: str) -> None:
-    """Competitors reviewed these runs: the rules find nothing in them but one spelling."""
+    """Competitors reviewed these runs: the rules find a spelling, and two learning rates in a set."""
     errors = {
         (finding.code, finding.path.split("/")[0])
         for finding in report(round_).findings
         if finding.severity == "error" and finding.basis in ("rules", "both")
     }
-    assert errors == ({("SYS201", "PCL")} if round_ == "v1.0" else set())
+    known = {"v1.0": {("SYS201", "PCL")}, "v1.1": {("SET122", "Intel-HabanaLabs")}}
+    assert errors == known.get(round_, set())
