@@ -28,6 +28,8 @@ PUBLISHED = {
     "v5.1/AMD": set(),
     "hpc_v2.0/tacc": {"longhorn-tf/cosmoflow"},
 }
+# Organisations of logs that are not the submitter's.
+ORGANIZATIONS = {"tacc": ["Umbrella Corp."]}
 # Graphcore's logs name a platform that is a system, but for these.
 UNTOLD = ("TF1", "PaddlePaddle")
 
@@ -61,6 +63,7 @@ def scatter(original: Path, root: Path) -> Path:
             patterns.setdefault(system, []).append(f"logs/{name}")
     config = {
         "submitter": original.name,
+        "organizations": ORGANIZATIONS.get(original.name, []),
         "systems": {system: {"logs": logs} for system, logs in patterns.items()},
     }
     (root / CONFIG_NAME).write_text(yaml.safe_dump(config), "utf-8")
@@ -121,6 +124,9 @@ def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     original = CORPUS / folder
     order = Order(keep_invalid=True)
     prepared = prepare(Folders.of(original, output=tmp_path / "out"), order)
+    if original.name in ORGANIZATIONS:  # which a configuration must name
+        assert "submission_org" in "".join(prepared.refusals)
+        return
     assert prepared.refusals == ()
     assert prepared.workspace.round.usage == usage
     assert prepared.workspace.round.name == round_

@@ -62,7 +62,7 @@ def test_a_death_does_not_spill_into_the_next_log(tmp_path: Path) -> None:
     bad = _with(good, "submission_division", value="nowhere")
     file = tmp_path / "result_0.txt"
     file.write_bytes(to_bytes(good))
-    mlp_compliance.enqueued_configs[:] = ["training_2.0.0/closed_resnet.yaml"]
+    mlp_compliance.enqueued_configs[:] = ["training_2.0.0/closed_ssd.yaml"]
     checker = mlp_compliance.make_checker("training", "2.0.0", quiet=True, werror=False)
     assert not checker.check_file(str(file), "training_2.0.0/common.yaml")
     assert _official(good, "training", "2.0", tmp_path).passes
