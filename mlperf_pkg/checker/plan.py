@@ -13,7 +13,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.rulebook.formula import load_library
-from mlperf_pkg.rulebook.load import counts_samples, load_benchmark
+from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.rounds import (
     TRAINING,
     BenchmarkUsage,
@@ -22,6 +22,7 @@ from mlperf_pkg.rulebook.rounds import (
     round_of_tree,
     usage_with,
 )
+from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
@@ -169,10 +170,14 @@ def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
 
 
 def load_rules(plans: Iterable[Plan]) -> None:
-    """Load the rules once, before processes are forked."""
-    for plan in plans:
-        if plan.usage and plan.round:
-            for name in {files.benchmark for files in plan.sets}:
-                load_benchmark(plan.usage, plan.round, name)
-                counts_samples(name)
+    """Load and compile the rules once, before processes are forked."""
+    benchmarks = {
+        (plan.usage, plan.round, files.benchmark)
+        for plan in plans
+        for files in plan.sets
+        if plan.usage and plan.round
+    }
+    for usage, round_name, benchmark in sorted(benchmarks):
+        compile_tables(usage, round_name, benchmark)
+        counts_samples(benchmark)
     load_library()

@@ -7,7 +7,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import msgspec
@@ -184,6 +184,24 @@ def _layers(rules: Benchmark, division: str, chosen: frozenset[tuple[str, str]])
     if division == "closed":
         for key, value in sorted(chosen):
             yield rules.variants.get(key, {}).get(value, {})
+
+
+def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
+    """Compile the rules of Closed runs of a benchmark, so that forks of this process need not.
+
+    Raises:
+        UserError: the rulebook has no such round.
+        RulebookError, ValueError: a file of the rulebook is wrong.
+    """
+    rules = load_benchmark(usage, round_name, benchmark)
+    if rules is None:
+        return
+    choices = [[(key, value) for value in values] for key, values in rules.variants.items()]
+    for chosen in product(*choices):
+        table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
+        for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
+            if compiled.formula:
+                _ = compiled.formula.compiled
 
 
 # ---- in which order -----------------------------------------------------------------------
