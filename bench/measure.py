@@ -55,6 +55,11 @@ def alternate(commands: Mapping[str, Sequence[str]], times: int) -> dict[str, Co
     }
 
 
+def total(costs: Sequence[Cost]) -> Cost:
+    """Return the cost of programs that run one after another."""
+    return Cost(sum(cost.wall for cost in costs), sum(cost.processor for cost in costs))
+
+
 def peak_memory(command: Sequence[str]) -> int:
     """Return the peak of the resident memory of a program and its children, in bytes (Linux)."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

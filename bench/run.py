@@ -10,11 +10,21 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measure import Cost, alternate, check, floor, peak_memory, processes, run
-from trees import LOGS, ROUNDS, logs, published, sample, simulated_round, submissions
+from measure import Cost, alternate, check, floor, peak_memory, processes, run, total
+from trees import (
+    CORPUS,
+    LOGS,
+    ROUNDS,
+    corpus,
+    logs,
+    published,
+    sample,
+    simulated_round,
+    submissions,
+)
 
 SIZES = (4, 16, 64, 108, 256)  # submitters: 100 to 6,400 logs
 SAMPLE = 25  # logs for the official checkers
@@ -32,14 +42,19 @@ def shown(cost: Cost) -> str:
     return f"{cost.wall:7.2f} ({cost.processor:6.2f})"
 
 
-def against_the_floor(name: str, tree: Path, scratch: Path, times: int) -> tuple[Cost, Cost]:
-    """Print our time, the floor, the ratio and memory; return our cost and that of the floor."""
-    ours_command = check(tree, scratch / "report.json")
-    costs = alternate({"ours": ours_command, "floor": floor(tree)}, times)
-    ours, least = costs["ours"], costs["floor"]
+def against_the_floor(
+    name: str, trees: Sequence[Path], scratch: Path, times: int
+) -> tuple[Cost, Cost]:
+    """Print our time for trees one after another, the floor, the ratio and memory.
+
+    Return our cost and that of the floor.
+    """
+    commands = [{"ours": check(t, scratch / "report.json"), "floor": floor(t)} for t in trees]
+    costs = [alternate(of_tree, times) for of_tree in commands]
+    ours, least = (total([cost[program] for cost in costs]) for program in ("ours", "floor"))
     ratios = f"{ours.wall / least.wall:5.1f} ({ours.processor / least.processor:4.1f})"
-    memory = peak_memory(ours_command) // MIB
-    count = len(logs(tree))
+    memory = max(peak_memory(of_tree["ours"]) for of_tree in commands) // MIB
+    count = sum(len(logs(tree)) for tree in trees)
     say(f"{name:14}{count:6}  {shown(ours)}  {shown(least)}  {ratios}  {memory:5} MiB")
     return ours, least
 
@@ -111,7 +126,10 @@ def main(times: int) -> None:
         say(f"{'':14}{'logs':>6}  {'check':>16}  {'floor':>16}  {'ratio':>12}  {'memory':>9}")
         costs, floors = {}, {}
         for name, tree in trees.items():
-            costs[name], floors[name] = against_the_floor(name, tree, scratch, times)
+            costs[name], floors[name] = against_the_floor(name, [tree], scratch, times)
+        if rounds := corpus():
+            against_the_floor(f"{len(rounds)} rounds", rounds, scratch, times)
+            against_the_floor("as one", [CORPUS], scratch, times)
         say("\nseconds of the official checkers and ours on a sample; ratio per log, whole tree")
         titles = f"{'official':>8}  {'check':>8}  {'ratio':>7}  {'ratio per log':>13}"
         say(f"{'':14}{'logs':>6}  {titles}")

@@ -52,6 +52,11 @@ def published(folder: Path) -> Iterator[tuple[str, Path]]:
     yield from ((name, CORPUS / name) for name in ROUNDS if (CORPUS / name).is_dir())
 
 
+def corpus() -> list[Path]:
+    """Return all published rounds on this machine."""
+    return sorted(path for path in CORPUS.glob("*v[0-9]*") if path.is_dir())
+
+
 def logs(folder: Path) -> list[Path]:
     """Return the logs of runs below a folder."""
     return sorted(path for path in folder.rglob("result_*.txt") if path.is_file())
