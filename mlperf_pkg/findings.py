@@ -414,11 +414,15 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 def _merged(values: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the different values of both; of numbers the least and the greatest."""
-    if values == others:
+    if values == others or len(values) >= MAX_VALUES:
         return values
-    distinct = {word(value): value for value in (*values, *others)}
-    if len(distinct) > 1 and all(map(_is_number, distinct.values())):
-        return (min(distinct.values()), max(distinct.values()))
+    both = (*values, *others)
+    is_numeric = all(map(_is_number, both))
+    if is_numeric and min(both) < max(both):
+        return (min(both), max(both))
+    distinct = {word(value): value for value in both}
+    if is_numeric and len(distinct) > 1:
+        return (min(both), max(both))
     return tuple(distinct.values())[:MAX_VALUES]
 
 

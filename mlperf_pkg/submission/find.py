@@ -150,9 +150,10 @@ class _Finder(Struct):
     def _with_sets(self, loose: Input) -> Input:
         """Return loose files with the result sets among them: those in the folder of one."""
         sets = tuple(self._sets_alone(loose.logs))
+        folders = {files.place.label for files in sets}
 
         def outside(file: Place) -> bool:
-            return not any(file.is_in(files.place) for files in sets)
+            return folders.isdisjoint(file.labels_above)
 
         return replace(
             loose,

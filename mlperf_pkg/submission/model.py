@@ -44,9 +44,13 @@ class Place(Struct, frozen=True):
         """The folder that contains it."""
         return Place(self.path.parent, self.label.rpartition("/")[0])
 
-    def is_in(self, folder: Place) -> bool:
-        """Return whether it is in a folder, or below it, by the labels."""
-        return not folder.label or self.label.startswith(f"{folder.label}/")
+    @property
+    def labels_above(self) -> Iterator[str]:
+        """The labels of the folders that it is in, from the innermost on."""
+        label = self.label
+        while label:
+            label = label.rpartition("/")[0]
+            yield label
 
     @property
     def source(self) -> Source:
