@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 MAX_LINES = 10  # of one file
 MAX_VALUES = 20  # different ones of one file, or of one finding
 MAX_MESSAGES = 10  # different ones of one code; a hostile log might have millions
+_MOST_APART = 100  # occurrences in one file that wait to be taken together
 _MAX_WORDS = 6  # of them in a message
 _MAX_CHARACTERS = 80  # of a value in a message
 _MAX_TEXT = 10_000  # characters and members of a value; larger ones are cut
@@ -110,16 +112,6 @@ class Occurrence(Struct, frozen=True):
     found: tuple[Any, ...] = ()
     expected: tuple[Any, ...] = ()
 
-    def plus(self, other: Occurrence) -> Occurrence:
-        """Return both in one: ``other`` comes later in the same file."""
-        return Occurrence(
-            self.path,
-            tuple(dict.fromkeys(self.lines + other.lines))[:MAX_LINES],
-            self.count + other.count,
-            _merged(self.found, other.found),
-            _merged(self.expected, other.expected),
-        )
-
 
 class Finding(Struct, frozen=True, kw_only=True):
     """One observation about a submission.
@@ -210,9 +202,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return counts and self.basis in (Basis.BOTH, basis)
 
     def _words(self, name: str, form: str | None) -> str:
-        values: tuple[Any, ...] = ()
-        for place in self.occurrences:
-            values = _merged(values, getattr(place, name))
+        values = _merged(getattr(place, name) for place in self.occurrences)
         return in_words(values, "s" if name == "expected" and form is None else form)
 
 
@@ -292,7 +282,7 @@ class Folding:
     def folded(self) -> list[Finding]:
         """Return a finding of each kind, in the order in which their codes were added."""
         return [
-            replace(kind.first, places=tuple(kind.places.values()))
+            replace(kind.first, places=tuple(map(_together, kind.places.values())))
             for by_message in self._kinds.values()
             for kind in by_message.values()
         ]
@@ -305,15 +295,31 @@ class Folding:
 
 
 class _Kind(Struct):
-    """Findings alike: the first of them, and their places by path."""
+    """Findings alike: the first of them, and their places by path, in the order of their lines."""
 
     first: Finding
-    places: dict[str, Occurrence]
+    places: dict[str, list[Occurrence]]
 
     def add(self, finding: Finding) -> None:
         for place in finding.occurrences:
-            earlier = self.places.get(place.path)
-            self.places[place.path] = earlier.plus(place) if earlier else place
+            of_file = self.places.setdefault(place.path, [])
+            of_file.append(place)
+            if len(of_file) == _MOST_APART:
+                of_file[:] = [_together(of_file)]
+
+
+def _together(places: Sequence[Occurrence]) -> Occurrence:
+    """Return occurrences in one file, which are in the order of their lines, as one."""
+    if len(places) == 1:
+        return places[0]
+    lines = chain.from_iterable(place.lines for place in places)
+    return Occurrence(
+        places[0].path,
+        tuple(dict.fromkeys(lines))[:MAX_LINES],
+        sum(place.count for place in places),
+        _merged(place.found for place in places),
+        _merged(place.expected for place in places),
+    )
 
 
 def folded(
@@ -412,18 +418,19 @@ def _values(value: Any) -> tuple[Any, ...]:
     return () if value is None else (value,)
 
 
-def _merged(values: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the different values of both; of numbers the least and the greatest."""
-    if values == others or len(values) >= MAX_VALUES:
-        return values
-    both = (*values, *others)
-    is_numeric = all(map(_is_number, both))
-    if is_numeric and min(both) < max(both):
-        return (min(both), max(both))
-    distinct = {word(value): value for value in both}
-    if is_numeric and len(distinct) > 1:
-        return (min(both), max(both))
-    return tuple(distinct.values())[:MAX_VALUES]
+def _merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the different values of all parts; of numbers the least and the greatest."""
+    distinct: dict[str, Any] = {}
+    is_numeric = True
+    for value in chain.from_iterable(parts):
+        text = word(value)
+        if text in distinct or len(distinct) < MAX_VALUES:
+            distinct[text] = value
+        is_numeric = is_numeric and _is_number(value)
+        if is_numeric and len(distinct) > 1:
+            extremes = (min(distinct.values()), max(distinct.values()))
+            distinct = {word(extreme): extreme for extreme in extremes}
+    return tuple(distinct.values())
 
 
 def _is_number(value: Any) -> bool:
