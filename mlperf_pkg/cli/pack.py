@@ -17,6 +17,7 @@ from mlperf_pkg.commands.archive.show import packed_text, refusal
 from mlperf_pkg.commands.archive.verification import verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within
+from mlperf_pkg.infra.folders import sweep
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 
@@ -93,6 +94,7 @@ def command(
 
 def _refuse_early(tree: Path, target: Path, form: Form | None, *, force: bool) -> None:
     refuse_within(target, [str(tree)])
+    sweep(target.parent)
     for name in written_names(target, form):
         Output(target.with_name(name), force).refuse_early([])
 

@@ -31,12 +31,15 @@ def option(verb: str) -> Callable[[_Function], _Function]:
 def passphrase(file: Path | None, *, new: bool) -> str:
     """Return the passphrase; ask for a ``new`` one twice.
 
+    That of a file is all bytes before the first line feed, as ``openssl -pass file:`` reads it;
+    bytes that are not UTF-8 become surrogates.
+
     Raises:
         UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
-        lines = file.read_bytes().decode("utf-8", "replace").splitlines()
-        return _not_empty(lines[0] if lines else "", str(file))
+        line = file.read_bytes().partition(b"\n")[0]
+        return _not_empty(line.decode("utf-8", "surrogateescape"), str(file))
     if VARIABLE in os.environ:
         return _not_empty(os.environ[VARIABLE], f"${VARIABLE}")
     if not sys.stdin.isatty():

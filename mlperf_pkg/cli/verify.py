@@ -11,6 +11,7 @@ from mlperf_pkg.cli import options, reporting, secret
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
@@ -25,6 +26,14 @@ from mlperf_pkg.results.report import Report
     type=LocalPath(path_type=Path),
     metavar="DIR",
     help="Unpack into the new folder DIR, if nothing changed since packing.",
+)
+@click.option(
+    "--max-unpacked",
+    type=click.IntRange(min=1),
+    default=LARGEST_GIB,
+    show_default=True,
+    metavar="GIB",
+    help="Refuse an archive that unpacks to more than GIB gibibytes.",
 )
 @secret.option("Decrypt")
 @click.option(
@@ -42,6 +51,7 @@ def command(
     packed: Path,
     check_options: Options,
     extract: Path | None,
+    max_unpacked: int,
     passphrase_file: Path | None,
     identity: Path | None,
     showing: reporting.Showing,
@@ -67,14 +77,16 @@ def command(
     with stop_cleanly():
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
-        report = _verify(packed, check_options, secrets, extract)
+        report = _verify(packed, check_options, secrets, extract, max_unpacked * GIB)
         target.write(FORMATS, report, [str(packed)], showing.view)
         return status(report)
 
 
-def _verify(packed: Path, check_options: Options, secrets: Secrets, extract: Path | None) -> Report:
+def _verify(
+    packed: Path, check_options: Options, secrets: Secrets, extract: Path | None, largest: int
+) -> Report:
     if not packed.is_dir():
-        return verify_archive(packed, check_options, secrets, extract)
+        return verify_archive(packed, check_options, secrets, extract, largest=largest)
     if extract:
         raise UserError("--extract applies only to an archive")
     return verify_tree(packed, check_options)[1]

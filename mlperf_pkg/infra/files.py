@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.folders import scratch_folder
 from mlperf_pkg.infra.stores import StoredFile, is_within
 
 _Content = str | bytes
@@ -73,24 +74,20 @@ def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: b
 def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[Path]:
     """Provide a private folder for the files ``names``, which move to ``folder`` at the end.
 
+    What a killed process leaves behind, the next call removes.
+
     Raises:
         UserError: as ``write_together``.
     """
-    existing = [name for name in names if (folder / name).exists()]
-    if existing and not replace:
-        raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
-    private = folder / f".mlperf-pkg-{os.urandom(8).hex()}.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        private.mkdir(mode=0o700)
-        yield private
-        _rename_all({folder / name: private / name for name in names}, replace=replace)
+        with scratch_folder(folder) as private:
+            existing = [name for name in names if (folder / name).exists()]
+            if existing and not replace:
+                raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
+            yield private
+            _rename_all({folder / name: private / name for name in names}, replace=replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
-    finally:
-        import shutil  # noqa: PLC0415 - slow to import
-
-        shutil.rmtree(private, ignore_errors=True)
 
 
 def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:

@@ -33,9 +33,8 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
         OSError: the folder cannot be written, or ``target`` exists and must not be replaced.
     """
     missing = [path for path in (target.parent, *target.parent.parents) if not path.exists()]
-    _sweep(target.parent)
     try:
-        with _scratch(target.parent) as scratch:
+        with scratch_folder(target.parent) as scratch:
             folder = scratch / target.name
             folder.mkdir()
             yield folder
@@ -52,14 +51,19 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
 
 
 @contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """Provide a folder that is locked while this process runs, and removed at the end."""
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Provide a private folder that is locked while this process runs, and removed at the end.
+
+    What a killed process leaves behind, the next call removes.
+    """
+    sweep(parent)
     with ExitStack() as undo:
         scratch = None
         while scratch is None or not scratch.exists():  # another swept it before it was locked
             scratch = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
             undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-            scratch.mkdir(parents=True)
+            parent.mkdir(parents=True, exist_ok=True)
+            scratch.mkdir(mode=0o700)
             with suppress(FileNotFoundError):
                 lock = os.open(scratch, os.O_RDONLY)
                 undo.callback(os.close, lock)
@@ -68,7 +72,7 @@ def _scratch(parent: Path) -> Iterator[Path]:
         yield scratch
 
 
-def _sweep(parent: Path) -> None:
+def sweep(parent: Path) -> None:
     """Remove what killed processes left behind, after moving back what they had moved aside."""
     for scratch in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
         try:
@@ -76,8 +80,11 @@ def _sweep(parent: Path) -> None:
         except OSError:
             continue
         with suppress(OSError):  # in use
+            if os.fstat(lock).st_uid != os.getuid():
+                raise PermissionError(errno.EPERM, "the folder of another user", str(scratch))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _move_back(scratch, parent)
+            _take_back(scratch, parent)
             shutil.rmtree(scratch, ignore_errors=True)
         os.close(lock)
 
@@ -87,6 +94,18 @@ def _move_back(scratch: Path, parent: Path) -> None:
         target = parent / old.name.removesuffix(_OLD)
         if not target.exists():
             old.rename(target)
+
+
+def _take_back(scratch: Path, parent: Path) -> None:
+    """Remove the names that some of several files already had, if others had none yet."""
+    named = {path: _is_same(path, parent / path.name) for path in scratch.iterdir()}
+    if not all(named.values()):
+        for path in filter(named.get, named):
+            (parent / path.name).unlink()
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.is_file() and other.is_file() and path.samefile(other)
 
 
 # ---- the move to its name -----------------------------------------------------------------
@@ -128,7 +147,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _replace_in_two_steps(folder: Path, target: Path) -> None:
-    """Move ``target`` aside first, where ``_sweep`` finds it if this process is killed."""
+    """Move ``target`` aside first, where ``sweep`` finds it if this process is killed."""
     old = folder.with_name(f"{folder.name}{_OLD}")
     target.rename(old)
     try:

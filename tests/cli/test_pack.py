@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli.secret import VARIABLE
+from mlperf_pkg.commands.archive import aes
 from mlperf_pkg.commands.archive.checksum import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from tests.helpers.archives import manifest_of
@@ -142,6 +143,29 @@ def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert call("verify", archive).exit_code == 2
     monkeypatch.setenv(VARIABLE, "correct horse")
     assert call("verify", archive).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "secret", [b"a\xffb", b"a\x0bb", b"a\x85b", "a\u2028b".encode(), b"a\r", b"\xef\xbb\xbfa", b" "]
+)
+def test_a_passphrase_is_all_bytes_to_the_line_feed(
+    tree: Path, tmp_path: Path, secret: bytes
+) -> None:
+    (tmp_path / "secret").write_bytes(secret + b"\nmore")
+    file = ("--passphrase-file", tmp_path / "secret")
+    assert call("pack", tree, "--encrypt", "openssl", *file).exit_code == 0
+    archive = tree.with_name("ACME.tar.gz.enc")
+    line = f"openssl enc -d {aes.PBKDF2.flags} -in {archive} -pass file:{tmp_path / 'secret'}"
+    assert subprocess.run(line.split(), capture_output=True, check=False).returncode == 0
+    assert call("verify", archive, *file).exit_code == 0
+
+
+def test_age_takes_no_passphrase_that_is_not_utf_8(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"\xff\n")
+    result = call("pack", tree, "--encrypt", "age", "--passphrase-file", tmp_path / "secret")
+    assert result.exit_code == 2
+    assert "the passphrase is not UTF-8, as age expects" in result.stderr
+    assert beside(tree) == ["ACME", "secret"]
 
 
 def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:

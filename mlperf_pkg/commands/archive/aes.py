@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.compression import GZIP
+from mlperf_pkg.commands.archive.tar import Sink
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import require
 
@@ -54,20 +57,19 @@ OLD = Derivation()
 _TRIED = (PBKDF2, Derivation(10_000), OLD)
 
 
-def encrypt_file(source: Path, target: Path, passphrase: str, how: Derivation) -> None:
-    """Encrypt a file into a new one.
+@contextmanager
+def encrypting(target: BinaryIO, passphrase: str, how: Derivation) -> Iterator[Sink]:
+    """Provide what encrypts the bytes that it is called with, and writes them to ``target``.
 
     Raises:
         MissingPackageError: cryptography is not installed.
     """
     salt = secrets.token_bytes(_SALT)
-    cipher = _cipher(how.derive(passphrase.encode(), salt)).encryptor()
+    cipher = _cipher(how.derive(_bytes(passphrase), salt)).encryptor()
     padder = _padding().padder()
-    with source.open("rb") as read, target.open("xb") as write:
-        write.write(MAGIC + salt)
-        while chunk := read.read(_CHUNK):
-            write.write(cipher.update(padder.update(chunk)))
-        write.write(cipher.update(padder.finalize()) + cipher.finalize())
+    target.write(MAGIC + salt)
+    yield lambda data: target.write(cipher.update(padder.update(data)))
+    target.write(cipher.update(padder.finalize()) + cipher.finalize())
 
 
 def decrypt_file(source: Path, target: Path, passphrase: str) -> None:
@@ -81,7 +83,7 @@ def decrypt_file(source: Path, target: Path, passphrase: str) -> None:
         raise UserError(f"{source}: cannot be decrypted: it is cut off")
     with source.open("rb") as read, target.open("xb") as write:
         salt, first = read.read(_HEAD)[len(MAGIC) :], read.read(_BLOCK)
-        material = _matching(passphrase.encode(), salt, first)
+        material = _matching(_bytes(passphrase), salt, first)
         if material is None:
             raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
         cipher, unpadder = _cipher(material).decryptor(), _padding().unpadder()
@@ -92,6 +94,11 @@ def decrypt_file(source: Path, target: Path, passphrase: str) -> None:
             write.write(unpadder.finalize())
         except ValueError as error:
             raise UserError(f"{source}: cannot be decrypted: it is damaged at its end") from error
+
+
+def _bytes(passphrase: str) -> bytes:
+    """Return the bytes of a passphrase, which may not be UTF-8."""
+    return passphrase.encode("utf-8", "surrogateescape")
 
 
 def _matching(secret: bytes, salt: bytes, first: bytes) -> bytes | None:

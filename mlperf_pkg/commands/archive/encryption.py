@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mlperf_pkg.commands.archive import aes
+from mlperf_pkg.commands.archive.tar import Sink
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import require
 
@@ -57,19 +61,59 @@ def form_of(path: Path) -> Form | None:
     return Form.OPENSSL if head.startswith(aes.MAGIC) else None
 
 
-def encrypt(source: Path, target: Path, how: Encryption) -> None:
-    """Encrypt a file into a new one.
+@contextmanager
+def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
+    """Provide what encrypts the bytes that it is called with into a new file.
+
+    Nothing is on disk before it is encrypted. By passphrase, age needs all bytes in memory.
 
     Raises:
-        UserError: a recipient is not valid, or the library is not installed.
+        UserError: a recipient is not valid, the passphrase cannot be one of age, there are too
+            many bytes for one, or the library is not installed.
     """
-    if how.form is not Form.AGE:
-        aes.encrypt_file(source, target, how.passphrase, _DERIVATIONS[how.form])
-    elif how.recipients:
-        _age().encrypt_file(str(source), str(target), recipients(how.recipients))
-    else:
-        data = _age().passphrase.encrypt(_whole(source), how.passphrase)
-        target.write_bytes(data)
+    with target.open("xb") as stream:
+        if how.form is not Form.AGE:
+            with aes.encrypting(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
+                yield sink
+        elif how.recipients:
+            with _age_for(stream, recipients(how.recipients)) as sink:
+                yield sink
+        else:
+            whole = _Whole(target.name)
+            _age()
+            yield whole.write
+            stream.write(_age().passphrase.encrypt(bytes(whole.data), _of_age(how.passphrase)))
+
+
+@contextmanager
+def _age_for(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
+    """Encrypt in a thread, as the library reads from a stream rather than being written to."""
+    age, (reading, writing) = _age(), os.pipe()
+
+    def encrypt() -> None:
+        with os.fdopen(reading, "rb") as plain:
+            age.encrypt_io(plain, stream, keys)
+
+    with ThreadPoolExecutor(1) as thread:
+        encrypted = thread.submit(encrypt)
+        try:
+            with os.fdopen(writing, "wb") as pipe:
+                yield pipe.write
+        except BrokenPipeError:  # the thread failed: its error is the reason
+            encrypted.result()
+            raise
+        encrypted.result()
+
+
+class _Whole(Struct):
+    """Collects the bytes of the file ``name``."""
+
+    name: str
+    data: bytearray = field(default_factory=bytearray)
+
+    def write(self, data: bytes) -> None:
+        _refuse_large(self.name, len(self.data) + len(data))
+        self.data += data
 
 
 def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> None:
@@ -86,7 +130,7 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
         if identities is not None:
             age.decrypt_file(str(source), str(target), _identities(identities))
         else:
-            target.write_bytes(age.passphrase.decrypt(_whole(source), ask()))
+            target.write_bytes(age.passphrase.decrypt(_whole(source), _of_age(ask())))
     except (age.DecryptError, OSError) as error:
         if getattr(error, "errno", None):  # the library's own have none
             raise
@@ -147,13 +191,25 @@ def _identities(path: Path) -> list[object]:
 
 
 def _whole(path: Path) -> bytes:
-    """Return a whole file: the library encrypts by passphrase only in memory."""
-    if path.stat().st_size > _LARGEST_BY_PASSPHRASE:
+    """Return a whole file: the library decrypts by passphrase only in memory."""
+    _refuse_large(path.name, path.stat().st_size)
+    return path.read_bytes()
+
+
+def _refuse_large(name: str, size: int) -> None:
+    if size > _LARGEST_BY_PASSPHRASE:
         raise UserError(
-            f"{path.name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
+            f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
             " passphrase: use --recipient, or --encrypt openssl"
         )
-    return path.read_bytes()
+
+
+def _of_age(passphrase: str) -> str:
+    try:
+        passphrase.encode()
+    except UnicodeEncodeError as error:
+        raise UserError("the passphrase is not UTF-8, as age expects") from error
+    return passphrase
 
 
 def _age() -> Any:

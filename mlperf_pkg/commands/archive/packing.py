@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.commands.archive.compression import Compressor
-from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypt
+from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
 from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
 from mlperf_pkg.commands.archive.tar import Sink, write_tar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
@@ -79,11 +81,7 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
-        plain = new / f"{target.name}.plain" if how else archive
-        write_archive(plain, name_of(tree.root), tree.root, files)
-        if how:
-            encrypt(plain, archive, how)
-            plain.unlink()
+        write_archive(archive, how, name_of(tree.root), tree.root, files)
         digest = digest_of(archive)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
@@ -94,10 +92,18 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     return Packed(digest, len(files), sum(file.size for file in files), size)
 
 
-def write_archive(path: Path, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """Write a new archive of files, below the folder ``top`` in it."""
+def write_archive(
+    path: Path, how: Encryption | None, top: str, tree: Path, files: tuple[HashedFile, ...]
+) -> None:
+    """Write a new archive of files, below the folder ``top`` in it; encrypt it on the way."""
+    with encrypting(path, how) if how else _writing(path) as sink:
+        compress(sink, top, tree, files)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[Sink]:
     with path.open("xb") as stream:
-        compress(stream.write, top, tree, files)
+        yield stream.write
 
 
 def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:

@@ -18,8 +18,8 @@ from mlperf_pkg.commands.archive.errors import damaged, too_large, unsafe
 from mlperf_pkg.commands.archive.tar import BLOCK, MARK
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER, Names
 
-ALWAYS_ALLOWED = 1 << 30
-LARGEST_RATIO = 100
+GIB = 1 << 30
+LARGEST_GIB = 4  # by default
 
 _CHUNK = 1 << 20
 _LONGEST_EXTENSION = 1 << 16
@@ -49,16 +49,16 @@ class Unpacked(Struct, frozen=True):
     marked: bool
 
 
-def untar(read: Read, folder: Path, packed_size: int) -> Unpacked:
+def untar(read: Read, folder: Path, largest: int) -> Unpacked:
     """Unpack into an existing folder what ``read`` returns, portion by portion.
 
-    ``packed_size`` is the size of the compressed archive in bytes, which limits that of its files.
+    ``largest`` is the limit of the unpacked bytes.
 
     Raises:
         BadArchive: the archive is damaged, unsafe or too large.
         OSError: a file cannot be written.
     """
-    stream = _Stream(read, max(ALWAYS_ALLOWED, LARGEST_RATIO * packed_size))
+    stream = _Stream(read, largest, largest)
     names, tops, marked = Names(), set(), False
     for number, member in enumerate(_members(stream)):
         if isinstance(member, str):
@@ -79,9 +79,10 @@ class _Member(Struct, frozen=True):
 
 
 class _Stream(Struct):
-    """Reads exact sizes, up to ``left`` bytes in all."""
+    """Reads exact sizes, up to ``largest`` bytes in all, of which ``left`` are left."""
 
     read: Read
+    largest: int
     left: int
 
     def some(self, size: int) -> bytes:
@@ -89,8 +90,7 @@ class _Stream(Struct):
         self.left -= len(data)
         if self.left < 0:
             raise too_large(
-                f"it unpacks to more than {ALWAYS_ALLOWED >> 30} GiB and more than"
-                f" {LARGEST_RATIO} times its size"
+                f"it unpacks to more than {self.largest / GIB:g} GiB; --max-unpacked sets the limit"
             )
         return data
 

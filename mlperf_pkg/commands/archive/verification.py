@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +20,10 @@ from mlperf_pkg.commands.archive.errors import BadArchive
 from mlperf_pkg.commands.archive.hashed_tree import HashedTree, hash_tree
 from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest, finding
 from mlperf_pkg.commands.archive.packing import ENDING, compress
-from mlperf_pkg.commands.archive.untar import Unpacked, untar
+from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_order
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.folders import new_folder, scratch_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
@@ -49,12 +49,18 @@ def verify_tree(
 
 
 def verify_archive(
-    archive: Path, options: Options, secrets: Secrets, extract: Path | None = None
+    archive: Path,
+    options: Options,
+    secrets: Secrets,
+    extract: Path | None = None,
+    *,
+    largest: int = LARGEST_GIB * GIB,
 ) -> Report:
     """Return the report on the checksum and the manifest of an archive, and of its checks.
 
-    The archive is unpacked into a temporary folder, or into ``extract``, which exists afterwards
-    only if the archive is what was packed.
+    The archive is unpacked into a temporary folder, which the next call removes if this process is
+    killed, or into ``extract``, which exists afterwards
+    only if the archive is what was packed. ``largest`` is the limit of the unpacked bytes.
 
     Raises:
         UserError: it is not an archive, cannot be read or decrypted, holds no log, or cannot be
@@ -66,12 +72,12 @@ def verify_archive(
     encrypted = form_of(archive) is not None
     if encrypted and integrity_failed(findings):
         return _unchecked(findings)
-    with TemporaryDirectory(prefix="mlperf-pkg-") as work, _folder(work, extract) as folder:
-        plain = Path(work) / "plain" if encrypted else archive
+    with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
+        plain = work / "plain" if encrypted else archive
         if encrypted:
             decrypt(archive, plain, secrets.identities, secrets.ask)
         _require_gzip(plain, archive)
-        report = _verify_unpacked(plain, archive, folder, options, findings)
+        report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
@@ -83,10 +89,16 @@ def integrity_failed(findings: Iterable[Finding]) -> bool:
 
 
 def _verify_unpacked(
-    plain: Path, archive: Path, folder: Path, options: Options, findings: list[Finding]
+    plain: Path,
+    archive: Path,
+    folder: Path,
+    options: Options,
+    findings: list[Finding],
+    *,
+    largest: int,
 ) -> Report:
     try:
-        unpacked = _unpack(plain, folder)
+        unpacked = _unpack(plain, folder, largest)
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*findings, finding(bad.code, bad.message, path)])
@@ -100,10 +112,10 @@ def _verify_unpacked(
 
 
 @contextmanager
-def _folder(work: str, extract: Path | None) -> Iterator[Path]:
+def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
     """Provide the folder to unpack into, which nobody else sees before it is complete."""
     if extract is None:
-        folder = Path(work) / "tree"
+        folder = work / "tree"
         folder.mkdir()
         yield folder
         return
@@ -122,9 +134,9 @@ def _require_gzip(plain: Path, archive: Path) -> None:
             raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
 
 
-def _unpack(plain: Path, folder: Path) -> Unpacked:
+def _unpack(plain: Path, folder: Path, largest: int) -> Unpacked:
     with plain.open("rb") as stream:
-        return untar(Decompressor(stream).read, folder, plain.stat().st_size)
+        return untar(Decompressor(stream).read, folder, largest)
 
 
 def _top(folder: Path, unpacked: Unpacked) -> Path:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
-from mlperf_pkg.commands.archive.encryption import Form
+from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.hashed_tree import HashedFile, hash_tree
 from mlperf_pkg.commands.archive.packing import compress, default_target, name_of, pack
 from mlperf_pkg.commands.builder.manifest import MANIFEST, read_manifest
@@ -205,3 +206,59 @@ def test_default_names(tmp_path: Path, form: Form | None, name: str) -> None:
 def test_a_tree_without_a_name() -> None:
     with pytest.raises(UserError, match="/: cannot be packed under its name ''"):
         name_of(Path("/"))
+
+
+STEPS = {"open", "os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir"}
+
+
+def die_at(step: int) -> None:
+    """Kill this process at a step of its work on files."""
+    left = iter(range(step))
+
+    def audit(name: str, _: object) -> None:
+        if name in STEPS and next(left, None) is None:
+            os._exit(9)
+
+    sys.addaudithook(audit)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("form", [None, Form.OFFICIAL])
+def test_killed_at_any_step(tmp_path: Path, form: Form | None) -> None:
+    """Nothing plain is ever on disk if it is encrypted, and the next run removes what is left."""
+    tree = lay(tmp_path / "ACME", FILES)
+    how = Encryption(form, "secret") if form else None
+    pack(hash_tree(tree), tmp_path / "first.tar.gz", how, force=False)  # imports what it needs
+    target, status, step = tmp_path / "out" / "x.tar.gz", -1, 0
+    while status != 0:
+        child = os.fork()
+        if child == 0:
+            die_at(step)
+            pack(hash_tree(tree), target, how, force=True)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        step += 1
+        if form:
+            assert not any(b"\x1f\x8b\x08" in data for data in contents(tmp_path / "out"))
+    assert step > 10
+    pack(hash_tree(tree), target, how, force=True)
+    written = {"x.tar.gz", "x.tar.gz.sha256"} | ({"x.sha1"} if form else set())
+    assert {path.name for path in target.parent.iterdir()} == written
+
+
+def contents(folder: Path) -> list[bytes]:
+    """The first bytes of every file below a folder."""
+    return [path.read_bytes()[:512] for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_kill_between_the_names_of_two_files(tmp_path: Path) -> None:
+    """Without --force, too, the next run finds no name taken."""
+    tree, scratch = lay(tmp_path / "ACME", FILES), tmp_path / ".mlperf-pkg-0123.new"
+    lay(scratch, {"x.tar.gz": b"archive", "x.tar.gz.sha256": b"sum"})
+    (tmp_path / "x.tar.gz.sha256").hardlink_to(scratch / "x.tar.gz.sha256")
+    packed(tree, tmp_path / "x.tar.gz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "ACME",
+        "x.tar.gz",
+        "x.tar.gz.sha256",
+    ]
