@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import IO, Any
@@ -11,6 +9,7 @@ from typing import IO, Any
 import click
 from click.shell_completion import CompletionItem
 
+from mlperf_pkg.cli.streams import OUTPUT, discard_output
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean, visible
 
@@ -85,22 +84,20 @@ class Program(LazyGroup):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except BrokenPipeError:
-            _discard_output()
+            discard_output()
             ctx.exit(PIPE_CLOSED)
         except OSError as error:
-            raise Failure(_system_error(error)) from error
+            raise Failure(system_error(error)) from error
         except Exception as error:
             if ctx.params["debug"]:
                 raise
             raise Failure(_bug(error)) from error
 
 
-def _discard_output() -> None:
-    """Redirect standard output, so that buffered text does not fail again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _system_error(error: OSError) -> str:
+def system_error(error: OSError) -> str:
+    """Return the message of an error; standard output that fails is discarded from now on."""
+    if error.filename == OUTPUT:
+        discard_output()
     reason = error.strerror or str(error)
     return f"{error.filename}: {reason}" if error.filename else reason
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg import __version__
-from mlperf_pkg.cli.group import Program
+from mlperf_pkg.cli.group import Failure, Program, system_error
+from mlperf_pkg.cli.streams import prepare_streams
 
 COMMANDS = {
     "check": "mlperf_pkg.cli.check",
@@ -82,7 +83,12 @@ def _use_rules(ctx: click.Context, folder: Path) -> None:
 def main() -> None:
     """Run the command line and exit: 0 for success, 1 for errors found, 2 for failure."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    prepare_streams()
     try:
         cli(prog_name="mlperf-pkg")
+    except OSError as error:  # of a help text: all others are messages by now
+        failure = Failure(system_error(error))
+        failure.show()
+        raise SystemExit(failure.exit_code) from error
     finally:
         gc.freeze()  # skip the collection of cycles in a process that ends

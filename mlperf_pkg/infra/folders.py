@@ -7,7 +7,6 @@ import errno
 import fcntl
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -61,7 +60,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         scratch = None
         while scratch is None or not scratch.exists():  # another swept it before it was locked
             scratch = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-            undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+            undo.callback(_remove, scratch)
             parent.mkdir(parents=True, exist_ok=True)
             scratch.mkdir(mode=0o700)
             with suppress(FileNotFoundError):
@@ -70,6 +69,12 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
                 with suppress(OSError):  # a file system without locks
                     fcntl.flock(lock, fcntl.LOCK_EX)
         yield scratch
+
+
+def _remove(folder: Path) -> None:
+    from shutil import rmtree  # noqa: PLC0415 - slow to import
+
+    rmtree(folder, ignore_errors=True)
 
 
 def sweep(parent: Path) -> None:
@@ -85,7 +90,7 @@ def sweep(parent: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _move_back(scratch, parent)
             _take_back(scratch, parent)
-            shutil.rmtree(scratch, ignore_errors=True)
+            _remove(scratch)
         os.close(lock)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = re.compile(r"""((?:^|;)(?=[\s"']*[=+\-@]))""")
 
 
 def visible(text: str) -> str:
@@ -47,8 +47,11 @@ def escape_cell(text: str) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """Return ``text``, after an apostrophe if a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+    """Return ``text`` with an apostrophe before what a spreadsheet would take for a formula.
+
+    That is its beginning, and what follows a semicolon: many spreadsheets separate cells there.
+    """
+    return _FORMULA.sub(r"\1'", text)
 
 
 def letters(name: str) -> str:

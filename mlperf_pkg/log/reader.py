@@ -32,6 +32,7 @@ from mlperf_pkg.log.record import (
     decode_closely,
     decode_plain,
     decode_plain_lines,
+    not_json_number,
     printable,
     recover,
     repeated_names,
@@ -53,7 +54,6 @@ _ALMOST_TOKEN = b":::MLL"
 # Few logs need these, which are compiled when they are used.
 _LIKE_TOKEN = _ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
-_NOT_JSON_NUMBER = rb"\b(NaN|-?Infinity)\b"
 
 
 class LogReader:
@@ -159,9 +159,9 @@ class LogReader:
         if isinstance(record, Misfit):
             self._report_misfit(raw, record, number, is_cut=is_cut)
             return None
-        if literal := re.search(_NOT_JSON_NUMBER, raw):
+        if number_name := not_json_number(raw):
             text = "{found:s} is not valid JSON; Python's json accepts it"
-            self._note("LOG106", text, number, found=literal[0].decode())
+            self._note("LOG106", text, number, found=number_name)
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:

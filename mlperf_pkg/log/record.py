@@ -147,6 +147,18 @@ def decode_closely(raw: bytes) -> Record | Misfit:
     return _from_fields(fields)
 
 
+def not_json_number(raw: bytes) -> str | None:
+    """Return the first number of a record that only Python's ``json`` accepts, such as NaN.
+
+    Texts that contain these names are not numbers. ``raw`` is what ``decode_closely`` accepts.
+    """
+    if b"NaN" not in raw and b"Infinity" not in raw:
+        return None
+    names: list[str] = []
+    json.loads(raw.decode("latin-1").rstrip(), parse_constant=names.append)
+    return names[0] if names else None
+
+
 def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
         kind = _KINDS[type(fields)]

@@ -59,6 +59,8 @@ DIRT = [
     ("no newline at the end", f"{record('a')}", [(1, "a")], []),
     ("spaces around", f"{T}  {record('a')[9:]}  \n", [(1, "a")], []),
     ("NaN", f"{record('a', float('nan'))}\n", [(1, "a")], [(1, "LOG106")]),
+    ("text", record("a", "NaN, -Infinity é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
+    ("both", record("a", ["NaN é", float("inf")]).replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG106"), (1, "LOG107")]),
     ("Infinity", f"x\n{record('a', float('-inf'))}\n", [(2, "a")], [(2, "LOG106")]),
     ("infinite float", f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n', [(1, "a")], []),
     ("UTF-8", record("a", "é").replace("\\u00e9", "Ã©") + "\n", [(1, "a")], []),
