@@ -25,16 +25,21 @@ def _unread(file: Unread) -> Finding:
         case Why.NOT_A_LOG:
             message, code = "not a log, and not read: {found:s}", "TREE112"
         case Why.UNCHECKED:
-            return Unchecked(
-                code="TREE114",
-                message="cannot be read: {found:s}; not checked",
-                path=file.place.label or ".",
-                found=file.reason,
-                source=codes()["TREE114"].source,
-            )
+            return not_read(file.place.label or ".", file.reason)
         case Why.TWICE:
             message, code = "judged once: {found:s}", "TREE113"
     return _finding(code, message, file.place, severity=Severity.NOTE, found=file.reason)
+
+
+def not_read(path: str, reason: str) -> Unchecked:
+    """Return the finding that something cannot be read, and so was not checked."""
+    return Unchecked(
+        code="TREE114",
+        message="cannot be read: {found:s}; not checked",
+        path=path,
+        found=reason,
+        source=codes()["TREE114"].source,
+    )
 
 
 def _finding(code: str, message: str, place: Place, **fields: Any) -> Finding:

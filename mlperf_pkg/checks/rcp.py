@@ -31,10 +31,27 @@ def _crash(context: SetContext) -> str | None:
     name = names.pop()
     if not rcp.is_covered(context.round.usage, name):
         return f"it does not cover {name}"
-    numbers = [*(run.convergence.to_converge for run in context.runs), _batch_size(context.runs)]
+    if reason := _odd_numbers(context):
+        return reason
+    return None if _points_of(context, name) else f"it has no reference points of {name}"
+
+
+def _odd_numbers(context: SetContext) -> str | None:
+    batch_size = _batch_size(context.runs)
+    numbers = [*(run.convergence.to_converge for run in context.runs), batch_size]
     if not all(map(is_number, numbers)):
         return "not all epochs, samples and batch sizes are numbers"
-    return None if _points_of(context, name) else f"it has no reference points of {name}"
+    if batch_size != -1 and rcp.is_too_large(_kept(context)):
+        return "an integer of the epochs or samples is too large"
+    return None
+
+
+def _kept(context: SetContext) -> Sequence[Any]:
+    """Return the epochs or samples whose mean counts; none where too many runs did not converge."""
+    if sum(not run.convergence.converged for run in context.runs) > context.drop:
+        return ()
+    values = sorted(run.convergence.to_converge for run in context.runs)
+    return values[context.drop : len(values) - context.drop]
 
 
 def _batch_size(runs: Sequence[Run]) -> Any:

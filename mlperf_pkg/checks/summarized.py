@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import rcp_test
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
@@ -68,7 +69,7 @@ def summarized(
     return Summarized(
         scaling_factor=factor,
         rcp=_rcp_state(result),
-        batch_size=float(result.batch_size),
+        batch_size=to_float(result.batch_size),
         to_converge=_to_converge(context),
     )
 
@@ -89,7 +90,9 @@ def _to_converge(context: SetContext) -> float | None:
     """Return the mean without one run at either end, for U-Net3D too."""
     unconverged = sum(not run.convergence.converged for run in context.runs)
     kept = sorted(run.convergence.to_converge for run in context.runs)[1:-1]
-    return rcp.numpy_mean(kept) if kept and unconverged <= context.drop else None
+    if not kept or unconverged > context.drop or rcp.is_too_large(kept):
+        return None
+    return rcp.numpy_mean(kept)
 
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:

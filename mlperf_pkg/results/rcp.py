@@ -216,6 +216,15 @@ def judge(
     return replace(result, points=(low.name, high.name), interpolated=True)
 
 
+def is_too_large(values: Sequence[float]) -> bool:
+    """Return whether the mean of values is an integer too large for a double: Python crashes."""
+    try:
+        numpy_mean(sorted(values))
+    except OverflowError:
+        return True
+    return False
+
+
 def bypassed(result: RcpResult) -> RcpResult:
     """Return ``result`` under ``--rcp_bypass``: a set that fails at a point or lacks one passes."""
     if result.official_pass or not result.message.startswith((FOUND, INTERPOLATED, MISSING)):

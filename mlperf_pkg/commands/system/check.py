@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.inputs import not_read
+from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import open_file
+from mlperf_pkg.infra.opening import NotAFileError, is_folder, open_file
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
@@ -49,21 +50,23 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
 
     Raises:
         UserError: a folder has no ``*.json``.
-        OSError: a file cannot be read.
+        OSError: a file does not exist.
     """
     files = [file for path in paths for file in _files(path)]
-    systems = [check_system(file, _head(Path(file)), round_.usage, round_.name) for file in files]
-    return _report(systems, round_)
+    return _report([_checked(file, round_) for file in files], round_)
 
 
-def _head(path: Path) -> bytes:
-    """Return as much of a file as is needed to see that it is too large."""
-    with open_file(path) as stream:
-        return stream.read(MAX_BYTES + 1)
+def _checked(file: str, round_: SystemRound) -> SystemFile:
+    try:
+        with open_file(Path(file)) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (PermissionError, NotAFileError) as error:
+        return unchecked_system(file, not_read(file, str(error.strerror)))
+    return check_system(file, data, round_.usage, round_.name)
 
 
 def _files(path: str) -> list[str]:
-    if not Path(path).is_dir():
+    if not is_folder(Path(path)):
         return [path]
     files = sorted(str(file) for file in Path(path).glob("*.json") if file.is_file())
     if not files:

@@ -1,0 +1,137 @@
+"""One hostile submission in a round: the verdicts of all others stay as they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.limited import Outcome, can_refuse, run
+from tests.helpers.trees import SYSTEM, write_submission
+from tests.hostile.cases import CASES
+
+ALICE, MALLORY = "Alice", "Mallory"
+ROUND = "training_results_v2.0"
+MEGABYTES = 400  # that any process of a command may take
+BUG = "This is a bug"
+
+pytestmark = pytest.mark.skipif(not can_refuse(), reason="root may read everything")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder for trees that are too deep for Python to remove."""
+    yield tmp_path
+    subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=False)
+    subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
+
+
+@pytest.fixture(scope="module")
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_submission(tmp_path_factory.mktemp("valid") / ALICE)
+
+
+@pytest.fixture(scope="module")
+def expected(valid: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What a report says about a valid submission."""
+    root = tmp_path_factory.mktemp("expected") / ROUND
+    shutil.copytree(valid, root / ALICE)
+    shutil.copytree(valid, root / MALLORY)
+    return about(ALICE, run("check", root, "--format", "json"))
+
+
+def about(submitter: str, outcome: Outcome) -> Any:
+    report = json.loads(outcome.stdout)
+    rows = [*report["systems"], *report["result_sets"], *report["runs"], *report["findings"]]
+    return [row for row in rows if submitter in row["path"].split("/")]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_check(name: str, jobs: int, valid: Path, expected: Any, folder: Path) -> None:
+    root = folder / ROUND
+    shutil.copytree(valid, root / ALICE)
+    shutil.copytree(valid, root / MALLORY)
+    CASES[name](root / MALLORY)
+    outcome = run("check", root, "--format", "json", "--jobs", str(jobs))
+    assert outcome.status in (0, 1), outcome.text[-2000:]
+    assert outcome.megabytes < MEGABYTES
+    assert about(ALICE, outcome) == expected
+    assert "CHECK10" not in outcome.stdout.decode(), outcome.text[-2000:]
+
+
+# ---- every command that reads a tree --------------------------------------------------------
+
+
+def submissions(root: Path) -> list[Path]:
+    return sorted(path for path in root.iterdir() if path.name != ALICE)
+
+
+COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
+    "check": lambda root, out: ["check", root],
+    "check as JSON": lambda root, out: ["check", root, "--format", "json"],
+    "score": lambda root, out: ["score", root],
+    "score as tables": lambda root, out: ["score", root, "-o", out / "summary.csv"],
+    "score as a workbook": lambda root, out: ["score", root, "-o", out / "summary.xlsx"],
+    "select": lambda root, out: ["select", root],
+    "diff": lambda root, out: ["diff", root / ALICE, root],
+    "compare": lambda root, out: ["compare", root],
+    "report": lambda root, out: ["report", root, "-o", out / "page.html"],
+    "plot": lambda root, out: ["plot", root, "-o", out / "charts", "--chart", "scoreboard"],
+    "system check": lambda root, out: [
+        "system",
+        "check",
+        *(file for path in submissions(root) for file in (path / "systems").glob("*.json")),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def hostile_round(valid: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A round of one valid submission and one of each hostile kind."""
+    root = tmp_path_factory.mktemp("hostile") / ROUND
+    shutil.copytree(valid, root / ALICE)
+    for number, case in enumerate(CASES.values()):
+        shutil.copytree(valid, root / f"{MALLORY}{number:02}")
+        case(root / f"{MALLORY}{number:02}")
+    yield root
+    subprocess.run(["chmod", "-R", "u+rwX", str(root)], check=False)
+    subprocess.run(["rm", "-rf", str(root)], check=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command(command: str, hostile_round: Path, tmp_path: Path) -> None:
+    outcome = run(*COMMANDS[command](hostile_round, tmp_path))
+    assert outcome.status in (0, 1), outcome.text[-3000:]
+    assert BUG not in outcome.text
+    assert outcome.megabytes < 2 * MEGABYTES
+    outcome.stdout.decode("utf-8")
+    assert b"\x1b" not in outcome.stdout
+    for file in tmp_path.rglob("*.*"):
+        assert b"\x1b" not in file.read_bytes() or file.suffix == ".xlsx"
+
+
+@pytest.mark.parametrize("command", ["pack", "verify", "watch"])
+@pytest.mark.parametrize("name", CASES)
+def test_one_submission(name: str, command: str, valid: Path, folder: Path) -> None:
+    """Commands about one tree end too, with a status and a message."""
+    tree = folder / MALLORY
+    shutil.copytree(valid, tree)
+    CASES[name](tree)
+    logs = sorted(tree.glob("results/*/*/result_0.txt"))
+    arguments: dict[str, list[str | Path]] = {
+        "pack": ["pack", tree, "-o", folder / "x.tar.gz"],
+        "verify": ["verify", tree],
+        "watch": ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.1"],
+    }
+    if command == "watch" and not logs:
+        pytest.skip("no log to follow")
+    outcome = run(*arguments[command])
+    assert outcome.status in (0, 1, 2), outcome.text[-2000:]
+    assert BUG not in outcome.text, outcome.text[-2000:]
+    assert outcome.megabytes < MEGABYTES
