@@ -6,15 +6,17 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
+FUZZ_SECONDS ?= 300
 # The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
-.PHONY: help demo test parity lint types format rules docs bench wheel clean
+.PHONY: help demo test parity fuzz lint types format rules docs bench wheel clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
+	@echo "make fuzz    try hostile logs, descriptions, YAML, archives and submissions for five minutes"
 	@echo "make lint    check style and types"
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/"
@@ -35,6 +37,10 @@ test: $(RULES)
 
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000
+
+# FUZZ_SECONDS is the time of the whole campaign.
+fuzz: $(RULES)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

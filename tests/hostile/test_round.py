@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.limited import Outcome, can_refuse, run
-from tests.helpers.trees import SYSTEM, write_submission
+from tests.helpers.trees import write_submission
 from tests.hostile.cases import CASES
 
 ALICE, MALLORY = "Alice", "Mallory"

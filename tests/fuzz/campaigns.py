@@ -1,0 +1,283 @@
+"""What the campaign tries: each function makes the case of a random number generator and checks it.
+
+A check that fails raises an exception: ``AssertionError``, or whatever nobody caught.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.systems import check_system
+from mlperf_pkg.config import read_config_file
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log import reader
+from mlperf_pkg.render import FORMATS, View
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
+from tests.helpers.trees import SYSTEM, simulated, write_submission
+from tests.hostile.cases import nested
+from tests.parity.mutations import ODD, mutate
+
+Campaign = Callable[[Random], None]
+
+PIECES = (
+    *(b"\0", b"\r", b"\n", b"\\", b'"', b"{", b"}", b"[", b"]", b",", b":", b"-", b"1e999", b"NaN"),
+    *(b":::MLLOG ", b":::MLL", b":::MLLOG {", b"\xff\xfe", b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80"),
+    *(b"[" * 300, b"{" * 300, b"9" * 400, b"9" * 5000, b'"key":', b"null", b"true", b"&a ", b"*a"),
+    *(b"%s", b"../", b"!!python/object/apply:os.system", b"<<: *a", b"\\ud800", b"\x1b[31m"),
+)
+DEEP: tuple[Any, ...] = (nested(300), nested(900), {"a": nested(400)}, "\ud800", "x" * 20_000)
+HOSTILE: tuple[Any, ...] = (
+    *ODD,
+    *DEEP,
+    -(10**400),
+    "\x1b[31m\ufffe",
+    list(range(20_000)),
+    "[" * 99,
+)
+
+
+def spoiled(data: bytes, rng: Random, most: int = 6) -> bytes:
+    """Bytes after a few changes: flipped, cut out, doubled, replaced, put in."""
+    text = bytearray(data)
+    for _ in range(rng.randint(1, most)):
+        at = rng.randrange(len(text) + 1)
+        end = min(len(text), at + rng.choice((0, 1, 1, 2, 8, 64)))
+        match rng.randrange(5):
+            case 0 if at < len(text):
+                text[at] ^= 1 << rng.randrange(8)
+            case 1:
+                del text[at:end]
+            case 2:
+                text[at:at] = text[at:end] * rng.choice((1, 2, 50))
+            case 3:
+                text[at:end] = rng.choice(PIECES)
+            case _:
+                text[at:at] = rng.choice(PIECES)
+    return bytes(text)
+
+
+# ---- logs ---------------------------------------------------------------------------------
+
+
+@cache
+def _logs() -> tuple[bytes, ...]:
+    return tuple(simulated(name)[0] for name in ("resnet", "bert", "ssd"))
+
+
+def _spoiled_log(rng: Random) -> bytes:
+    lines = rng.choice(_logs()).splitlines(keepends=True)
+    start = rng.randrange(len(lines)) if rng.random() < 0.5 else 0
+    log = b"".join(mutate(lines[start : start + rng.choice((5, 50, 5000))], rng))
+    return spoiled(log, rng) if rng.random() < 0.7 else log
+
+
+def scanner(rng: Random) -> None:
+    """The scanner in C and the reader in Python make the same of a log."""
+    file = LogFile(Source("result_0.txt", _spoiled_log(rng)), "training", "2.0")
+    with mock.patch.object(reader, "CHUNK_BYTES", rng.choice((1 << 20, 1 << 20, 4096, 100))):
+        by_scanner = repr(read_run(file))  # as NaN is not equal to itself
+        with mock.patch.object(reader, "HAS_SCAN", new=False):
+            assert repr(read_run(file)) == by_scanner
+
+
+def logs(rng: Random) -> None:
+    """A loose log has a report, whatever is in it."""
+    with _folder() as folder:
+        (folder / "result_0.txt").write_bytes(_spoiled_log(rng))
+        _check(folder / "result_0.txt", rng)
+
+
+# ---- descriptions and YAML ----------------------------------------------------------------
+
+
+@cache
+def _description() -> bytes:
+    return (data_folder("systems") / f"{SYSTEM}.json").read_bytes()
+
+
+def descriptions(rng: Random) -> None:
+    """A system description has findings, whatever is in it."""
+    if rng.random() < 0.5:
+        data = spoiled(_description(), rng)
+    else:
+        fields = json.loads(_description())
+        for name in rng.sample(list(fields), rng.randint(1, 3)):
+            fields[name] = rng.choice(HOSTILE)
+        data = json.dumps(fields).encode()
+    system = check_system("x.json", data, "training", rng.choice(list(rounds("training"))))
+    json.dumps(as_json(system.findings), allow_nan=False)
+
+
+CONFIG = b"""\
+round: "2.0"
+usage: training
+platforms: {a*: dgx, b: bow}
+waivers:
+  - code: SET101
+    path: results/x/bert
+    reason: agreed
+    approved_by: somebody
+    until: 2030-01-01
+prices:
+  bow: {price_usd: 1.5, source: "https://example.com", date: 2026-01-01}
+"""
+
+
+def yaml(rng: Random) -> None:
+    """A configuration is read, or refused with a message."""
+    with _folder() as folder:
+        path = folder / "mlperf-pkg.yaml"
+        path.write_bytes(spoiled(CONFIG, rng))
+        try:
+            read_config_file(path)
+        except UserError as error:
+            assert str(path) in str(error)  # noqa: PT017 - the message is what is tested
+
+
+# ---- archives -----------------------------------------------------------------------------
+
+
+def _tar(files: Mapping[str, bytes], mode: str) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+@cache
+def _archives() -> tuple[tuple[str, bytes], ...]:
+    log = simulated("resnet")[0][:8000]
+    files = {f"a/results/{SYSTEM}/resnet/result_{number}.txt": log for number in range(2)}
+    return (
+        ("x.tar", _tar(files, "w:")),
+        ("x.tar.gz", _tar(files, "w:gz")),
+        ("x.tar.xz", _tar(files, "w:xz")),
+        ("x.zip", _zip(files)),
+        ("x.log.gz", gzip.compress(log)),
+        ("x.log.xz", lzma.compress(log)),
+    )
+
+
+def archives(rng: Random) -> None:
+    """An archive is read, or refused with a message; nothing is written beside it."""
+    name, data = rng.choice(_archives())
+    with _folder() as folder:
+        inner = folder / "inner"
+        inner.mkdir()
+        (inner / name).write_bytes(spoiled(data, rng))
+        try:
+            _check(inner, rng)
+        except UserError as error:
+            assert str(inner) in str(error)  # noqa: PT017 - the message is what is tested
+        assert [path.name for path in folder.rglob("*")] == ["inner", name]
+
+
+# ---- submissions --------------------------------------------------------------------------
+
+
+@cache
+def _submission() -> Path:
+    return write_submission(Path(tempfile.mkdtemp(prefix="fuzz-")) / "Mallory")
+
+
+SMALL_FILES = ("scaling.json", "package_checker_params", "power/result_0/node_0.txt", "power")
+VALUES = (b'{"scaling_factor": 1.05}', b"rcp-bypass", b"seed-checker-bypass\n", b"")
+
+
+def sets(rng: Random) -> None:
+    """A submission with one hostile key, or one hostile file, has a report."""
+    with _folder() as folder:
+        tree = folder / "training_results_v2.0" / "Mallory"
+        shutil.copytree(_submission(), tree)
+        logs = sorted(tree.glob("results/*/*/result_*.txt"))
+        if rng.random() < 0.2:
+            path = logs[0].parent / rng.choice(SMALL_FILES)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(spoiled(rng.choice(VALUES), rng))
+        else:
+            _make_hostile(rng.sample(logs, rng.choice((1, 1, len(logs)))), rng)
+        _check(tree.parent, rng)
+
+
+def _make_hostile(paths: list[Path], rng: Random) -> None:
+    """Give the records of a key another value, or one in their metadata."""
+    records = [json.loads(line[9:]) for line in paths[0].read_bytes().splitlines()]
+    key, value = rng.choice(sorted({record["key"] for record in records})), rng.choice(HOSTILE)
+    names = sorted({name for r in records if r["key"] == key for name in r["metadata"] or ()})
+    name = rng.choice((None, None, "time_ms", "metadata", *names))
+    for path in paths:
+        lines = []
+        for line in path.read_bytes().splitlines():
+            record = json.loads(line[9:])
+            if record["key"] == key:
+                if name in names:
+                    record["metadata"][name] = value
+                else:
+                    record[name or "value"] = value
+            lines.append(b":::MLLOG " + json.dumps(record).encode())
+        path.write_bytes(b"\n".join(lines))
+
+
+# ---- what all have in common --------------------------------------------------------------
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        yield Path(folder)
+
+
+def _check(path: Path, rng: Random) -> None:
+    """Check a path and render the report, which must hold no defect of ours."""
+    report = check([str(path)], Options(jobs=1)).report
+    json.dumps(as_json(report), allow_nan=False)
+    FORMATS[rng.choice(sorted(FORMATS))](report, View(80))
+    defects = [finding.text for finding in report.findings if finding.code.startswith("CHECK")]
+    assert not defects, defects
+
+
+CAMPAIGNS: Mapping[str, Campaign] = {
+    "scanner": scanner,
+    "logs": logs,
+    "descriptions": descriptions,
+    "yaml": yaml,
+    "archives": archives,
+    "sets": sets,
+}
+
+
+def run(campaign: str, seed: int) -> None:
+    """Run one case."""
+    CAMPAIGNS[campaign](Random(f"{campaign} {seed}"))
