@@ -14,6 +14,7 @@ from msgspec import Struct
 from tests.helpers.program import COMMAND
 
 _CAPABILITIES = "-dac_override,-dac_read_search"  # by which root may read everything
+_PARALLEL = "from mlperf_pkg.checker import reading; reading.PARALLEL_FROM_BYTES = 0; "
 SECONDS = 60
 
 
@@ -30,15 +31,18 @@ class Outcome(Struct):
         return (self.stdout + self.stderr).decode("utf-8", "replace")
 
 
-def run(*arguments: str | Path, cwd: Path | None = None) -> Outcome:
-    """Run a command, for at most a minute, as a user with ordinary rights."""
+def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
+    """Run a command, for at most a minute, as a user with ordinary rights.
+
+    It uses several processes where it can if ``parallel``, however small the input is.
+    """
+    command = [*COMMAND[:-1], f"{_PARALLEL if parallel else ''}{COMMAND[-1]}"]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(
-            [*_unprivileged(), *COMMAND, *map(str, arguments)],
+            [*_unprivileged(), *command, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            cwd=cwd,
             preexec_fn=_limit,  # noqa: PLW1509 - no threads here
         )
         _, status, usage = os.wait4(child.pid, 0)

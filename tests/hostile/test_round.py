@@ -58,7 +58,7 @@ def test_check(name: str, jobs: int, valid: Path, expected: Any, folder: Path) -
     shutil.copytree(valid, root / ALICE)
     shutil.copytree(valid, root / MALLORY)
     CASES[name](root / MALLORY)
-    outcome = run("check", root, "--format", "json", "--jobs", str(jobs))
+    outcome = run("check", root, "--format", "json", "--jobs", str(jobs), parallel=jobs > 1)
     assert outcome.status in (0, 1), outcome.text[-2000:]
     assert outcome.megabytes < MEGABYTES
     assert about(ALICE, outcome) == expected
