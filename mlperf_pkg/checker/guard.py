@@ -45,7 +45,7 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return Unchecked(
         code=_DEFECT,
-        message=f"not checked: a defect of mlperf-pkg while {action}: {{found:s}}",
+        message=f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}",
         path=path,
         found=shown,
         hint="please report it with the output of 'mlperf-pkg --debug ...'",
@@ -57,10 +57,10 @@ def lost(path: str, worker: WorkerLostError) -> Unchecked:
     """Return the finding that the process which read ``path`` ended, twice."""
     return Unchecked(
         code=_LOST,
-        message="not checked: the process that read this file ended, alone too: {found:s}",
+        message="not checked: the process reading this file ended twice: {found:s}",
         path=path,
         found=worker.reason,
-        hint="SIGKILL usually means that there was not enough memory; if not, please report it",
+        hint="SIGKILL usually means that memory ran out; otherwise, please report this",
         source=codes()[_LOST].source,
     )
 

@@ -164,7 +164,7 @@ def _read_unguarded(file: File) -> Run | PowerLog:
 def _cannot_be_read(path: str, error: OSError) -> Finding:
     code = codes()["LOG113"]
     reason = error.strerror or str(error)
-    message = "{found:s}: the log was not checked"
+    message = "the log cannot be read: {found:s}"
     return Finding(code=code.code, message=message, path=path, found=reason, source=code.source)
 
 

@@ -110,7 +110,7 @@ def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
         yield set_finding(
             context,
             "RCP104",
-            "the RCP checker reads the batch size {found:s}, from a record that merely contains"
+            "the RCP checker reads the batch size {found:s} from a record that only contains"
             " the text global_batch_size; expected {expected}",
             path=run.path,
             basis=Basis.RULES,
@@ -134,7 +134,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET115",
-            "submission_org is {found:s}; the submitter is {expected}",
+            "submission_org is {found:s}; expected {expected}, the name of the submission folder",
             found=others,
             expected=submitter,
             **_NOTE,

@@ -16,7 +16,7 @@ from mlperf_pkg.submission.model import ResultSet, Submission
 
 _SOURCE = "submission_rules, Directory structure"
 _PACKED = (".gz", ".xz", ".zst", *SUFFIXES)
-_NO_RESULTS = "no results of this system in results/{found:s}/"
+_NO_RESULTS = "no folder of this system in results/: {found:s}"
 _DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
@@ -50,7 +50,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
         "SYS205",
         system.path,
         system.submitter_line,
-        "submitter is {found}; the folder of the submission is {expected}",
+        "submitter is {found}; expected {expected}, the name of the submission folder",
         severity=Severity.NOTE if alike else Severity.WARNING,
         basis=Basis.ADVICE if alike else Basis.RULES,
         found=name,
@@ -62,7 +62,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     """Check what no single file or result set can show."""
     path = submission.place.label or "."
     if not any(files.logs for files in submission.result_sets):
-        message = "no result set with a log: nothing was checked"
+        message = "no result set has a log; nothing was checked"
         yield Finding(code="TREE101", message=message, path=path, basis=Basis.RULES, source=_SOURCE)
     yield from _packed_logs(submission)
     systems_with_results = {files.system for files in submission.result_sets}
@@ -89,7 +89,7 @@ def _packed_logs(submission: Submission) -> Iterator[Finding]:
         if names := packed_logs(files):
             yield Finding(
                 code="SET105",
-                message="not read, as in a submission only {expected} are: {found:s};"
+                message="not read: {found:s}; expected {expected} in a submission:"
                 " decompress or unpack them",
                 path=files.place.label,
                 severity=Severity.WARNING,

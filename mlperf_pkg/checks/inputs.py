@@ -13,7 +13,7 @@ from mlperf_pkg.submission.model import Input, Place, Unread, Why
 def check_input(contents: Input) -> Iterator[Finding]:
     """Report the links that are not followed and the files that are not read."""
     for place in contents.skipped:
-        message = "a link to a target outside the checked folder: not followed, not checked"
+        message = "not checked: the link leads out of the checked folder"
         yield _finding("TREE102", message, place)
     yield from map(_unread, contents.unread)
 
@@ -23,7 +23,7 @@ def _unread(file: Unread) -> Finding:
         case Why.PROBLEM:
             return _finding("TREE111", "not read: {found:s}", file.place, found=file.reason)
         case Why.NOT_A_LOG:
-            message, code = "not a log, and not read: {found:s}", "TREE112"
+            message, code = "not read as a log: {found:s}", "TREE112"
         case Why.UNCHECKED:
             return not_read(file.place.label or ".", file.reason)
         case Why.TWICE:

@@ -164,7 +164,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield _finding(
             context,
             "POW105",
-            f"the result summarizer crashes on this power: {reason}",
+            f"the result summarizer crashes on this power log: {reason}",
             severity=Severity.WARNING,
             basis=Basis.OFFICIAL,
         )

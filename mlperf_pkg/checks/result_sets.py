@@ -134,7 +134,7 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
         if result.origin in (Origin.FOLDER, Origin.LOGS):
             yield Finding(
                 code="SET117",
-                message="not checked: the system description and the code, which are not among the"
+                message="not checked: the system description and the code, as they are not in the"
                 " inputs",
                 path=result.row.path,
                 severity=Severity.NOTE,

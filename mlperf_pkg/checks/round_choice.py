@@ -32,11 +32,11 @@ def _guess(run: Run) -> Finding:
     day = _day(run)
     if day is None:
         return _finding(
-            "ROUND102", f"no run has a time: the newest round, {run.round}, is a guess", run
+            "ROUND102", f"no run has a time; assuming the newest round, {run.round}", run
         )
     return _finding(
         "ROUND102",
-        "the runs are of {found:s}; expected {expected}: the newest round is a guess",
+        "the runs are dated {found:s}; expected {expected}: assuming the newest round",
         run,
         found=str(day),
         expected=f"{window(run.usage, run.round).last} or earlier (round {run.round})",
@@ -53,7 +53,7 @@ def _outside_window(runs: Sequence[Run], name: str, expected: Window) -> Iterato
             limit = f"{expected.first} or later" if is_older else f"{expected.last} or earlier"
             yield _finding(
                 "ROUND101" if is_older else "ROUND103",
-                "the runs are of {found:s}; expected {expected}",
+                "the runs are dated {found:s}; expected {expected}",
                 run,
                 found=str(day),
                 expected=f"{limit} (round {name})",

@@ -112,7 +112,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
             yield set_finding(
                 context,
                 "SET107",
-                "the log is of {found:s}; expected {expected}",
+                "the log names the benchmark {found:s}; expected {expected}",
                 path=run.path,
                 basis=Basis.RULES,
                 found=run.benchmark,

@@ -36,7 +36,7 @@ def check_status(context: SetContext) -> Iterator[Finding]:
             yield set_finding(
                 context,
                 "SET140",
-                f"submission_status is {{found:s}}; status is {{expected}} in {system.path}",
+                f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}",
                 path=run.path,
                 found=status,
                 expected=system.status,
@@ -71,7 +71,7 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
             yield set_finding(
                 context,
                 "SET141",
-                f"submission_platform is {{found}}, {'' if other.is_name else 'a part of '}the name"
+                f"submission_platform is {{found}}, {'' if other.is_name else 'part of '}the name"
                 f" of {other.path}; expected {{expected}}",
                 path=run.path,
                 found=platform,

@@ -135,7 +135,7 @@ def command(
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
     if keep_invalid and drop_invalid:
-        raise click.UsageError("--keep-invalid and --drop-invalid exclude each other")
+        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
     chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),

@@ -74,7 +74,7 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
         **others: Any,
     ) -> Any:
         if jobs and scheduler:
-            raise click.UsageError("--jobs and --scheduler exclude each other")
+            raise click.UsageError("--jobs and --scheduler cannot be used together")
         check_options = _check_options(round_, usage, jobs, config, _inputs())
         check_options = replace(check_options, scheduler=scheduler)
         with progress() as observer:

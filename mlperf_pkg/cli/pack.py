@@ -110,7 +110,7 @@ def _encryption(
         return None
     if keys:
         if passphrase_file:
-            raise UserError("--recipient and --passphrase-file exclude each other")
+            raise UserError("--recipient and --passphrase-file cannot be used together")
         recipients(keys)
         return Encryption(form, recipients=keys)
     return Encryption(form, secret.passphrase(passphrase_file, new=True))

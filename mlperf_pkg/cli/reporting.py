@@ -43,7 +43,7 @@ def shown(function: _Command) -> _Command:
 
     for option in (
         click.option(
-            "-q", "--quiet", is_flag=True, help="Print only the verdicts; the exit status is kept."
+            "-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."
         ),
         click.option(
             "--statistics", is_flag=True, help="Count findings by code and submitter, as a table."
@@ -66,7 +66,7 @@ def failing(function: _Command) -> _Command:
     @wraps(function)
     def with_status(fail_on: str | None, strict: bool, **others: Any) -> Any:
         if strict and fail_on not in (None, Severity.WARNING.value):
-            raise click.UsageError(f"--strict means --fail-on warning, not {fail_on}")
+            raise click.UsageError(f"--strict cannot be used with --fail-on {fail_on}")
         default = Severity.WARNING if strict else Severity.ERROR
         severity = Severity(fail_on) if fail_on else default
         return function(status=lambda report: int(report.fails_on(severity)), **others)

@@ -89,7 +89,7 @@ def command() -> None:
 @_usage(None, "Only this usage.")
 @options.round_option("Only this round.")
 @_benchmark
-@_division("closed", "The division of the rules of a benchmark.")
+@_division("closed", "Show the rules of this division for a benchmark.")
 @_format
 def list_(
     *,

@@ -124,9 +124,9 @@ def _zip_reason(info: zipfile.ZipInfo) -> str | None:
     if info.flag_bits & _ENCRYPTED:
         return "encrypted"
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return "compressed by another method than deflate"
+        return "compressed with a method other than deflate"
     if info.compress_type == zipfile.ZIP_STORED and info.compress_size != info.file_size:
-        return "a size that contradicts itself"
+        return "contradictory sizes"
     return None
 
 

@@ -88,7 +88,7 @@ class _Pool:
         except BrokenExecutor:
             pass
         self._is_broken = True
-        return WorkerLostError("one of several, by a signal")
+        return WorkerLostError("a signal")
 
 
 def _executor(workers: int) -> Executor:

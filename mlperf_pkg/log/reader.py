@@ -255,7 +255,7 @@ class LogReader:
                 )
 
     def _report_too_long(self) -> None:
-        message = f"a record over {MAX_LINE_BYTES >> 20} MiB: not checked"
+        message = f"not checked: a record larger than {MAX_LINE_BYTES >> 20} MiB"
         line = self._lines.after
         self._report(
             Unchecked(code="LOG109", message=message, path=self._path, line=line, source=_SOURCE)

@@ -156,7 +156,7 @@ def _example(newest: Sequence[History]) -> Iterator[str]:
     if lines := _example_of(history, history.spans[-1]):
         yield from (f"Example of round {history.spans[-1].until}:", lines)
     else:
-        yield "No example: whether a line meets the rule depends on others of the run."
+        yield "No example: the rule depends on other lines of the log."
 
 
 def _example_of(history: History, span: Span) -> str | None:

@@ -261,7 +261,7 @@ def _hidden(report: Report, view: View) -> str:
     shown = findings.shown(report.findings, view)
     if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
         return ""
-    return " (--show all lists each of them)"
+    return " (--show all lists them)"
 
 
 def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:

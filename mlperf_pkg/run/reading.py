@@ -30,7 +30,6 @@ from mlperf_pkg.run.scale import InstanceScale
 from mlperf_pkg.run.seeds import SeedReader
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
-_UNCHECKED = "the log was not checked"
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
 
@@ -177,7 +176,7 @@ class _Reading:
         from mlperf_pkg.infra.content import foreign_text  # noqa: PLC0415 - logs need none
 
         if problem:
-            self._add("LOG113", f"{{found:s}}: {_UNCHECKED}", found=problem)
+            self._add("LOG113", "the log cannot be read: {found:s}", found=problem)
         elif foreign := foreign_text(self._reader.head):
             message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
             self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")

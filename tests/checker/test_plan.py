@@ -212,14 +212,14 @@ def test_logs_without_a_time_do_not_decide_about_a_submission(tmp_path: Path) ->
             moved(RESNET, 9 * YEAR),
             "4.0",
             "ROUND102",
-            "expected 2024-06-07 or earlier (round 4.0): the newest round is a guess",
+            "expected 2024-06-07 or earlier (round 4.0): assuming the newest round",
         ),
         (
             "logs",
             timeless(RESNET),
             "4.0",
             "ROUND102",
-            "no run has a time: the newest round, 4.0, is a guess",
+            "no run has a time; assuming the newest round, 4.0",
         ),
     ],
 )

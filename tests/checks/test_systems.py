@@ -244,8 +244,8 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 
 MESSAGES = [  # changes, message, hint
-    ({"cooling": ...}, "fields are missing: cooling", None),
-    ({"cooling": ..., "coolling": ""}, "fields are missing: cooling", 'rename "coolling"'),
+    ({"cooling": ...}, "missing fields: cooling", None),
+    ({"cooling": ..., "coolling": ""}, "missing fields: cooling", 'rename "coolling"'),
     ({"submitter": 7}, "submitter is 7; expected text", "write it in double quotes"),
     ({"division": "Close"}, 'division is "Close"; expected "closed" or "open"',
      "did you mean closed?"),
@@ -253,7 +253,7 @@ MESSAGES = [  # changes, message, hint
      'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
      'did you mean "Available cloud"?'),
     ({"accelerator_model_name": "Nvidia h100-sxm5-80GB"}, 'accelerator_model_name is '
-     '"Nvidia h100-sxm5-80GB"; published descriptions spell it NVIDIA H100-SXM5-80GB', None),
+     '"Nvidia h100-sxm5-80GB"; expected NVIDIA H100-SXM5-80GB as in published descriptions', None),
     ({"cooling": "", "host_processor_core_count": "?"}, "no value for "
      "host_processor_core_count or host_processor_vcpu_count, cooling", None),
     ({"number_of_nodes": "a" * 99}, f'number_of_nodes is "{"a" * 76}...; expected a whole '

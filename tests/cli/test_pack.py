@@ -100,7 +100,7 @@ def test_empty_folders_are_noted(tree: Path) -> None:
         (["--encrypt", "age"], "no passphrase and no terminal to ask on"),
         (
             ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
-            "--recipient and --passphrase-file exclude each other",
+            "--recipient and --passphrase-file cannot be used together",
         ),
         (["--encrypt", "zip"], "'zip' is not one of"),
     ],

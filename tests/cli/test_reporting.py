@@ -71,7 +71,7 @@ def test_exit_statuses(
 def test_strict_means_warnings(severity: str) -> None:
     status, output = run([], "--strict", "--fail-on", severity)
     assert status == 2
-    assert f"--strict means --fail-on warning, not {severity}" in output
+    assert f"--strict cannot be used with --fail-on {severity}" in output
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_what_is_no_file_in_a_tar(tmp_path: Path, kind: bytes, reason: str) -> N
     [
         ({"external_attr": 0o120777 << 16}, "a symbolic link"),
         ({"external_attr": 0o020777 << 16}, "a device or pipe"),
-        ({"compress_type": zipfile.ZIP_LZMA}, "compressed by another method than deflate"),
+        ({"compress_type": zipfile.ZIP_LZMA}, "compressed with a method other than deflate"),
     ],
 )
 def test_what_is_no_file_in_a_zip(tmp_path: Path, change: dict[str, int], reason: str) -> None:

@@ -81,7 +81,7 @@ def test_a_submission() -> None:
         official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 3 result
         sets, 1 warning, 1 of 3 result sets not checked
         rules:    pass, 1 warning, 1 of 3 result sets not checked
-        1 error, 1 warning, 1 note (--show all lists each of them)
+        1 error, 1 warning, 1 note (--show all lists them)
         round 2.0: as given
         """
     )
@@ -173,7 +173,7 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     """``verbose`` shows runs, not findings."""
     lines, verdicts = text(verbose=verbose, show=Show(show), findings=MADE).split("official: ")
     assert lines == shown
-    more = "" if show == "all" else " (--show all lists each of them)"
+    more = "" if show == "all" else " (--show all lists them)"
     assert f"\n2 errors, 1 warning, 1 note{more}\n" in verdicts
 
 
@@ -302,7 +302,7 @@ rules:    FAIL, 2 errors in 2 of 5 result sets, 7 warnings in 3 of 5 result
 sets, 1 of 5 result sets not checked
 """
 COUNTS = """\
-3 errors, 7 warnings, 1 note, 1 waived (--show all lists each of them)
+3 errors, 7 warnings, 1 note, 1 waived (--show all lists them)
 round 2.0: as given
 """
 GROUPS = """\

@@ -108,9 +108,9 @@ def test_utf_16_with_records_is_judged_as_officially() -> None:
         (gzip.compress(LOGS[0], mtime=0), []),
         (
             gzip.compress(LOGS[0], mtime=0)[:-1000],
-            ["the gzip data is cut off: the log was not checked"],
+            ["the log cannot be read: the gzip data is cut off"],
         ),
-        (b"\x1f\x8b\x08", ["the gzip data is cut off: the log was not checked"]),
+        (b"\x1f\x8b\x08", ["the log cannot be read: the gzip data is cut off"]),
     ],
     ids=["whole", "cut off", "its beginning"],
 )

@@ -171,7 +171,7 @@ class _Log:
             yield from self._news()
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
-            message = f"a line over {MAX_LINE_BYTES >> 20} MiB: not checked"
+            message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
             yield events.State(self._judge.path, "skipped", message)
         if quiet and not self.done:
             yield from self._last()

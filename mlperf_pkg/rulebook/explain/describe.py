@@ -27,9 +27,9 @@ BASIS: Mapping[Basis, str] = {
     Basis.ADVICE: "our advice: neither the written rules nor the official checker require it",
 }
 SEVERITY: Mapping[Severity, str] = {
-    Severity.ERROR: "an error: it fails the verdict",
-    Severity.WARNING: "a warning: it fails nothing",
-    Severity.NOTE: "a note: it fails nothing",
+    Severity.ERROR: "error: the verdict fails",
+    Severity.WARNING: "warning: no verdict fails",
+    Severity.NOTE: "note: no verdict fails",
 }
 
 
