@@ -87,7 +87,7 @@ _ADVICE = (
     is_flag=True,
     help="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
 )
-@options.force_option("Replace a tree that this command built, unless files were added.")
+@options.force_option("Replace a tree that this command built, unless its files were changed.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(
     "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."

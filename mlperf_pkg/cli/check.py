@@ -34,9 +34,9 @@ def command(
     official checker and one by the written rules.
 
     A finding is about one result set, system description or submission, and names
-    all its places. Of several submissions a table comes first, then errors and
-    warnings by code. Waived findings (mlperf-pkg.yaml) do not fail the rules, but
-    still the official verdict.
+    all its places. For several submissions, a table comes first, then errors and
+    warnings by code. Waived findings (mlperf-pkg.yaml) do not fail the verdict by the
+    rules, but may still fail the official one.
 
     Exit status: 0 if there is no error (--fail-on), 1 if there is one, 2 if the
     check could not be done.

@@ -102,10 +102,10 @@ def list_(
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
-    NAME is a round or a benchmark, as --round and --benchmark. Without it, list all
-    rounds. Of a round, list the benchmarks with their targets and numbers of runs.
-    Of a benchmark, list the rules in that round or, without --round, in its newest
-    one. Brackets mark rules that only the official checker or only the written
+    NAME is a round or a benchmark, as for --round and --benchmark. Without it, list
+    all rounds. For a round, list the benchmarks with their targets and numbers of
+    runs. For a benchmark, list the rules in that round or, without --round, in its
+    newest one. Brackets mark rules that only the official checker or only the written
     rules have.
 
     Exit status: 0 if the rulebook has such rules, 2 if not.
@@ -181,11 +181,11 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 def show(*, name: str, format_: str) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
-    NAME is the CODE of a finding, a key of logs or a benchmark. Of a code, show what
+    NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
     the rule requires, where and since when, its basis, severity and source, and a
-    line of a log that meets it. Of a key, show its rules in all rounds and
-    benchmarks; of a benchmark, those in its newest round. The beginning of codes,
-    such as SET or RCP, lists their titles.
+    log line that meets it. For a key, show its rules in all rounds and benchmarks;
+    for a benchmark, those in its newest round. For a prefix of codes, such as SET or
+    RCP, list the codes with their titles.
 
     Exit status: 0 if the rulebook has such a name, 2 if not.
 
@@ -227,8 +227,8 @@ def diff(
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
-    These are benchmarks with the keys of new ones, targets, numbers of runs, rules,
-    and the reference convergence points of the installed mlperf-logging.
+    List changes in benchmarks (with the keys of new ones), targets, numbers of runs,
+    rules, and the reference convergence points of the installed mlperf-logging.
 
     Exit status: 0 with or without changes, 2 if a round does not exist.
 
