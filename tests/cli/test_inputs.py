@@ -67,7 +67,7 @@ def test_a_compressed_log_in_a_submission_is_not_read(tmp_path: Path) -> None:
     (finding,) = (f for f in checked["findings"] if f["code"] == "SET105")
     names = [f"result_{number}.txt.gz" for number in range(5)]
     assert finding["found"] == names
-    assert finding["message"].endswith("; decompress or unpack them")
+    assert finding["message"].endswith(": decompress or unpack them")
     assert checked["verdict"]["rules"] == "fail"
     assert checked["runs"] == []
 

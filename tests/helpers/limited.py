@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,6 +16,13 @@ from tests.helpers.program import COMMAND
 _CAPABILITIES = "-dac_override,-dac_read_search"  # by which root may read everything
 _PARALLEL = "from mlperf_pkg.checker import reading; reading.PARALLEL_FROM_BYTES = 0; "
 SECONDS = 60
+_MEASURED = [
+    sys.executable,
+    "-I",
+    "-S",
+    str(Path(__file__).with_name("measured_child.py")),
+    str(SECONDS),
+]
 
 
 class Outcome(Struct):
@@ -37,17 +44,18 @@ def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
     It uses several processes where it can if ``parallel``, however small the input is.
     """
     command = [*COMMAND[:-1], f"{_PARALLEL if parallel else ''}{COMMAND[-1]}"]
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen(
-            [*_unprivileged(), *command, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            preexec_fn=_limit,  # noqa: PLW1509 - no threads here
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        return Outcome(child.returncode, _read(out), _read(err), usage.ru_maxrss / 1024)
+    with tempfile.TemporaryDirectory() as folder:
+        out, err, measured = (Path(folder, name) for name in ("out", "err", "measured"))
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            subprocess.run(
+                [*_MEASURED, measured, *_unprivileged(), *command, *map(str, arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                check=True,
+            )
+        status, kibibytes = map(int, measured.read_text().split())
+        return Outcome(status, out.read_bytes(), err.read_bytes(), kibibytes / 1024)
 
 
 def can_refuse() -> bool:
@@ -59,17 +67,3 @@ def _unprivileged() -> list[str]:
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         return []
     return ["setpriv", f"--bounding-set={_CAPABILITIES}", f"--inh-caps={_CAPABILITIES}"]
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    import signal  # noqa: PLC0415
-
-    signal.alarm(2 * SECONDS)
-
-
-def _read(stream: object) -> bytes:
-    stream.seek(0)  # type: ignore[attr-defined]
-    data: bytes = stream.read()  # type: ignore[attr-defined]
-    return data
