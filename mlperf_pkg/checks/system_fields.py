@@ -259,17 +259,20 @@ def _names(description: Description) -> Iterator[Finding]:
 
 
 def _to_fill_in(description: Description) -> Iterator[Finding]:
-    """Report what ``system init`` left to a human."""
+    """Report what ``system init`` or ``system merge`` left to a human."""
     for field, value in description.fields.items():
-        if is_to_fill_in(value):
-            yield system_finding(
-                "SYS203",
-                description.path,
-                description.line(field),
-                f"{field} is {{found}}; expected its value",
-                basis=Basis.RULES,
-                found=value,
-            )
+        members = value.items() if isinstance(value, dict) else ()
+        named = {(field,): value} | {(field, name): member for name, member in members}
+        for path, text in named.items():
+            if is_to_fill_in(text):
+                yield system_finding(
+                    "SYS203",
+                    description.path,
+                    description.document.line(path),
+                    f"{'.'.join(path)} is {{found}}; expected its value",
+                    basis=Basis.RULES,
+                    found=text,
+                )
 
 
 def _counts(description: Description) -> Iterator[Finding]:

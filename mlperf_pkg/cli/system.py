@@ -8,6 +8,7 @@ from mlperf_pkg.cli.group import LazyGroup
 
 COMMANDS = {
     "init": "mlperf_pkg.cli.system_init",
+    "merge": "mlperf_pkg.cli.system_merge",
     "check": "mlperf_pkg.cli.system_check",
 }
 
@@ -21,5 +22,6 @@ def command() -> None:
     \b
     Examples:
       mlperf-pkg system init --submitter ACME -o systems/dgx-a100.json
+      mlperf-pkg system merge nodes/ -o systems/acme-pod4.json
       mlperf-pkg system check systems/
     """

@@ -36,7 +36,7 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg ", list(COMMANDS)),
         ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
         ("mlperf-pkg --v", ["--version"]),
-        ("mlperf-pkg system ", ["init", "check"]),
+        ("mlperf-pkg system ", ["init", "merge", "check"]),
         ("mlperf-pkg rules ", ["diff", "list", "show", "verify"]),
         ("mlperf-pkg check --con", ["--config"]),
         ("mlperf-pkg check --format ", list(FORMATS)),

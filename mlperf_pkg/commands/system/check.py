@@ -52,7 +52,7 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         UserError: a folder has no ``*.json``.
         OSError: a file does not exist.
     """
-    files = [file for path in paths for file in _files(path)]
+    files = [file for path in paths for file in description_files(path)]
     return _report([_checked(file, round_) for file in files], round_)
 
 
@@ -65,7 +65,12 @@ def _checked(file: str, round_: SystemRound) -> SystemFile:
     return check_system(file, data, round_.usage, round_.name)
 
 
-def _files(path: str) -> list[str]:
+def description_files(path: str) -> list[str]:
+    """Return a file, or the ``*.json`` of a folder.
+
+    Raises:
+        UserError: the folder has none.
+    """
     if not is_folder(Path(path)):
         return [path]
     files = sorted(str(file) for file in Path(path).glob("*.json") if file.is_file())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -31,6 +31,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import TRAINING
 
+ONE_NODE = "N/A, one node"
+"""The topology of the network of a system of one node."""
+
 
 class UserValues(Struct, frozen=True):
     """Values that only the user knows; their spelling depends on ``usage`` and ``round``.
@@ -49,31 +52,50 @@ class UserValues(Struct, frozen=True):
 
 
 def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
-    """Return every required field, in order, then others that the rules require an answer for.
-
-    The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
-    empty where they do not.
+    """Return the description of a machine, as ``completed`` does.
 
     Raises:
         UserError: the round has no such availability.
     """
-    values = {**_from_user(user_values), **_from_machine(sources)}
-    fields = {name: values.get(name) or "" for name in required_fields()}
+    installed = frameworks(sources)
+    return completed(_from_machine(sources, installed), user_values, installed)
+
+
+def completed(
+    values: Mapping[str, Any], user_values: UserValues, installed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return every required field, in order, then others, and those that need an answer.
+
+    The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
+    empty where they do not; ``installed`` are the frameworks to choose from.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    values = {**values, **user_fields(user_values)}
+    required = {name: values.get(name) or "" for name in required_fields()}
+    fields = required | {name: value for name, value in values.items() if value}
     for group in needing_answer():
         if not any(fields.get(name) for name in group):
-            fields[group[0]] = f"{FILL_IN}: {_question(group[0], user_values, sources)}"
+            fields[group[0]] = f"{FILL_IN}: {_question(group[0], user_values, installed)}"
     return fields
 
 
-def _from_user(user_values: UserValues) -> dict[str, str | None]:
-    return {
+def user_fields(user_values: UserValues) -> dict[str, str]:
+    """Return the fields that the user gives.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    values = {
         "submitter": user_values.submitter,
         "division": user_values.division,
         "status": _status(user_values),
         "system_name": user_values.name,
         "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
-        "host_networking_topology": "N/A, one node" if user_values.nodes == 1 else None,
+        "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
     }
+    return {name: value for name, value in values.items() if value}
 
 
 def _status(user_values: UserValues) -> str | None:
@@ -88,8 +110,7 @@ def _status(user_values: UserValues) -> str | None:
     return status
 
 
-def _from_machine(sources: Sources) -> Mapping[str, Any]:
-    installed = frameworks(sources)
+def _from_machine(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
     return {
         **processors(sources),
         **memory(sources),
@@ -103,11 +124,11 @@ def _from_machine(sources: Sources) -> Mapping[str, Any]:
     }
 
 
-def _question(field: str, user_values: UserValues, sources: Sources) -> str:
+def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
     """Return what the user must fill in, or the possible answers."""
     choices = {
         "status": statuses(user_values.usage, user_values.round),
         "division": DIVISIONS,
-        "framework": frameworks(sources),
+        "framework": installed,
     }.get(field)
     return " or ".join(choices) if choices else meaning(field)

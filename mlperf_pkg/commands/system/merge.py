@@ -1,0 +1,158 @@
+"""The description of a system of several nodes, from one description for each node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.system_schema import FILL_IN
+from mlperf_pkg.checks.system_values import is_answer, is_to_fill_in, shown, whole_number
+from mlperf_pkg.commands.system.check import description_files
+from mlperf_pkg.commands.system.describe import ONE_NODE, UserValues, completed, user_fields
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, read_json
+from mlperf_pkg.infra.opening import read_file
+
+_MOST_NAMED = 3  # files with one value, and values of one field
+_COUNT = "number_of_nodes"
+_BY_NAME = "other_software_stack"  # of which each member is a value of its own
+
+_Name = tuple[str, ...]  # a field, or a field and the name of a member
+
+
+class Node(Struct, frozen=True):
+    """The description of one node, and its file."""
+
+    path: str
+    fields: dict[str, Any]
+
+
+class Merged(Struct, frozen=True):
+    """The description of a system, and how its nodes differ, a line for each field."""
+
+    fields: dict[str, Any]
+    differences: tuple[str, ...]
+
+
+def read_nodes(paths: Sequence[str]) -> list[Node]:
+    """Return the descriptions in files, and in the ``*.json`` of folders.
+
+    Raises:
+        UserError: a file is named twice or is not a description, or a folder has none.
+        OSError: a file cannot be read.
+    """
+    files = [file for path in paths for file in description_files(path)]
+    first_by_file: dict[Path, str] = {}
+    for file in files:
+        first = first_by_file.setdefault(Path(file).resolve(), file)
+        if first is not file:
+            raise UserError(f"{file}: named twice; expected a file for each node")
+    return [Node(file, _fields(file)) for file in files]
+
+
+def _fields(file: str) -> dict[str, Any]:
+    try:
+        fields = read_json(read_file(Path(file), MAX_BYTES)).value
+    except JsonSyntaxError as error:
+        raise UserError(f"{file}:{error.line}: {error.message}") from error
+    if not isinstance(fields, dict):
+        raise UserError(f"{file}: the file holds {shown(fields)}; expected an object of fields")
+    return fields
+
+
+def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
+    """Return the description of the system of these nodes.
+
+    A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer:
+    that is the system's. Those that the user gives do not differ.
+
+    Raises:
+        UserError: the user gives another number of nodes, or an unknown availability.
+    """
+    number = len(nodes)
+    if user_values.nodes not in (None, number):
+        raise UserError(f"--nodes is {user_values.nodes}; expected {number}, one for each file")
+    counted = replace(user_values, nodes=number)
+    of_user = user_fields(counted)
+    fields: dict[str, Any] = {}
+    differences = list(_other_counts(nodes))
+    for name, values in _values(nodes).items():
+        if name[0] not in of_user:
+            answers = _answers(nodes, values)
+            members = fields if len(name) == 1 else fields.setdefault(name[0], {})
+            members[name[-1]] = _merged(answers)
+            if len(answers) > 1:
+                differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
+    return Merged(completed(fields, counted), tuple(differences))
+
+
+def _other_counts(nodes: Sequence[Node]) -> Iterator[str]:
+    """Yield the numbers of nodes that descriptions give, other than one or that of the files."""
+    counts = [node.fields.get(_COUNT) for node in nodes]
+    unlike = [value if whole_number(value) not in (1, len(nodes)) else None for value in counts]
+    if others := {text: answer for text, answer in _answers(nodes, unlike).items() if text}:
+        yield f"{_COUNT}: {_in_words(others)}; expected {len(nodes)}, one for each file"
+
+
+def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
+    """Return the value of each field on all nodes, None where a node has none."""
+    named = all(isinstance(node.fields.get(_BY_NAME, {}), dict) for node in nodes)
+    flat = [dict(_members(node, named=named)) for node in nodes]
+    names = dict.fromkeys(name for values in flat for name in values)
+    return {name: [values.get(name) for values in flat] for name in names}
+
+
+def _members(node: Node, *, named: bool) -> Iterator[tuple[_Name, Any]]:
+    """Yield the values of a node, those of the software one by one if it is ``named``."""
+    for name, value in node.fields.items():
+        if name == _BY_NAME and named:
+            yield from (((name, member), version) for member, version in value.items())
+        elif value != ONE_NODE:
+            yield (name,), value
+
+
+class _Answer(Struct, frozen=True):
+    """A value of a field, and the files that have it."""
+
+    value: Any
+    files: list[str]
+
+
+def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
+    """Return the different values by their text; it is empty where a node has no answer."""
+    answers: dict[str, _Answer] = {}
+    for node, value in zip(nodes, values, strict=True):
+        text = value if isinstance(value, str) else json.dumps(value)
+        is_known = is_answer(value) and not is_to_fill_in(value)
+        answer = answers.setdefault(text if is_known else "", _Answer(value, []))
+        answer.files.append(Path(node.path).name)
+    return answers
+
+
+def _merged(answers: Mapping[str, _Answer]) -> Any:
+    """Return the only answer, or a text that leaves the choice or the answer to a human."""
+    texts = [text for text in answers if text]
+    if len(texts) > 1:
+        return f"{FILL_IN}: {' or '.join(_some(texts))}"
+    return answers[texts[0] if texts else ""].value
+
+
+def _in_words(answers: Mapping[str, _Answer]) -> str:
+    """Return the values, the most frequent first, with their files or the number of these."""
+    ordered = sorted(answers.items(), key=lambda pair: -len(pair[1].files))
+    parts = [f"{shown(text) if text else 'no value'} ({_files(a.files)})" for text, a in ordered]
+    return "; ".join(_some(parts))
+
+
+def _files(files: Sequence[str]) -> str:
+    return ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
+
+
+def _some(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _MOST_NAMED
+    return [*texts[:_MOST_NAMED], *([f"{more} other values"] if more > 0 else [])]
