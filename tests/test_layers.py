@@ -17,7 +17,7 @@ PACKAGE = Path(mlperf_pkg.__file__).parent
 LAYERS = [
     {"errors", "findings"},
     {"infra"},
-    {"log"},
+    {"log", "published"},
     {"config", "submission"},
     {"rulebook"},
     {"run"},

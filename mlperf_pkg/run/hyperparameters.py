@@ -41,23 +41,25 @@ def hyperparameters_of(seen: Seen, others: Mapping[str, str]) -> dict[str, str]:
     Numbers have six significant digits: ``1`` and ``1.0`` are the same. ``seen`` holds the keys
     that the rules follow, ``others`` those that they do not (``of_head``).
     """
-    values = {key: _in_words(seen[key].first) for key in filter(_is_hyperparameter, seen)}
+    values = {key: in_words(seen[key].first) for key in filter(is_hyperparameter, seen)}
     return {**values, **others}
 
 
 def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
-    keys = [key for key in head.indexes if key not in followed and _is_hyperparameter(key)]
+    keys = [key for key in head.indexes if key not in followed and is_hyperparameter(key)]
     values = head.values([head.indexes[key][0] for key in keys])
-    return {key: _in_words(value) for key, value in zip(keys, values, strict=True)}
+    return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
 
 
 @lru_cache(maxsize=1024)
-def _is_hyperparameter(key: str) -> bool:
+def is_hyperparameter(key: str) -> bool:
+    """Return whether the runs of a result set are compared by this key."""
     return key.startswith(_PREFIXES) or key in _KEYS
 
 
-def _in_words(value: Any) -> str:
+def in_words(value: Any) -> str:
+    """Return a value as JSON; of numbers six significant digits."""
     if type(value) in (int, float) and -_LARGE < value < _LARGE:  # nearly all of them
         return f"{value:.6g}"
     number = to_finite(value)

@@ -1,0 +1,103 @@
+"""Write the file of the published results, with the same bytes for the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from mlperf_pkg.published.model import (
+    Hashes,
+    Provenance,
+    PublishedRound,
+    PublishedSet,
+    Setting,
+)
+from mlperf_pkg.published.results import FORMAT, VERSION, File
+
+SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
+LICENCE = "Apache-2.0"
+
+_LEVEL = 12
+
+
+class Log(Struct, frozen=True, order=True):
+    """The hash of a log and the index of its result set."""
+
+    hash: int
+    set: int
+
+
+class Facts(Struct, frozen=True):
+    """Everything that the file holds; ``logs`` and ``settings`` refer to ``sets`` by index."""
+
+    made: str
+    sets: Sequence[PublishedSet]
+    logs: Sequence[Log]
+    settings: Sequence[Setting]
+
+
+def encoded(facts: Facts) -> bytes:
+    """Return the bytes of the file."""
+    facts = _in_order(facts)
+    by_benchmark: dict[str, list[Setting]] = {}
+    for setting in facts.settings:
+        by_benchmark.setdefault(facts.sets[setting.set].benchmark, []).append(setting)
+    return msgspec.msgpack.encode(
+        File(
+            format=f"{FORMAT}{VERSION}",
+            provenance=_provenance(facts),
+            sets=_columns(facts.sets, PublishedSet),
+            hashes=_packed(
+                Hashes([log.hash for log in facts.logs], [log.set for log in facts.logs])
+            ),
+            settings={name: _columns(by_benchmark[name], Setting) for name in sorted(by_benchmark)},
+        )
+    )
+
+
+def _in_order(facts: Facts) -> Facts:
+    """Sort the sets by usage, round and path, and all else by the new indexes."""
+    order = sorted(range(len(facts.sets)), key=lambda index: _set_key(facts.sets[index]))
+    new = {old: index for index, old in enumerate(order)}
+    return Facts(
+        made=facts.made,
+        sets=[facts.sets[index] for index in order],
+        logs=sorted(Log(log.hash, new[log.set]) for log in facts.logs),
+        settings=sorted(
+            (msgspec.structs.replace(setting, set=new[setting.set]) for setting in facts.settings),
+            key=msgspec.structs.astuple,
+        ),
+    )
+
+
+def _set_key(row: PublishedSet) -> tuple[bool, tuple[int, ...], str]:
+    return (row.usage != "training", tuple(map(int, row.round.split("."))), row.path)
+
+
+def _provenance(facts: Facts) -> Provenance:
+    logs = [0] * len(facts.sets)
+    for log in facts.logs:
+        logs[log.set] += 1
+    counts: dict[tuple[str, str], list[int]] = {}
+    for row, number in zip(facts.sets, logs, strict=True):
+        counts.setdefault((row.usage, row.round), []).append(number)
+    rounds = (
+        PublishedRound(usage, name, len(numbers), sum(numbers))
+        for (usage, name), numbers in counts.items()
+    )
+    return Provenance(SOURCE, LICENCE, facts.made, tuple(rounds))
+
+
+def _columns(rows: Iterable[Struct], kind: type[Struct]) -> bytes:
+    names = kind.__struct_fields__
+    columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True)) or [()] * len(names)
+    return _packed(dict(zip(names, columns, strict=True)))
+
+
+def _packed(part: object) -> bytes:
+    # Its bytes do not depend on the zlib of a machine; reading them does not need it.
+    from deflate import zlib_compress  # noqa: PLC0415 - only writing needs it
+
+    return bytes(zlib_compress(msgspec.msgpack.encode(part), _LEVEL))

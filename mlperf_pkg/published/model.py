@@ -1,0 +1,93 @@
+"""Published result sets and where they come from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PublishedRound(Struct, frozen=True):
+    """A round of a usage, with the number of its result sets and of their logs."""
+
+    usage: str
+    name: str
+    sets: int
+    logs: int
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The round as numbers, to be compared."""
+        return tuple(map(int, self.name.split(".")))
+
+
+class Provenance(Struct, frozen=True):
+    """Where the published results come from: ``made`` is the day (ISO 8601) of the collection."""
+
+    source: str
+    licence: str
+    made: str
+    rounds: tuple[PublishedRound, ...]
+
+    def latest(self, usage: str) -> PublishedRound | None:
+        """Return the latest round of a usage."""
+        rounds = (round_ for round_ in self.rounds if round_.usage == usage)
+        return max(rounds, key=lambda round_: round_.version, default=None)
+
+
+class PublishedSet(Struct, frozen=True):
+    """A published result set, as its system description and its logs have it.
+
+    Texts are empty and numbers None where a description lacks them. ``division`` and ``status``
+    are as spelt there. ``accelerators`` is the number in the whole system; ``path`` is below the
+    round. ``score_minutes`` is normalised, ``official_minutes`` as ``ResultSetRow`` has it.
+    """
+
+    usage: str
+    round: str
+    submitter: str
+    system: str
+    benchmark: str
+    division: str
+    path: str
+    status: str
+    system_name: str
+    accelerators: int | None
+    accelerator_model: str
+    accelerators_per_node: int | None
+    nodes: int | None
+    host_processor: str
+    framework: str
+    global_batch_size: int | None
+    runs: int
+    score_minutes: float | None
+    unscaled_minutes: float | None
+    official_minutes: float | None
+    energy_joules: float | None
+
+    @property
+    def name(self) -> str:
+        """The set within its round, such as ``Dell/XE9680/bert``."""
+        return set_name(self.path)
+
+
+class Setting(Struct, frozen=True):
+    """A value of a hyperparameter, the first in ``runs`` logs of the set of index ``set``.
+
+    Values are JSON, as in ``Run.hyperparameters``; ``global_batch_size`` is among the keys.
+    """
+
+    set: int
+    key: str
+    value: str
+    runs: int
+
+
+class Hashes(Struct, frozen=True):
+    """Logs by the first eight bytes of their SHA-256, in order, each with the index of its set."""
+
+    hashes: list[int]
+    sets: list[int]
+
+
+def set_name(path: str) -> str:
+    """Return the path of a result set below its round without the folder ``results``."""
+    return path.replace("/results/", "/", 1)

@@ -1,0 +1,43 @@
+"""The published results of this package are what the corpus holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import published_results
+from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.tools.published import of_rounds
+
+OTHER_LOGS = {"Habana/results/SYS-420GH-TNGR/resnet"}
+"""A set of which the corpus lacks a folder with the logs of another benchmark."""
+
+
+def key(row: PublishedSet) -> tuple[str, str, str]:
+    return (row.usage, row.round, row.path)
+
+
+def values(settings: Iterable[Setting], index: int) -> set[tuple[str, str, int]]:
+    return {(s.key, s.value, s.runs) for s in settings if s.set == index}
+
+
+@needs_corpus
+@pytest.mark.parametrize("round_name", ROUNDS)
+def test_they_are_those_of_the_corpus(round_name: str) -> None:
+    folder = corpus_folder()
+    assert folder is not None
+    facts = of_rounds([str(folder / round_name)], made="2026-11-22")
+    results = published_results()
+    indexes = {key(row): index for index, row in enumerate(results.sets)}
+    assert facts.sets
+    for number, row in enumerate(facts.sets):
+        index = indexes[key(row)]
+        assert row == results.sets[index]
+        if row.path not in OTHER_LOGS:
+            # The collection lacks lists and some other values.
+            published = values(results.settings(row.benchmark), index)
+            assert published <= values(facts.settings, number), row.path
+    for log in facts.logs:
+        assert indexes[key(facts.sets[log.set])] in results.sets_with(log.hash)

@@ -1,0 +1,36 @@
+"""Published result sets for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlperf_pkg.published.model import PublishedSet
+
+
+def published_set(**fields: Any) -> PublishedSet:
+    """A set of ten runs on eight accelerators, but for ``fields``."""
+    benchmark = fields.get("benchmark", "bert")
+    defaults = {
+        "usage": "training",
+        "round": "5.0",
+        "submitter": "ACME",
+        "system": "box",
+        "benchmark": benchmark,
+        "division": "closed",
+        "path": f"ACME/results/box/{benchmark}",
+        "status": "Available on-premise",
+        "system_name": "Box",
+        "accelerators": 8,
+        "accelerator_model": "A1",
+        "accelerators_per_node": 8,
+        "nodes": 1,
+        "host_processor": "P1",
+        "framework": "F1",
+        "global_batch_size": 448,
+        "runs": 10,
+        "score_minutes": 20.0,
+        "unscaled_minutes": 20.0,
+        "official_minutes": 20.0,
+        "energy_joules": None,
+    }
+    return PublishedSet(**{**defaults, **fields})

@@ -1,0 +1,162 @@
+"""The file of published results: what it holds, and what is said of one that is not right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.published.encode import Facts, Log, encoded
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import (
+    PATH,
+    File,
+    PublishedResults,
+    PublishedResultsError,
+    published_results,
+)
+from tests.helpers.published import published_set
+
+BERT = published_set(round="5.0", benchmark="bert")
+AGAIN = published_set(round="5.1", benchmark="bert")
+HPC = published_set(usage="hpc", round="3.0", benchmark="deepcam")
+LORA = published_set(round="5.1", benchmark="llama2_70b_lora")
+FACTS = Facts(
+    made="2026-11-22",
+    sets=[HPC, LORA, AGAIN, BERT],
+    logs=[Log(7, 0), Log(2**64 - 1, 2), Log(2**64 - 1, 3), Log(5, 3)],
+    settings=[Setting(3, "opt_name", '"lamb"', 10), Setting(1, "lora_alpha", "32", 9)],
+)
+
+
+def written(folder: Path, facts: Facts = FACTS, **fields: object) -> Path:
+    """A file with these facts, and with other fields."""
+    file = msgspec.msgpack.decode(encoded(facts), type=File)
+    path = folder / "results.msgpack"
+    path.write_bytes(msgspec.msgpack.encode(replace(file, **fields)))
+    return path
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> PublishedResults:
+    return published_results(written(tmp_path))
+
+
+def test_sets_are_in_order(results: PublishedResults) -> None:
+    assert results.sets == (BERT, AGAIN, LORA, HPC)
+
+
+def test_a_log_may_be_in_several_sets(results: PublishedResults) -> None:
+    assert [results.sets_with(log) for log in (2**64 - 1, 5, 7, 6, 0)] == [(0, 1), (0,), (3,), (), ()]  # fmt: skip
+
+
+def test_settings_are_by_benchmark(results: PublishedResults) -> None:
+    assert results.settings("bert") == (Setting(0, "opt_name", '"lamb"', 10),)
+    assert results.settings("llama2_70b_lora") == (Setting(2, "lora_alpha", "32", 9),)
+    assert results.settings("resnet") == ()
+
+
+def test_the_provenance_counts(results: PublishedResults) -> None:
+    rounds = results.provenance.rounds
+    assert [(r.usage, r.name, r.sets, r.logs) for r in rounds] == [
+        ("training", "5.0", 1, 2),
+        ("training", "5.1", 2, 1),
+        ("hpc", "3.0", 1, 1),
+    ]
+    latest = results.provenance.latest("training")
+    assert latest is not None
+    assert latest.name == "5.1"
+    assert results.provenance.latest("inference") is None
+
+
+def test_a_round(results: PublishedResults) -> None:
+    assert results.round("training", "5.1") == (AGAIN, LORA)
+    with pytest.raises(PublishedResultsError, match=r"round 6.0 of training .* has 5\.0, 5\.1$"):
+        results.round("training", "6.0")
+
+
+def test_bytes_do_not_depend_on_the_order() -> None:
+    settings = [Setting(0, "opt_name", '"lamb"', 10), Setting(2, "lora_alpha", "32", 9)]
+    logs = [Log(5, 0), Log(7, 3), Log(2**64 - 1, 0), Log(2**64 - 1, 1)]
+    facts = Facts(FACTS.made, [BERT, AGAIN, LORA, HPC], logs, settings)
+    assert encoded(facts) == encoded(FACTS)
+
+
+def test_a_file_without_results(tmp_path: Path) -> None:
+    results = published_results(written(tmp_path, Facts("2026-11-22", [], [], [])))
+    assert results.sets == ()
+    assert results.sets_with(5) == ()
+
+
+@pytest.mark.parametrize(
+    ("format_", "message"),
+    [
+        (
+            "mlperf-pkg/published/0",
+            r"have version 0 of the format; expected 1: make the file anew$",
+        ),
+        ("mlperf-pkg/published/2", r"have version 2 of the format; expected 1: update mlperf-pkg$"),
+        ("mlperf-pkg/report/2", r"are damaged \(the format is 'mlperf-pkg/report/2'\): reinstall"),
+        ("mlperf-pkg/published/x", r"are damaged \(the format is"),
+    ],
+)
+def test_another_format(tmp_path: Path, format_: str, message: str) -> None:
+    with pytest.raises(PublishedResultsError, match=message):
+        published_results(written(tmp_path, format=format_))
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(PublishedResultsError, match=r"results are missing: reinstall mlperf-pkg$"):
+        published_results(tmp_path / "results.msgpack")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(PublishedResultsError, match=r"cannot be read: Is a directory$"):
+        published_results(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x93123", encoded(FACTS)[:-5]])
+def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "results.msgpack"
+    path.write_bytes(data)
+    with pytest.raises(PublishedResultsError, match="results are damaged"):
+        published_results(path)
+
+
+@pytest.mark.parametrize("part", [b"", b"no zlib", encoded(FACTS)])
+def test_a_damaged_part(tmp_path: Path, part: bytes) -> None:
+    results = published_results(written(tmp_path, sets=part, hashes=part, settings={"bert": part}))
+    with pytest.raises(PublishedResultsError, match="results are damaged"):
+        _ = results.sets
+    with pytest.raises(PublishedResultsError, match="results are damaged"):
+        results.sets_with(5)
+    with pytest.raises(PublishedResultsError, match="results are damaged"):
+        results.settings("bert")
+
+
+# ---- the file of this package -------------------------------------------------------------
+
+
+def test_the_file_of_this_package() -> None:
+    provenance = published_results().provenance
+    assert provenance.licence == "Apache-2.0"
+    assert sum(round_.sets for round_ in provenance.rounds) == 2198
+    assert sum(round_.logs for round_ in provenance.rounds) == 24413
+    assert [round_.name for round_ in provenance.rounds] == [
+        *("0.7", "1.0", "1.1", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1"),
+        *("1.0", "2.0", "3.0"),
+    ]
+
+
+def test_every_part_of_the_file_is_read() -> None:
+    results = published_results()
+    sets: tuple[PublishedSet, ...] = results.sets
+    assert len(sets) == 2198
+    for benchmark in {row.benchmark for row in sets}:
+        assert all(sets[s.set].benchmark == benchmark for s in results.settings(benchmark))
+
+
+def test_the_file_is_small() -> None:
+    assert PATH.stat().st_size < 1_000_000

@@ -1,0 +1,1 @@
+"""Programs of the maintainers, which are not part of the package."""

@@ -1,0 +1,188 @@
+"""Make the file of the published results anew, with the same bytes for the same results.
+
+From round folders, as downloaded from the results repositories of MLCommons:
+
+    python -m tests.tools.published --made 2026-11-22 --output FILE rounds ROUND...
+
+From the tables ``sets.csv.gz``, ``logs.csv.gz`` and ``settings.csv.gz`` of a folder:
+
+    python -m tests.tools.published --made 2026-11-22 --output FILE tables FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.published.encode import Facts, Log, encoded
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import PATH
+from mlperf_pkg.results.report import description_path
+from mlperf_pkg.run.hyperparameters import in_words, is_hyperparameter
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import Place
+
+BATCH_SIZE = "global_batch_size"
+HASH_BYTES = 8
+MAX_VALUES = 3  # of one hyperparameter in a result set
+
+
+# ---- from round folders -------------------------------------------------------------------
+
+
+def of_rounds(folders: Iterable[str], made: str) -> Facts:
+    """Return the results in round folders, each checked by the rules of its own round."""
+    sets: list[PublishedSet] = []
+    logs: list[Log] = []
+    settings: list[Setting] = []
+    for folder in folders:
+        checked = check([folder], Options())
+        runs = {run.path: run for run in checked.runs}
+        systems = {system.path: system for system in checked.systems}
+        sources = {
+            path: place for input_ in checked.inputs for path, place in input_.places.items()
+        }
+        for result in checked.sets:
+            own, index = [runs[path] for path in result.runs], len(sets)
+            of_set = list(settings_of(index, own))
+            system = systems.get(description_path(result.row))
+            sets.append(published_set(result, own, system, batch_size(of_set)))
+            settings += of_set
+            logs += (Log(hash_of(sources[path]), index) for path in result.runs)
+    return Facts(made, sets, logs, settings)
+
+
+def hash_of(place: Place) -> int:
+    with place.source.open() as stream:
+        return int.from_bytes(sha256(stream.read()).digest()[:HASH_BYTES], "big")
+
+
+def published_set(
+    result: SetResult, runs: Sequence[Run], system: SystemFile | None, size: int | None
+) -> PublishedSet:
+    row = result.row
+    contents = (system and system.contents) or {}
+    return PublishedSet(
+        usage=runs[0].usage if runs else "training",
+        round=row.round,
+        submitter=row.submitter or "",
+        system=row.system or "",
+        benchmark=row.benchmark,
+        division=text(contents.get("division")),
+        path=row.path,
+        status=text(contents.get("status")),
+        system_name=text(contents.get("system_name")),
+        accelerators=system.accelerators if system else None,
+        accelerator_model=text(contents.get("accelerator_model_name")),
+        accelerators_per_node=count(contents.get("accelerators_per_node")),
+        nodes=count(contents.get("number_of_nodes")),
+        host_processor=text(contents.get("host_processor_model_name")),
+        framework=text(contents.get("framework")),
+        global_batch_size=size,
+        runs=len(runs),
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        official_minutes=row.official_minutes,
+        energy_joules=row.energy_joules,
+    )
+
+
+def settings_of(index: int, runs: Iterable[Run]) -> Iterator[Setting]:
+    values: dict[str, Counter[str]] = {}
+    for run in runs:
+        sizes = {BATCH_SIZE: run.batch_sizes[0]} if run.batch_sizes else {}
+        for key, value in {**sizes, **run.hyperparameters}.items():
+            values.setdefault(key, Counter())[value] += 1
+    for key, counter in values.items():
+        for value, number in counter.most_common(MAX_VALUES):
+            yield Setting(index, key, value, number)
+
+
+def batch_size(settings: Iterable[Setting]) -> int | None:
+    sizes = [setting for setting in settings if setting.key == BATCH_SIZE]
+    largest = max(sizes, key=lambda setting: setting.runs, default=None)
+    return count(largest.value) if largest else None
+
+
+# ---- from tables --------------------------------------------------------------------------
+
+
+def of_tables(folder: Path, made: str) -> Facts:
+    """Return the results in the three tables."""
+    settings = [
+        Setting(int(row["set"]), row["key"], in_words(json.loads(row["value"])), int(row["runs"]))
+        for row in table(folder / "settings.csv.gz")
+        if row["key"] == BATCH_SIZE or is_hyperparameter(row["key"])
+    ]
+    sizes: dict[int, list[Setting]] = {}
+    for setting in settings:
+        sizes.setdefault(setting.set, []).append(setting)
+    sets = [set_of(row, sizes.get(int(row["set"]), ())) for row in table(folder / "sets.csv.gz")]
+    logs = [
+        Log(int(row["sha256_16"], 16), int(row["set"])) for row in table(folder / "logs.csv.gz")
+    ]
+    return Facts(made, sets, logs, settings)
+
+
+def table(path: Path) -> Iterator[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+        yield from csv.DictReader(stream)
+
+
+def set_of(row: Mapping[str, str], settings: Iterable[Setting]) -> PublishedSet:
+    counts = ("accelerators", "accelerators_per_node", "nodes", "runs")
+    minutes = ("score_minutes", "unscaled_minutes", "official_minutes", "energy_joules")
+    fields: dict[str, Any] = {name: row[name] for name in PublishedSet.__struct_fields__}
+    fields |= {name: count(row[name]) for name in counts}
+    fields |= {name: float(row[name]) if row[name] else None for name in minutes}
+    size = count(row[BATCH_SIZE]) or batch_size(settings)
+    return PublishedSet(**{**fields, BATCH_SIZE: size})
+
+
+# ---- both ---------------------------------------------------------------------------------
+
+
+def text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def count(value: object) -> int | None:
+    """Return a number of things, which descriptions also write as ``"8"`` or ``8.0``."""
+    try:
+        return int(float(value)) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def main() -> None:
+    """Write the file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--made", required=True, help="day of the collection, YYYY-MM-DD")
+    parser.add_argument("--output", type=Path, default=PATH)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    kinds.add_parser("rounds").add_argument("paths", nargs="+")
+    kinds.add_parser("tables").add_argument("paths", nargs=1, type=Path)
+    options = parser.parse_args()
+    if options.kind == "rounds":
+        facts = of_rounds(options.paths, options.made)
+    else:
+        facts = of_tables(options.paths[0], options.made)
+    write_whole(options.output, encoded(facts), replace=True)
+
+
+if __name__ == "__main__":
+    main()
