@@ -154,7 +154,7 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
     if options.config.round:
         return Choice(usage, RoundChoice(options.config.round, f"as {options.origin} says"))
     if named:
-        reason = f"certain by name: the tree's name says v{named[1]}"
+        reason = f"from the folder name v{named[1]}"
         return Choice(usage, RoundChoice(named[1], reason, Sureness.NAMED))
     return Choice(usage, None)
 

@@ -156,11 +156,12 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     bypassed, basis = _is_bypassed(context, result), _basis(context)
     if basis is None and not bypassed:
         return
-    explanation = rcp_margin.explain(result, _points_of_set(context))
+    explanation = rcp_margin.explain(result, _points_of_set(context)).removesuffix(".")
+    failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"
     yield set_finding(
         context,
         "RCP102" if bypassed else "RCP101",
-        f"RCP test failed{', bypassed on request' if bypassed else ''}: {explanation}",
+        f"{failure}: {explanation[:1].lower()}{explanation[1:]}",
         basis=Basis.RULES if bypassed or basis is None else basis,
         severity=Severity.WARNING if bypassed else Severity.ERROR,
         source=_RULES,

@@ -69,15 +69,15 @@ def _limits(result: RcpResult) -> bool:
 
 
 def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted: bool) -> str:
-    subject = f"The mean to converge, {_number(result.mean or 0)},"
+    subject = f"The mean to converge is {_number(result.mean or 0)}"
     place = f"at batch size {_size(result.batch_size)}"
     if reason := no_limit_reason(result, points):
-        return f"{subject} has {NO_LIMIT} {place}: {reason}"
-    relation = "reaches" if accepted else "is below"
+        return f"{subject}, with {NO_LIMIT} {place}: {reason}"
     margin = margin_percent(result)
     shown = "" if margin is None else f": RCP margin {in_words(margin)}"
     minimum = _number(result.minimum or 0)
-    return f"{subject} {relation} the smallest acceptable mean of {minimum} {place}{shown}"
+    separator = "," if accepted else "; expected"
+    return f"{subject}{separator} at least {minimum} {place}{shown}"
 
 
 def _basis(result: RcpResult, reference: float) -> str:

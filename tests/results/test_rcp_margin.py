@@ -52,21 +52,21 @@ def test_in_words(margin: float, words: str) -> None:
         (
             128,
             [15, 15, 15, 16, 16],
-            "The mean to converge, 15.3333, reaches the smallest acceptable mean of 15.2126 at"
+            "The mean to converge is 15.3333, at least 15.2126 at"
             " batch size 128: RCP margin +0.8 % (reference mean 15.75, from x_ref_128)."
             " Normalisation multiplies the score by 1.0272.",
         ),
         (
             192,
             [17] * 5,
-            "The mean to converge, 17, is below the smallest acceptable mean of 17.6031 at batch"
+            "The mean to converge is 17; expected at least 17.6031 at batch"
             " size 192: RCP margin -3.4 % (reference mean 18.25, interpolated between x_ref_128 and"
             " x_ref_256).",
         ),
         (
             64,
             [20] * 5,
-            "The mean to converge, 20, reaches the smallest acceptable mean of 15.2126 at batch"
+            "The mean to converge is 20, at least 15.2126 at batch"
             " size 64: RCP margin +31.5 % (reference mean 15.75, from x_ref_128).",
         ),
         (
@@ -129,7 +129,7 @@ def test_other_points_of_the_benchmark_have_a_limit(batch_size: int) -> None:
 
 def test_no_limit_explained() -> None:
     assert rcp_margin.explain(*gpt3(3072, 1.2e9)) == (
-        "The mean to converge, 1,200,000,000, has no lower limit at batch size 3072: the reference"
+        "The mean to converge is 1,200,000,000, with no lower limit at batch size 3072: the reference"
         " point at batch size 3072 holds a value 11 times its median (reference mean"
         " 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score by 1.0150."
     )
