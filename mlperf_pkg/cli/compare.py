@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
@@ -13,7 +14,7 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Row
+from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.commands.compare.prices import all_prices
 from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
@@ -31,15 +32,32 @@ def _file_option(name: str, text: str) -> Callable[[Callable[..., object]], Call
     )
 
 
+def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
+    return tuple(filter(None, names))
+
+
 @click.command(name="compare")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--published",
+    multiple=True,
+    metavar="ROUND",
+    callback=_rounds,
+    help="Compare with the published results of ROUND, such as 5.1, or of all; repeatable or"
+    " comma-separated.",
+)
 @click.option(
     "--baseline",
     metavar="NAME",
     help="Compare with this system, submitter or both (default: the first PATH).",
 )
 @_names_option("--benchmark", "Compare only this benchmark; * matches any text; repeatable.")
-@_names_option("--system", "Compare only this system or submitter; * matches any text; repeatable.")
+@_names_option(
+    "--system",
+    "Compare only this system or submitter (with --published, of the published results only);"
+    " * matches any text; repeatable.",
+)
 @_names_option("--division", "Compare only this division; repeatable.")
 @_file_option(
     "--prices",
@@ -54,6 +72,7 @@ def _file_option(name: str, text: str) -> Callable[[Callable[..., object]], Call
 def command(
     *,
     paths: tuple[str, ...],
+    published: tuple[str, ...],
     baseline: str | None,
     benchmarks: tuple[str, ...],
     systems: tuple[str, ...],
@@ -71,6 +90,11 @@ def command(
     Such a file has the columns system, benchmark and minutes, and optionally round,
     submitter, division, accelerators, nodes, energy_joules and availability.
 
+    --published adds the published results of a round, which the package contains: of
+    the benchmarks and divisions of the PATHs, or without any PATH, of all. They are
+    marked [5.1], and their scores are normalised. Text shows those on as many
+    accelerators as the PATHs have; --verbose shows all.
+
     Results are compared where benchmark and division agree, the fastest first. The
     baseline of each benchmark is the first result of the first PATH, or of the
     system, submitter or both (ACME/dgx) that --baseline names.
@@ -82,22 +106,44 @@ def command(
     Examples:
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --division closed
       mlperf-pkg compare ACME/results/dgx/bert published.csv --system 'pod*'
+      mlperf-pkg compare logs/bert --published 5.0 --system NVIDIA
+      mlperf-pkg compare --published 5.0,5.1 --benchmark llama2_70b_lora
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --chart speed.svg
       mlperf-pkg compare v1.0 v1.1 --baseline 'ipu-pod16*' --benchmark resnet
     """
+    if not paths and not published:
+        raise click.UsageError("nothing to compare: name a PATH, or a round with --published")
     target.refuse_early(paths)
     if chart:
         Output(chart, target.force).refuse_early(paths)
     picture = _picture(chart) if chart else None
     price_list = all_prices(prices, check_options.config.prices, Path())
-    results = read_results(paths, Filter(benchmarks, systems, divisions), check_options)
-    if not results:
-        raise UserError("no result matches --benchmark, --system and --division")
+    result_filter = Filter(benchmarks, systems, divisions)
+    results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
     if chart and picture:
         write_whole(chart, picture(rows), replace=target.force)
     target.write(COMPARE_FORMATS[format_](rows, target.view()))
     return int(not any(row.speed is not None and not row.baseline for row in rows))
+
+
+def _results(
+    paths: tuple[str, ...],
+    published: tuple[str, ...],
+    result_filter: Filter,
+    check_options: Options,
+) -> list[Result]:
+    """Return the results in paths, then published ones, among which alone systems are chosen."""
+    own_filter = replace(result_filter, systems=()) if published else result_filter
+    results = read_results(paths, own_filter, check_options)
+    if not results and (paths or not published):
+        raise UserError("no result matches --benchmark, --system and --division")
+    if published:
+        from mlperf_pkg.commands.compare.rounds import read_rounds  # noqa: PLC0415 - if asked
+
+        usage = check_options.usage or check_options.config.usage
+        results += read_rounds(published, results, result_filter, usage)
+    return results
 
 
 def _picture(file: Path) -> Callable[[Sequence[Row]], bytes]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+_SCALINGS = ("strong", "weak")
+
 
 class PublishedRound(Struct, frozen=True):
     """A round of a usage, with the number of its result sets and of their logs."""
@@ -67,6 +69,18 @@ class PublishedSet(Struct, frozen=True):
     def name(self) -> str:
         """The set within its round, such as ``Dell/XE9680/bert``."""
         return set_name(self.path)
+
+    @property
+    def scaling(self) -> str | None:
+        """The kind of scaling, strong or weak, of a set of MLPerf HPC."""
+        folder = self.path.split("/")[-2]
+        return folder if folder in _SCALINGS else None
+
+    @property
+    def known_division(self) -> str:
+        """The division as the rules spell it, or empty; some descriptions have ``close``."""
+        name = self.division.strip().lower()
+        return "closed" if name == "close" else name
 
 
 class Setting(Struct, frozen=True):

@@ -54,6 +54,26 @@ def test_a_submission_against_published_scores(tree: Path) -> None:
     assert own["rules"] == "pass"
 
 
+def test_a_submission_against_published_rounds(tree: Path) -> None:
+    rows = compared(tree, "--published", "v2.0", "--system", "NVIDIA")
+    (own,) = (row for row in rows if not row["published"])
+    others = [row for row in rows if row["published"]]
+    assert (own["baseline"], own["system"]) == (True, SYSTEM)
+    assert own["hyperparameters"]["opt_name"]
+    assert {(row["published"], row["submitter"], row["round"]) for row in others} == {
+        (True, "NVIDIA", "2.0")
+    }
+    assert all(row["hyperparameters"]["global_batch_size"] for row in others)
+    assert {row["benchmark"] for row in rows} == {"resnet"}
+
+
+def test_published_rounds_alone() -> None:
+    rows = compared("--published", "5.0, 5.1", "--benchmark", "rgat")
+    assert {row["round"] for row in rows} == {"5.0", "5.1"}
+    assert [row["minutes"] for row in rows] == sorted(row["minutes"] for row in rows)
+    assert [row["baseline"] for row in rows] == [True, *(len(rows) - 1) * [False]]
+
+
 @pytest.mark.parametrize("part", [f"results/{SYSTEM}/resnet", f"results/{SYSTEM}", "results", ""])
 def test_a_part_of_a_submission_is_that_part(tree: Path, part: str) -> None:
     write_set(tree / "results" / "other" / "resnet", simulated("resnet"))
@@ -97,7 +117,7 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "Missing argument"),
+        ([], 2, "nothing to compare: name a PATH, or a round with --published"),
         (["nowhere"], 2, "nowhere: no such file or folder"),
         (["v2.0/ACME", "--baseline", "bow-pod"], 2, "did you mean bow-pod16?"),
         (

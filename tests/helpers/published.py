@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from mlperf_pkg.published.model import PublishedSet
+import msgspec
+
+from mlperf_pkg.published.encode import Facts, encoded
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import File, PublishedResults
+
+
+def results_of(*sets: PublishedSet, settings: Sequence[Setting] = ()) -> PublishedResults:
+    """Published results that have only these sets; settings refer to them by index."""
+    facts = Facts("2026-11-22", sets, (), settings)
+    return PublishedResults(msgspec.msgpack.decode(encoded(facts), type=File), Path("results"))
 
 
 def published_set(**fields: Any) -> PublishedSet:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import fields
 
-from mlperf_pkg.commands.compare.model import Result, ResultGroup, Row
+from mlperf_pkg.commands.compare.beside import (
+    HYPERPARAMETERS,
+    hyperparameters,
+    in_groups,
+    shown_rows,
+)
+from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
@@ -28,7 +33,12 @@ _LEGEND = (
     "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
+_PUBLISHED = (
+    "[round]: published in that round; its score is normalised by the rules, and its system is as"
+    " its submitter described it."
+)
 _JOULES_IN_MJ = 1e6
+_SETTINGS = "hyperparameters"  # in JSON only
 
 
 class _Field(Struct, frozen=True):
@@ -114,27 +124,36 @@ _TABLES = (_SCORES, _Table("Speed per", _RATIOS), _THROUGHPUT)
 def text(rows: Sequence[Row], view: View) -> str:
     """Return the comparison for a terminal or a pipe."""
     terminal = Terminal(view)
+    shown = shown_rows(rows, view)
+    own = [row for row in shown if not row.result.published]
     for table in _TABLES:
-        if used := _used(table.fields, rows):
+        of_table = shown if table is _SCORES or view.verbose else own
+        if used := _used(table.fields, of_table):
             columns = [Column(field.title, field.width, field.numbers) for field in used]
             columns.insert(0, Column(table.title, whole=True))
-            terminal.table(columns, _in_groups(table, used, rows), apart=True)
-    for remark in (*_prices(rows), _LEGEND):
+            terminal.table(columns, _in_groups(table, used, of_table, rows), apart=True)
+    if groups := hyperparameters(shown, view):
+        terminal.table(HYPERPARAMETERS, groups, apart=True)
+    for remark in (*_prices(shown), *_legend(shown)):
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
 
 
-def _in_groups(table: _Table, used: Sequence[_Field], rows: Sequence[Row]) -> Iterator[Group]:
+def _legend(rows: Sequence[Row]) -> Iterator[str]:
+    yield _LEGEND
+    if any(row.result.published for row in rows):
+        yield _PUBLISHED
+
+
+def _in_groups(
+    table: _Table, used: Sequence[_Field], rows: Sequence[Row], all_rows: Sequence[Row]
+) -> Iterator[Group]:
     name = _naming(rows, owned=table.owned)
-    for members in _groups(rows):
-        remarks = _remarks(members, name) if table is _SCORES else ()
+    for members in in_groups(rows):
+        remarks = _remarks(members, all_rows, name) if table is _SCORES else ()
         units = _units(members) if table is _THROUGHPUT else ()
         cells = [_cells(row, used, name) for row in members]
-        yield Group(_heading(members[0].result.group), cells, [*remarks, *units])
-
-
-def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    return [list(members) for _, members in groupby(rows, key=lambda row: row.result.group)]
+        yield Group(members[0].result.group.title, cells, [*remarks, *units])
 
 
 def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
@@ -146,19 +165,15 @@ def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
     ]
 
 
-def _heading(group: ResultGroup) -> str:
-    scaling = [f"{group.scaling} scaling"] if group.scaling else []
-    return f"{group.benchmark} ({', '.join([group.division or 'no division', *scaling])})"
-
-
 def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
     """Return a function that names a system, with its round or, ``owned``, submitter if needed."""
-    rounds = {row.result.round for row in rows}
+    rounds = {row.result.round for row in rows if not row.result.published}
     owners = {(row.result.system, row.result.submitter) for row in rows}
     shared = Counter(system for system, _ in owners)
 
     def name(result: Result) -> str:
         round_ = f"{result.round} " if len(rounds) > 1 and result.round else ""
+        round_ = f"[{result.round}] " if result.published else round_
         ambiguous = owned and shared[result.system] > 1
         owner = f"{result.submitter}/" if ambiguous and result.submitter else ""
         return f"{round_}{owner}{result.system}"
@@ -175,8 +190,12 @@ def _cells(row: Row, used: Sequence[_Field], name: _Naming) -> list[Span]:
 # ---- remarks ------------------------------------------------------------------------------
 
 
-def _remarks(rows: Sequence[Row], name: _Naming) -> Iterator[str]:
+def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Iterator[str]:
     """Yield remarks on the comparability of a group, and the changes between rounds."""
+    hidden = sum(row.result.group == rows[0].result.group for row in all_rows) - len(rows)
+    if hidden:
+        results = wording.counted(hidden, "published result")
+        yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
     if len({row.result.target for row in rows if row.result.target}) > 1:
@@ -191,7 +210,7 @@ def _remarks(rows: Sequence[Row], name: _Naming) -> Iterator[str]:
 
 def _remarks_on(row: Row) -> Iterator[str]:
     """Yield the change since an earlier round, and what qualifies a result."""
-    if row.improvement is not None:
+    if row.improvement is not None and not row.result.published:
         system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
         yield f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
     if row.result.note:
@@ -224,7 +243,8 @@ def _units(rows: Sequence[Row]) -> Iterator[str]:
 
 def json(rows: Sequence[Row], _: View) -> str:
     """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
-    return tables.json_text({"format": FORMAT, "results": [_flat(row) for row in rows]})
+    results = [{**_flat(row), _SETTINGS: as_json(row.result.hyperparameters)} for row in rows]
+    return tables.json_text({"format": FORMAT, "results": results})
 
 
 def csv(rows: Sequence[Row], _: View) -> str:
@@ -232,7 +252,7 @@ def csv(rows: Sequence[Row], _: View) -> str:
     return tables.csv_text(_NAMES, ([_flat(row)[name] for name in _NAMES] for row in rows))
 
 
-_HIDDEN = ("argument", "hardware", "framework")
+_HIDDEN = ("argument", "hardware", "framework", _SETTINGS)
 _NAMES = tuple(
     name
     for name in [f.name for f in fields(Result)] + [f.name for f in fields(Row)]
@@ -246,23 +266,26 @@ def _flat(row: Row) -> dict[str, Any]:
     return {name: values[name] for name in _NAMES}
 
 
-def markdown(rows: Sequence[Row], _: View) -> str:
+def markdown(rows: Sequence[Row], view: View) -> str:
     """Return Markdown with a section per benchmark, for a report."""
-    used = _used((*_SPEED, *_RATIOS, *_RATES), rows)
+    shown = shown_rows(rows, view)
+    used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
     titles = {"System": False} | {_title(field): field.numbers for field in used}
-    name = _naming(rows, owned=False)
+    name = _naming(shown, owned=False)
     sections = [
         section(
             titles,
             Group(
-                _heading(members[0].result.group),
+                members[0].result.group.title,
                 [_cells(row, used, name) for row in members],
-                [*_remarks(members, name), *_units(members)],
+                [*_remarks(members, rows, name), *_units(members)],
             ),
         )
-        for members in _groups(rows)
+        for members in in_groups(shown)
     ]
-    ending = [escape_markdown(remark) for remark in (*_prices(rows), _LEGEND)]
+    titles = {column.title: False for column in HYPERPARAMETERS}
+    sections += [section(titles, group) for group in hyperparameters(shown, view)]
+    ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
     return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
 
 

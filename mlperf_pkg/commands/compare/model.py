@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mlperf_pkg.findings import Verdict
 
@@ -25,6 +26,12 @@ class ResultGroup(NamedTuple):
     division: str
     scaling: str
 
+    @property
+    def title(self) -> str:
+        """The group as a heading."""
+        scaling = [f"{self.scaling} scaling"] if self.scaling else []
+        return f"{self.benchmark} ({', '.join([self.division or 'no division', *scaling])})"
+
 
 class Result(Struct, frozen=True):
     """A result to be compared: that of a result set, or a published score (``rules`` None).
@@ -34,7 +41,8 @@ class Result(Struct, frozen=True):
     "tokens") per second, means over the runs that count in the score; ``logged_throughput`` is in
     whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and
     ``framework`` identify the results of other rounds that are of the same system.
-    ``availability`` is the status that the system description gives.
+    ``availability`` is the status that the system description gives. ``published`` says that it is
+    one of the published results in this package. The values of ``hyperparameters`` are JSON.
     """
 
     argument: int
@@ -60,6 +68,8 @@ class Result(Struct, frozen=True):
     precision: str | None = None
     target: str | None = None
     availability: str | None = None
+    published: bool = False
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def group(self) -> ResultGroup:

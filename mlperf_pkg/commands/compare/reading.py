@@ -22,6 +22,7 @@ from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import labels
 from mlperf_pkg.submission.model import ResultSet
 from mlperf_pkg.submission.part import find_part
@@ -131,15 +132,16 @@ class _Reader:
             rules=row.verdict.rules,
             accelerators=system.accelerators if system else None,
             nodes=_count(description.get("number_of_nodes")),
-            hardware=_hardware(description.get("accelerator_model_name")),
-            framework=_framework(description.get("framework")),
+            hardware=hardware_of(description.get("accelerator_model_name")),
+            framework=framework_of(description.get("framework")),
             unit=_unit(rules),
             samples_per_second=mean(training.samples_per_second for training in trainings),
             logged_throughput=mean(training.logged_throughput for training in trainings),
             energy_joules=row.energy_joules,
             precision=", ".join(dict.fromkeys(precisions)) or None,
-            target=_target(rules),
+            target=target_of(rules),
             availability=_text(description.get("status")),
+            hyperparameters=_hyperparameters(first),
         )
 
     def _trainings(self, scored: ScoredSet) -> list[Training]:
@@ -159,12 +161,18 @@ def _text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _hardware(value: Any) -> str | None:
+def _hyperparameters(run: Run) -> dict[str, str]:
+    """Return the hyperparameters of a run, with its batch size."""
+    batch_sizes = [("global_batch_size", size) for size in run.batch_sizes[:1]]
+    return {**dict(batch_sizes), **run.hyperparameters}
+
+
+def hardware_of(value: Any) -> str | None:
     """Return the accelerator without remarks: ``A100 (400W)`` is ``A100``."""
     return plain(_IN_BRACKETS.sub("", value)) or None if isinstance(value, str) else None
 
 
-def _framework(value: Any) -> str | None:
+def framework_of(value: Any) -> str | None:
     """Return the first word, without version and commit."""
     return plain(value.split()[0]) or None if isinstance(value, str) and value.split() else None
 
@@ -175,5 +183,6 @@ def _unit(rules: Benchmark | None) -> str | None:
     return "tokens" if rules.unit == "tokens" else "samples"
 
 
-def _target(rules: Benchmark | None) -> str | None:
+def target_of(rules: Benchmark | None) -> str | None:
+    """Return the quality that the rules require, as text to compare."""
     return json.dumps(rules.target, sort_keys=True) if rules else None

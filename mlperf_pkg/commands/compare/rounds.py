@@ -1,0 +1,144 @@
+"""The published results of this package, as results to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from mlperf_pkg.commands.compare.model import Result, ResultGroup
+from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.results import PublishedResults, published_results
+from mlperf_pkg.rulebook.load import load_benchmark
+
+ALL = "all"
+_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
+
+_Sets = Mapping[int, PublishedSet]  # by their index
+
+
+def read_rounds(
+    names: Sequence[str], own: Sequence[Result], result_filter: Filter, usage: str | None
+) -> list[Result]:
+    """Return the published results of rounds, the fastest first; the name ``all`` is every round.
+
+    Where there are ``own`` results: only those of their groups, without these results themselves.
+    Without ``usage``, the rounds of all usages with a name are meant.
+
+    Raises:
+        UserError: there is no such round or no such result; the message says what there is.
+    """
+    published = published_results()
+    scored = {i: row for i, row in enumerate(published.sets) if row.score_minutes is not None}
+    sets = _of_rounds(published, scored, names, usage)
+    _refuse_unknown(result_filter.benchmarks, sets.values(), scored.values())
+    groups = {result.group for result in own}
+    chosen = {i: row for i, row in sets.items() if not own or _group(row) in groups}
+    if not chosen:
+        raise UserError(_nothing(groups, scored.values()))
+    settings = _settings(published, chosen)
+    argument = max((result.argument + 1 for result in own), default=0)
+    results = [_result(row, settings[index], argument) for index, row in chosen.items()]
+    accepted = list(filter(result_filter.accepts, results))
+    if not accepted:
+        raise UserError(_none_accepted(result_filter, results))
+    identities = {_identity(result) for result in own}
+    others = (result for result in accepted if _identity(result) not in identities)
+    return sorted(others, key=lambda result: result.minutes or 0)
+
+
+def _of_rounds(
+    published: PublishedResults, sets: _Sets, names: Sequence[str], usage: str | None
+) -> _Sets:
+    rounds = [r.name for r in published.provenance.rounds if usage in (None, r.usage)]
+    for name in names:
+        if name not in (ALL, *rounds):
+            existing = ", ".join(dict.fromkeys(rounds))
+            suggestion = did_you_mean(name, [*rounds, ALL])
+            raise UserError(f"--published {name}: no such round{suggestion} (of {existing}, all)")
+    return {
+        index: row
+        for index, row in sets.items()
+        if (ALL in names or row.round in names) and usage in (None, row.usage)
+    }
+
+
+def _refuse_unknown(
+    patterns: Sequence[str], sets: Iterable[PublishedSet], of_all_rounds: Iterable[PublishedSet]
+) -> None:
+    existing, of_all_rounds = sorted({row.benchmark for row in sets}), list(of_all_rounds)
+    benchmarks = sorted({row.benchmark for row in of_all_rounds})
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in existing):
+            others = [row for row in of_all_rounds if fnmatchcase(row.benchmark, pattern)]
+            there = _rounds_in_words(others) if others else did_you_mean(pattern, benchmarks)
+            raise UserError(
+                f"--benchmark {pattern}: no published result in these rounds{there}"
+                f" (they have {', '.join(existing)})"
+            )
+
+
+def _nothing(groups: Iterable[ResultGroup], sets: Iterable[PublishedSet]) -> str:
+    """Return that there is no result of these groups, and the rounds that have one."""
+    names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
+    rounds = _rounds_in_words(row for row in sets if _group(row) in groups)
+    return f"--published: no result of {names} in these rounds{rounds}"
+
+
+def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
+    rounds = dict.fromkeys(row.round for row in sets)
+    return f"; published in {', '.join(rounds)}" if rounds else "; published in none"
+
+
+def _none_accepted(result_filter: Filter, results: Sequence[Result]) -> str:
+    names = {result.submitter or "" for result in results} | {result.system for result in results}
+    suggestions = (did_you_mean(pattern, sorted(names)) for pattern in result_filter.systems)
+    message = "no published result matches --system and --division"
+    return f"{message}{next(filter(None, suggestions), '')}"
+
+
+def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
+    """Return the hyperparameters of sets by their index, of each key the most frequent value."""
+    values: dict[int, dict[str, str]] = {index: {} for index in sets}
+    runs: dict[tuple[int, str], int] = {}
+    for benchmark in {row.benchmark for row in sets.values()}:
+        for setting in published.settings(benchmark):
+            key = (setting.set, setting.key)
+            if setting.set in values and setting.runs > runs.get(key, 0):
+                runs[key] = setting.runs
+                values[setting.set][setting.key] = setting.value
+    return values
+
+
+def _group(row: PublishedSet) -> ResultGroup:
+    return ResultGroup(row.benchmark, row.known_division, row.scaling or "")
+
+
+def _identity(result: Result) -> tuple[ResultGroup, float | None]:
+    return result.group, result.minutes and round(result.minutes, _DECIMALS)
+
+
+def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int) -> Result:
+    return Result(
+        argument=argument,
+        round=row.round,
+        submitter=row.submitter,
+        system=row.system,
+        system_name=row.system_name or None,
+        benchmark=row.benchmark,
+        division=row.known_division or None,
+        minutes=row.score_minutes,
+        path=row.path,
+        scaling=row.scaling,
+        accelerators=row.accelerators,
+        nodes=row.nodes,
+        hardware=hardware_of(row.accelerator_model),
+        framework=framework_of(row.framework),
+        energy_joules=row.energy_joules,
+        target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
+        availability=row.status or None,
+        published=True,
+        hyperparameters=hyperparameters,
+    )
