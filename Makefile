@@ -7,6 +7,7 @@ READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 FUZZ_SECONDS ?= 300
+FUZZ_SEED ?=
 # The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
@@ -38,9 +39,9 @@ test: $(RULES)
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000
 
-# FUZZ_SECONDS is the time of the whole campaign.
+# FUZZ_SECONDS is the time of the whole campaign, FUZZ_SEED its first seed (default: by the clock).
 fuzz: $(RULES)
-	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -101,7 +101,7 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, part_at: PartAt) -> Membe
     name = info.orig_filename
     if reason := _zip_reason(info):
         return Member(name, reason=reason)
-    if info.is_dir():
+    if info.filename.endswith("/"):  # not is_dir, which raises for an empty name
         return Member(name)
     file.seek(max(0, info.header_offset))
     header = file.read(_LOCAL_HEADER)

@@ -163,6 +163,16 @@ def test_what_is_no_file_in_a_zip(tmp_path: Path, change: dict[str, int], reason
     assert (dict(top.left_out), top.names) == ({"x": reason}, ())
 
 
+def test_a_zip_member_without_a_name(tmp_path: Path) -> None:
+    packed, info = io.BytesIO(), zipfile.ZipInfo("x")
+    info.filename = ""
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(info, b"text")
+        archive.writestr("a", b"text")
+    top = opened(tmp_path / "x.zip", packed.getvalue())
+    assert (dict(top.left_out), top.names) == ({}, ("a",))
+
+
 GOOD, GOOD_ZIP = tar(FILES), zipped(FILES)
 BAD = {
     "cut in a header": (GOOD[:300], "the tar archive is damaged"),
