@@ -8,14 +8,16 @@ from functools import partial
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import fold
-from mlperf_pkg.checker.judge import Contents, judge
+from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.judge import Contents, JudgedPlan, judge
 from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.inputs import check_input
 from mlperf_pkg.checks.result_sets import not_described
-from mlperf_pkg.findings import folded, in_order
+from mlperf_pkg.checks.shared_runs import shared_runs
+from mlperf_pkg.findings import Finding, folded, in_order, without_pass
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, labels
@@ -53,7 +55,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         runs={run.path: run for run in runs},
         power_logs={log.path: log for log in values if isinstance(log, PowerLog)},
     )
-    judged = [judge(plan, contents, waivers) for plan in plans]
+    judged = _compared([judge(plan, contents, waivers) for plan in plans], waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]
     sets = tuple(result for item in judged for result in item.sets)
     report = fold(judged, runs, waivers.waive([*unread, *not_described(sets)]))
@@ -66,3 +68,23 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         sets=sets,
         systems=tuple(system for item in judged for system in item.systems),
     )
+
+
+def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
+    """Add the findings on runs that are in several result sets."""
+    groups = shared_runs([context for item in judged for context in item.contexts])
+    if not groups:
+        return judged
+    from mlperf_pkg.checker.copies import with_copies  # noqa: PLC0415 - few inputs need it
+
+    return guarded(
+        ".",
+        "comparing the runs of all result sets",
+        lambda: with_copies(judged, groups, waivers),
+        lambda finding: [_with_defect(judged[0], finding), *judged[1:]],
+    )
+
+
+def _with_defect(item: JudgedPlan, finding: Finding) -> JudgedPlan:
+    findings = (*item.findings, finding)
+    return replace(item, findings=findings, verdict=without_pass(item.verdict, findings))

@@ -49,13 +49,17 @@ class Contents(Struct, frozen=True):
 
 
 class JudgedPlan(Struct, frozen=True):
-    """A plan with its verdicts, system descriptions, result sets, and all its findings."""
+    """A plan with its verdicts, system descriptions, result sets, and all its findings.
+
+    ``contexts`` are what the ``sets`` were judged by.
+    """
 
     plan: Plan
     verdict: Verdicts
     systems: tuple[SystemFile, ...]
     sets: tuple[SetResult, ...]
     findings: tuple[Finding, ...]
+    contexts: tuple[SetContext, ...] = ()
 
 
 def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
@@ -101,7 +105,7 @@ def _judge_sets(
     plan: Plan, contexts: Iterable[SetContext], runs: Sequence[Run], waivers: Waivers
 ) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
-    by_path = {run.path: run for run in runs}
+    by_path, contexts = {run.path: run for run in runs}, tuple(contexts)
     sets = tuple(waivers.waive_set(_check_set(context, plan.sets, by_path)) for context in contexts)
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
@@ -110,7 +114,7 @@ def _judge_sets(
     in_judged = {path for result in judged for path in result.runs}
     verdicts = [result.row.verdict for result in judged]
     verdicts += [run.verdicts for run in runs if run.path not in in_judged]
-    return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings))
+    return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings), contexts)
 
 
 def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
@@ -130,9 +134,9 @@ def _judge_submission(
     systems = tuple(
         waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
+    contexts = tuple(_contexts(plan, round_, contents, systems))
     sets = tuple(
-        waivers.waive_set(_check_set(context, plan.sets, contents.runs))
-        for context in _contexts(plan, round_, contents, systems)
+        waivers.waive_set(_check_set(context, plan.sets, contents.runs)) for context in contexts
     )
     around = waivers.waive(
         guarded(
@@ -150,7 +154,7 @@ def _judge_submission(
     findings = folded(of_tree, submission.place.label or ".")
     findings += _of_files(finding for finding in around if finding.path in descriptions)
     findings += [finding for result in sets for finding in result.observations]
-    return JudgedPlan(plan, verdict, systems, sets, tuple(findings))
+    return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
 
 
 def _check_set(

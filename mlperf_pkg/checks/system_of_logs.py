@@ -87,18 +87,19 @@ def _platforms(context: SetContext) -> set[str]:
 
 def _other_system(context: SetContext, system: SystemFile, platform: str) -> _OtherSystem | None:
     names = {letters(platform), letters(_COUNT.sub("", platform, count=1))} - {""}
-    own = _names(system)
+    own = names_of(system)
     if not names.isdisjoint(own):
         return None
     is_own_part = _is_part(names, own)
     for other in context.systems:
-        is_name = not names.isdisjoint(_names(other) - own)
-        if is_name or (not is_own_part and _is_part(names, _names(other))):
+        is_name = not names.isdisjoint(names_of(other) - own)
+        if is_name or (not is_own_part and _is_part(names, names_of(other))):
             return _OtherSystem(other.path, is_name, is_own_part)
     return None
 
 
-def _names(system: SystemFile) -> set[str]:
+def names_of(system: SystemFile) -> set[str]:
+    """Return the id and the name of a system, in letters and digits."""
     return {letters(system.id), letters(system.system_name or "")} - {""}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +31,7 @@ def whole_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A round of two submitters."""
     root = tmp_path_factory.mktemp("round") / "training_results_v2.0"
     write_submission(root / "Alice")
-    shutil.copytree(root / "Alice", root / "Mallory")
+    write_submission(root / "Mallory", seed=8)
     return root
 
 

@@ -51,6 +51,37 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     assert built_results(root) == [path.replace("bow-pod16", "pod16-tf") for path in RESULTS]
 
 
+def test_copies_of_the_runs_of_another_system(tmp_path: Path) -> None:
+    """Another platform and other seeds do not hide them; a waiver allows them."""
+    logs = [edited(log, "submission_platform", value="bow-pod64") for log in RESNET]
+    copies = [edited(log, "seed", value=9000 + number) for number, log in enumerate(logs)]
+    pod64 = {"systems/bow-pod64.json": described("bow-pod64")}
+    root = lay(resnet_workspace(tmp_path), pod64, numbered(copies, "logs/copy_{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "bow-pod64/resnet is not valid:" in result.stderr
+    assert (
+        "SET150: copies of the runs of results/bow-pod16/resnet (the files differ); expected"
+        " separate runs (5 of 5 runs; first "
+    ) in result.stderr
+    assert nothing_built(root)
+    waiver = (
+        "waivers:\n  - {code: SET150, path: logs, reason: r, approved_by: J, until: 9999-12-31}\n"
+    )
+    (root / CONFIG_NAME).write_text(waiver)
+    assert call("build", root).exit_code == 0
+
+
+def test_without_the_copies_the_rest_is_built(tmp_path: Path) -> None:
+    copies = [edited(log, "submission_platform", value="bow-pod64") for log in RESNET]
+    pod64 = {"systems/bow-pod64.json": described("bow-pod64")}
+    root = lay(resnet_workspace(tmp_path), pod64, numbered(copies, "logs/copy_{}.log"))
+    result = call("build", root, "--drop-invalid")
+    assert result.exit_code == 0
+    assert "left out: bow-pod64/resnet is not valid:" in result.stdout + result.stderr
+    assert built_results(root) == RESULTS
+
+
 def test_one_machine_in_both_divisions_needs_two_descriptions(tmp_path: Path) -> None:
     opened = logs_of("bow-pod16", "rnnt", "open")
     root = lay(resnet_workspace(tmp_path), numbered(opened, "logs/o{}.log"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.copies import copies_in, with_findings
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.result_sets import SetResult, check_set
+from mlperf_pkg.checks.shared_runs import shared_runs
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
@@ -66,10 +68,25 @@ def judge(
 ) -> tuple[JudgedSet, ...]:
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = _waivers(workspace)
-    return tuple(
-        _judge_set(planned, _context(planned, plan.submitter, workspace.round), waivers, bypasses)
-        for planned in plan.sets
+    contexts = [_context(planned, plan.submitter, workspace.round) for planned in plan.sets]
+    copies = _copies(contexts, workspace)
+    judged = (
+        _judge_set(planned, context, waivers, bypasses)
+        for planned, context in zip(plan.sets, contexts, strict=True)
     )
+    return tuple(
+        replace(s, result=with_findings(s.result, waivers.waive(copies.get(s.planned.folder, ()))))
+        for s in judged
+    )
+
+
+def _copies(
+    contexts: Sequence[SetContext], workspace: Workspace
+) -> Mapping[str, Sequence[Finding]]:
+    """Return the findings on runs that are in several sets, by the path of the set."""
+    groups = shared_runs(contexts)
+    sources = {path: log.source for path, log in workspace.logs.items()}
+    return copies_in(contexts, groups, sources)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:

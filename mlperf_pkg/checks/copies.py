@@ -1,0 +1,120 @@
+"""Pairs of result sets with the same runs: which is the original, which the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.shared_runs import Members
+from mlperf_pkg.checks.system_of_logs import names_of
+from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.run.model import Run
+
+MAX_TOGETHER = 10  # sets that have one run and are compared each with each
+_VARIANT = str.maketrans("-+ ", "___")
+
+
+class Owner(Struct, frozen=True, dict=True):
+    """A result set among others, with what identifies it."""
+
+    context: SetContext
+
+    @cached_property
+    def tree(self) -> AnyPath:
+        """The folder of its submission: that which ``results`` is in."""
+        results = self.context.files.place.path.resolve().parent.parent
+        return results.parent if self.context.files.scaling_mode is None else results.parent.parent
+
+    @cached_property
+    def submitter(self) -> str:
+        """The name of the folder of its submission."""
+        return self.context.submitter or self.tree.name
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The names of its system, in letters and digits."""
+        system = self.context.system
+        return names_of(system) if system else {letters(self.context.files.system or "")}
+
+    @cached_property
+    def rank(self) -> tuple[Hashable, ...]:
+        """The order of originals: by round, then those that the logs name, then by path."""
+        run = self.context.runs[0]
+        is_foreign = not are_alike(run.text("org"), self.submitter)
+        is_of_other_system = letters(run.text("platform")) not in self.names
+        return (self.context.round.version, is_foreign, is_of_other_system, self.context.path)
+
+    def has_submitter_of(self, other: Owner) -> bool:
+        """Return whether both have one submitter, whose folders may be named by variants."""
+        first, second = (o.submitter.lower().translate(_VARIANT) for o in (self, other))
+        return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
+
+    def has_system_of(self, other: Owner) -> bool:
+        """Return whether the systems of both have the same id or the same name."""
+        return not self.names.isdisjoint(other.names)
+
+
+class Pair(Struct):
+    """Two result sets with the same runs.
+
+    ``runs`` maps the paths of those of the copy to the originals; ``identical`` of them have the
+    same bytes. ``others`` is the number of further sets with one of these runs, if all of them are
+    compared with the original alone.
+    """
+
+    original: Owner
+    copy: Owner
+    runs: dict[str, str]
+    identical: int = 0
+    others: int = 0
+
+
+def pairs_of(
+    contexts: Sequence[SetContext], groups: Sequence[Members], digests: Mapping[str, bytes]
+) -> list[Pair]:
+    """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path.
+
+    Sets that have a run in common with more than ``MAX_TOGETHER`` are all paired with the first,
+    so that the number of pairs is in proportion to that of the runs.
+    """
+    owners = {index: Owner(contexts[index]) for members in groups for index in members}
+    pairs: dict[tuple[int, int], Pair] = {}
+    for members in _of_one_run(groups, digests):
+        order = sorted(members, key=lambda index: owners[index].rank)
+        is_star = len(order) > MAX_TOGETHER
+        for first, second in _star(order) if is_star else combinations(order, 2):
+            pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
+            pair.others = max(pair.others, is_star * (len(order) - 2))
+            _add(pair, members[first][0], members[second], digests)
+    return list(pairs.values())
+
+
+def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iterator[Members]:
+    """Yield groups that are one run each."""
+    for members in groups:
+        if next(iter(members.values()))[0].fingerprint is not None:
+            yield members
+            continue
+        by_digest: dict[bytes, Members] = {}
+        for index, runs in members.items():
+            for run in runs:
+                if digest := digests.get(run.path):
+                    by_digest.setdefault(digest, {}).setdefault(index, []).append(run)
+        yield from (same for same in by_digest.values() if len(same) > 1)
+
+
+def _star(order: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return ((order[0], other) for other in order[1:])
+
+
+def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, bytes]) -> None:
+    digest = digests.get(original.path)
+    for run in runs:
+        pair.runs[run.path] = original.path
+        pair.identical += digest is not None and digest == digests.get(run.path)

@@ -1,0 +1,164 @@
+"""Whether two result sets may have the same runs: the findings on copies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.copies import Owner, Pair
+from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
+from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.results import wording
+from mlperf_pkg.rulebook.codes import codes
+
+COPIED, RESUBMITTED = "SET150", "SET151"
+_SCALINGS = {"strong", "weak"}
+_PREVIEW = "preview"
+
+
+class _Opinion(Struct, frozen=True):
+    """What the rules say of a pair of sets with the same runs."""
+
+    message: str
+    code: str = COPIED
+    severity: Severity = Severity.NOTE
+    basis: Basis = Basis.ADVICE
+
+    @property
+    def weight(self) -> int:
+        """The smaller, the worse."""
+        return tuple(Severity).index(self.severity)
+
+
+def findings_on(pairs: Sequence[Pair], with_power: Collection[AnyPath]) -> Iterator[Finding]:
+    """Yield the findings on the copies of one result set: one for each original and run.
+
+    ``with_power`` are the trees that hold measurements of power. Of more than ``MAX_MESSAGES``
+    originals, those with the fewest runs are reported together.
+    """
+    by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
+    is_many = len(pairs) > MAX_MESSAGES
+    apart = MAX_MESSAGES - 1 if is_many else len(by_runs)
+    for pair in by_runs[:apart]:
+        yield from _findings(_opinion(pair, with_power), [pair])
+    if is_many:
+        rest = by_runs[apart:]
+        worst = min((_opinion(pair, with_power) for pair in rest), key=attrgetter("weight"))
+        name = f"{rest[0].original.context.path} and {len(rest) - 1} more result sets"
+        yield from _findings(
+            _Opinion(_copied(name), severity=worst.severity, basis=worst.basis), rest
+        )
+
+
+def _findings(opinion: _Opinion, pairs: Sequence[Pair]) -> Iterator[Finding]:
+    runs = {copy: original for pair in pairs for copy, original in pair.runs.items()}
+    for copy, original in runs.items():
+        yield Finding(
+            code=opinion.code,
+            message=opinion.message,
+            path=copy,
+            severity=opinion.severity,
+            basis=opinion.basis,
+            found=original,
+            source=codes()[opinion.code].source,
+        )
+
+
+def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
+    original, copy = pair.original, pair.copy
+    if not (original.context.origin.has_folder and copy.context.origin.has_folder):
+        return _Opinion(f"the same runs as {_name(pair)}")
+    is_own = copy.has_submitter_of(original) and _benchmark(copy) == _benchmark(original)
+    allowed = _allowed(pair, with_power) if is_own else None
+    return allowed or _Opinion(_copied(_name(pair)), severity=Severity.ERROR, basis=Basis.RULES)
+
+
+def _allowed(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion | None:
+    """Return why a submitter may have the same runs twice for a benchmark, if it may."""
+    original, copy, name = pair.original, pair.copy, _name(pair)
+    if _identity(copy) == _identity(original):
+        return _Opinion(f"the same result set as {name}")
+    if copy.has_system_of(original) and _scalings(pair) == _SCALINGS:
+        return _Opinion(f"the same runs as {name}, as strong and as weak scaling")
+    if _round(copy) != _round(original):
+        return _resubmitted(original, copy, name)
+    if _system(copy) == _system(original) and not {copy.tree, original.tree}.isdisjoint(with_power):
+        return _Opinion(f"the same runs as {name}, with power measured in another way")
+    return None
+
+
+def _copied(name: str) -> str:
+    return f"copies of the runs of {name}; expected separate runs"
+
+
+def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
+    text = f"resubmitted from {name}"
+    before, after = original.context.system, copy.context.system
+    if not (before and after and before.contents and after.contents):
+        return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
+    if _category(before) == _PREVIEW != _category(after):
+        text = f"{text}, a Preview; expected new runs as its proof"
+    elif fields := _different_fields(before, after):
+        text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
+    else:
+        return _Opinion(f"{text}, with the same system description", RESUBMITTED)
+    return _Opinion(text, RESUBMITTED, Severity.WARNING, Basis.RULES)
+
+
+def _different_fields(before: SystemFile, after: SystemFile) -> list[str]:
+    """Return the fields that differ; rounds spell the same availability in different ways."""
+    old, new = before.contents or {}, after.contents or {}
+    fields = sorted(
+        key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
+    )
+    is_same_status = _category(before) is not None and _category(before) == _category(after)
+    return [field[:80] for field in fields if not (field == "status" and is_same_status)]
+
+
+def _category(system: SystemFile) -> str | None:
+    """Return what the logs of a system call its availability."""
+    return next(iter(logged_statuses(system.status or "")), None)
+
+
+def _name(pair: Pair) -> str:
+    """Return the path of the original, its round if that is another, and whether files differ."""
+    original, count = pair.original, len(pair.runs)
+    some = (
+        wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"
+    )
+    remarks = [
+        f"round {original.context.round.name}" * (_round(original) != _round(pair.copy)),
+        "identical files" if pair.identical == count else some,
+        f"also in {pair.others} more result sets" * bool(pair.others),
+    ]
+    return f"{original.context.path} ({', '.join(filter(None, remarks))})"
+
+
+def _identity(owner: Owner) -> tuple[object, ...]:
+    return (
+        owner.submitter,
+        _system(owner),
+        _benchmark(owner),
+        owner.context.files.scaling_mode,
+        _round(owner),
+    )
+
+
+def _system(owner: Owner) -> str | None:
+    return owner.context.files.system
+
+
+def _benchmark(owner: Owner) -> str:
+    return owner.context.files.benchmark
+
+
+def _round(owner: Owner) -> tuple[str, str]:
+    return owner.context.round.usage, owner.context.round.name
+
+
+def _scalings(pair: Pair) -> set[str | None]:
+    return {owner.context.files.scaling_mode for owner in (pair.original, pair.copy)}

@@ -1,0 +1,26 @@
+"""Runs that may be in several of the result sets checked together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
+
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.run.model import Run
+
+Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
+
+
+def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
+    """Return groups of runs of several sets, each group perhaps one run.
+
+    With a fingerprint it is one run, without it only if the bytes are the same, too. Placeholders,
+    which have no start, are in no group.
+    """
+    groups: dict[Hashable, Members] = {}
+    for index, context in enumerate(contexts):
+        for run in context.runs:
+            if run.start_ms is not None:
+                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
+                groups.setdefault(key, {}).setdefault(index, []).append(run)
+    return [members for members in groups.values() if len(members) > 1]

@@ -1,0 +1,325 @@
+"""Runs that are in several of the result sets checked together: copies, allowed or not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from mlperf_pkg.checker import copies
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.copies import MAX_TOGETHER
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.helpers.logs import edited, joined, records
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+
+CODES = ("SET150", "SET151")
+Change = Callable[[bytes], bytes]
+
+
+def report_of(*trees: Path, **options: Any) -> Report:
+    return check(list(map(str, trees)), Options(jobs=1, **options)).report
+
+
+def found(report: Report) -> list[Finding]:
+    return [finding for finding in report.findings if finding.code in CODES]
+
+
+def facts(report: Report) -> list[tuple[str, str, str, str, int | None, int | None]]:
+    """Of each finding: code, severity, basis, path of the copies, their number, all runs."""
+    return [(f.code, f.severity, f.basis, f.about, f.runs, f.of_runs) for f in found(report)]
+
+
+def system(tree: Path, name: str, logs: tuple[bytes, ...], **changes: Any) -> None:
+    """Add a system with logs for resnet."""
+    write_system(tree / "systems", name, system_name=name, **changes)
+    write_set(tree / "results" / name / "resnet", logs)
+
+
+def two_systems(root: Path, change: Change = bytes, count: int = 5) -> Path:
+    """A submission whose second system has the logs of the first, changed, and others."""
+    tree = write_submission(root / "Graphcore")
+    own, other = simulated(), simulated(seed=8)
+    system(tree, "pod64", (*map(change, own[:count]), *other[count:]))
+    return tree
+
+
+# ---- one submission: two systems -----------------------------------------------------------
+
+
+def same(log: bytes) -> bytes:
+    return log
+
+
+def reseeded(log: bytes) -> bytes:
+    return edited(log, "seed", value=crc32(log))
+
+
+def shifted(log: bytes) -> bytes:
+    return joined(
+        [{**record, "time_ms": record["time_ms"] + 86_400_000} for record in records(log)]
+    )
+
+
+def renamed(log: bytes) -> bytes:
+    return edited(edited(log, "submission_platform", value="pod64"), "submission_org", value="B")
+
+
+COPIED = [
+    ("copied", same, 5, "(identical files)"),
+    ("other seeds", reseeded, 5, "(the files differ)"),
+    ("other times", shifted, 5, "(the files differ)"),
+    ("another platform", renamed, 3, "(the files differ)"),
+    ("one of five", same, 1, "(identical files)"),
+]
+
+
+@pytest.mark.parametrize(("change", "count", "files"), [c[1:] for c in COPIED], ids=[c[0] for c in COPIED])  # fmt: skip
+def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_path: Path) -> None:
+    tree = two_systems(tmp_path, change, count)
+    report = report_of(tree, round="2.0")
+    copy, original = "results/pod64/resnet", f"results/{SYSTEM}/resnet"
+    assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
+    (finding,) = found(report)
+    assert finding.text == f"copies of the runs of {original} {files}; expected separate runs"
+    runs = [(place.path, place.found) for place in finding.places]
+    names = [f"result_{number}.txt" for number in range(count)]
+    assert runs == [(f"{copy}/{name}", (f"{original}/{name}",)) for name in names]
+    verdicts = {row.path: (row.verdict.official, row.verdict.rules) for row in report.result_sets}
+    assert verdicts == {original: ("pass", "pass"), copy: ("pass", "fail")}
+    assert (report.verdict.official, report.verdict.rules) == ("pass", "fail")
+
+
+def test_some_files_are_identical(tmp_path: Path) -> None:
+    tree = two_systems(tmp_path)
+    path = tree / "results/pod64/resnet/result_2.txt"
+    path.write_bytes(reseeded(path.read_bytes()))
+    (finding,) = found(report_of(tree, round="2.0"))
+    assert "(4 identical files)" in finding.text
+
+
+def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
+    tree = two_systems(tmp_path)
+    for result in (f"results/{SYSTEM}/resnet", "results/pod64/resnet"):
+        write_set(tree / result, tuple(edited(log, "submission_platform", value="pod64") for log in simulated()))  # fmt: skip
+    assert [fact[3] for fact in facts(report_of(tree, round="2.0"))] == [f"results/{SYSTEM}/resnet"]
+
+
+def test_other_runs_are_no_copies(tmp_path: Path) -> None:
+    assert not found(report_of(two_systems(tmp_path, count=0), round="2.0"))
+
+
+def test_a_pair_within_a_set_is_reported_there_alone(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "Graphcore")
+    logs = simulated()
+    write_set(tree / "results" / SYSTEM / "resnet", (*logs[:4], reseeded(logs[0])))
+    report = report_of(tree, round="2.0")
+    assert "SET112" in {finding.code for finding in report.findings}
+    assert not found(report)
+
+
+def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
+    """Without a submission, the same runs are only noted."""
+    for name in ("a", "b"):
+        write_set(tmp_path / "logs" / name, simulated())
+    for log in (tmp_path / "logs/b").iterdir():
+        log.with_suffix(".txt.gz").write_bytes(gzip.compress(log.read_bytes()))
+        log.unlink()
+    report = report_of(tmp_path / "logs", round="2.0")
+    assert facts(report) == [("SET150", "note", "advice", "b", 5, 5)]
+    assert "(identical files)" in found(report)[0].text
+
+
+# ---- runs without a fingerprint ------------------------------------------------------------
+
+
+def killed(log: bytes) -> bytes:
+    return log[: log.index(b'"eval_accuracy"') - 20]
+
+
+def test_killed_runs_are_compared_by_their_bytes(tmp_path: Path) -> None:
+    tree = two_systems(tmp_path, killed, 1)
+    assert not found(report_of(tree, round="2.0"))
+    path = tree / "results" / SYSTEM / "resnet/result_0.txt"
+    path.write_bytes(killed(path.read_bytes()))
+    assert [fact[4] for fact in facts(report_of(tree, round="2.0"))] == [1]
+    path.write_bytes(path.read_bytes().replace(b"cache_clear", b"cache_cleax"))
+    assert not found(report_of(tree, round="2.0"))
+
+
+@pytest.mark.parametrize("log", [b"", b"killed by the scheduler\n"])
+def test_placeholders_are_no_copies(log: bytes, tmp_path: Path) -> None:
+    tree = two_systems(tmp_path, count=0)
+    for name in (SYSTEM, "pod64"):
+        (tree / "results" / name / "resnet/result_0.txt").write_bytes(log)
+    assert not found(report_of(tree, round="2.0"))
+
+
+# ---- several submitters, rounds, scalings ---------------------------------------------------
+
+
+def test_copies_of_another_submitter(tmp_path: Path) -> None:
+    root = tmp_path / "training_results_v2.0"
+    write_submission(root / "Graphcore")
+    write_submission(root / "Acme")
+    copy = f"Acme/results/{SYSTEM}/resnet"
+    assert facts(report_of(root)) == [("SET150", "error", "rules", copy, 5, 5)]
+
+
+def with_power(tree: Path) -> None:
+    folder = tree / "results" / SYSTEM / "resnet/power/result_0"
+    folder.mkdir(parents=True)
+    (folder / "node_0.txt").write_text("")
+
+
+def test_power_variants_of_one_submitter(tmp_path: Path) -> None:
+    root = tmp_path / "training_results_v2.0"
+    trees = [write_submission(root / name) for name in ("acme", "acme-ac-power", "acme-dc-power")]
+    assert {fact[:3] for fact in facts(report_of(root))} == {("SET150", "error", "rules")}
+    for tree in trees[1:]:
+        with_power(tree)
+    assert [fact[:3] for fact in facts(report_of(root))] == [("SET150", "note", "advice")] * 3
+
+
+def test_two_versions_of_a_tree(tmp_path: Path) -> None:
+    trees = [write_submission(tmp_path / name / "Graphcore") for name in ("old", "new")]
+    report = report_of(*trees, round="2.0")
+    assert [fact[:3] for fact in facts(report)] == [("SET150", "note", "advice")]
+    assert "the same result set as " in found(report)[0].text
+
+
+def models() -> tuple[bytes, ...]:
+    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
+    return tuple(simulate_set(plan, seed=7, runs=5))
+
+
+@pytest.mark.parametrize(("same_name", "severity"), [(True, "note"), (False, "error")])
+def test_strong_and_weak_scaling(same_name: bool, severity: str, tmp_path: Path) -> None:
+    tree = tmp_path / "hpc_results_v2.0/Graphcore"
+    for name, scaling in (("pod", "strong"), ("pods", "weak")):
+        write_system(tree / "systems", name, system_name="A Pod" if same_name else name)
+        write_set(tree / "results" / name / scaling / "deepcam", models())
+    assert [fact[:2] for fact in facts(report_of(tree))] == [("SET150", severity)]
+
+
+def two_rounds(root: Path, submitter: str = "Graphcore", **changes: Any) -> list[Path]:
+    """A submission to 2.0, and its logs again in 2.1, where the description has changes."""
+    rounds = [root / "training_results_v2.0", root / "training_results_v2.1"]
+    write_submission(rounds[0] / "Graphcore")
+    write_submission(rounds[1] / submitter)
+    write_system(rounds[1] / submitter / "systems", **changes)
+    return rounds
+
+
+RESUBMITTED = [
+    ("the same description", {}, "note", "advice", ", with the same system description"),
+    ("another name", {"system_name": "x"}, "warning", "rules", "; expected the same system description; different: system_name"),
+    ("one field less", {"cooling": ...}, "warning", "rules", "different: cooling"),
+    ("a status of the same meaning", {"status": "Available on-premise"}, "note", "advice", "with the same system description"),
+    ("another status", {"status": "research"}, "warning", "rules", "different: status"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "severity", "basis", "words"), [c[1:] for c in RESUBMITTED], ids=[c[0] for c in RESUBMITTED])  # fmt: skip
+@pytest.mark.parametrize("reverse", [False, True])
+def test_logs_of_an_earlier_round(
+    changes: Any, severity: str, basis: str, words: str, reverse: bool, tmp_path: Path
+) -> None:
+    rounds = two_rounds(tmp_path, **changes)
+    report = report_of(*(reversed(rounds) if reverse else rounds))
+    (finding,) = found(report)
+    assert (finding.code, finding.severity, finding.basis) == ("SET151", severity, basis)
+    assert finding.about.endswith(f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet")
+    assert "(round 2.0, identical files)" in finding.text
+    assert finding.text.endswith(words)
+    assert {row.round for row in report.result_sets} == {"2.0", "2.1"}
+    assert {row.verdict.rules for row in report.result_sets} == {"pass"}
+
+
+def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
+    rounds = two_rounds(tmp_path)
+    write_system(rounds[0] / "Graphcore/systems", status="preview")
+    (finding,) = found(report_of(*rounds))
+    assert (finding.code, finding.severity) == ("SET151", "warning")
+    assert finding.text.endswith("a Preview; expected new runs as its proof")
+
+
+def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
+    report = report_of(*two_rounds(tmp_path, "Acme"))
+    assert [fact[:3] for fact in facts(report)] == [("SET150", "error", "rules")]
+    assert report.verdict.rules == "fail"
+
+
+def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
+    paths = [tree / f"Graphcore/results/{SYSTEM}/resnet" for tree in two_rounds(tmp_path)]
+    (finding,) = found(report_of(*paths))
+    assert (finding.code, finding.severity) == ("SET151", "note")
+    assert "system descriptions not compared" in finding.text
+
+
+# ---- what is done with them -----------------------------------------------------------------
+
+
+def test_a_waiver(tmp_path: Path) -> None:
+    tree, config = two_systems(tmp_path), tmp_path / "mlperf-pkg.yaml"
+    waiver = {"code": "SET150", "path": "results/pod64", "reason": "r", "approved_by": "J"}
+    config.write_text(json.dumps({"waivers": [{**waiver, "until": "9999-12-31"}]}))
+    assert call("check", tree, "--round", "2.0").exit_code == 1
+    result = call("check", tree, "--round", "2.0", "--config", config)
+    assert (result.exit_code, "1 waived" in result.stdout) == (0, True)
+
+
+def test_pack_refuses_copies(tmp_path: Path) -> None:
+    tree = two_systems(tmp_path)
+    result = call("pack", tree, "--round", "2.0")
+    assert result.exit_code == 1
+    assert "SET150" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["Graphcore"]
+
+
+def test_a_defect_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(copies, "copies_in", fail)
+    report = report_of(two_systems(tmp_path), round="2.0")
+    assert "CHECK101" in {finding.code for finding in report.findings}
+    assert report.verdict.rules == "not_checked"
+
+
+# ---- very many ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [MAX_TOGETHER, MAX_TOGETHER + 1, 60])
+def test_one_run_in_many_sets(count: int, tmp_path: Path) -> None:
+    tree = tmp_path / "Graphcore"
+    for number in range(count):
+        system(tree, f"pod{number:02}", simulated()[:1])
+    findings = found(report_of(tree, round="2.0"))
+    is_star = count > MAX_TOGETHER
+    assert len(findings) == (count - 1 if is_star else count * (count - 1) // 2)
+    assert {finding.about for finding in findings} == {
+        f"results/pod{number:02}/resnet" for number in range(1, count)
+    }
+    assert ("also in " in findings[0].text) == is_star
+
+
+def test_runs_of_many_sets(tmp_path: Path) -> None:
+    """A set with runs of more sets than are reported one by one."""
+    tree, logs = tmp_path / "Graphcore", simulated(runs=14)
+    for number, log in enumerate(logs):
+        system(tree, f"a{number:02}", (log,))
+    system(tree, "z", logs)
+    findings = [f for f in found(report_of(tree, round="2.0")) if f.about == "results/z/resnet"]
+    assert len(findings) == 10
+    assert sum(finding.runs or 0 for finding in findings) == 14
+    assert "results/a09/resnet and 4 more result sets" in findings[-1].text

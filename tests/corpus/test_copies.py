@@ -1,0 +1,202 @@
+"""Runs in several published result sets: what the record of all rounds knows, and what we find."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import Owner, pairs_of
+from mlperf_pkg.checks.copy_rules import findings_on
+from mlperf_pkg.checks.shared_runs import shared_runs
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.run.model import LogFile, unread_run
+from mlperf_pkg.submission.model import Place, PowerFolder, ResultSet
+from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+
+pytestmark = needs_corpus
+
+CORPUS = corpus_folder() or Path("no corpus")
+CODES = ("SET150", "SET151")
+Pairs = set[frozenset[str]]
+NOTHING = Finding(code="", message="", path="")
+
+
+@cache
+def rows(name: str) -> tuple[dict[str, str], ...]:
+    with gzip.open(CORPUS.parent / "record" / f"{name}.csv.gz", "rt", encoding="utf-8") as stream:
+        return tuple(csv.DictReader(stream))
+
+
+@cache
+def paths() -> dict[str, str]:
+    """The path of each result set of the record below the corpus."""
+    prefix = {"hpc": "hpc_v", "training": "v"}
+    return {
+        row["set"]: f"{prefix[row['usage']]}{row['round']}/{row['path']}" for row in rows("sets")
+    }
+
+
+def recorded_pairs(*, below: bool = True) -> Pairs:
+    """The pairs of result sets with an identical log; ``below`` counts logs in folders of a set."""
+    sets: dict[str, set[str]] = {}
+    for row in rows("logs"):
+        if below or "/" not in row["name"]:
+            sets.setdefault(row["sha256_16"], set()).add(paths()[row["set"]])
+    return {frozenset(pair) for owners in sets.values() for pair in combinations(owners, 2)}
+
+
+# ---- the corpus ----------------------------------------------------------------------------
+
+
+@cache
+def found() -> tuple[Finding, ...]:
+    """The findings on all rounds together."""
+    report = check([str(CORPUS / name) for name in ROUNDS], Options(jobs=1)).report
+    return tuple(finding for finding in report.findings if finding.code in CODES)
+
+
+def sets_of(finding: Finding) -> frozenset[str]:
+    original = Path(finding.places[0].found[0]).parent
+    return frozenset(str(Path(path).relative_to(CORPUS)) for path in (finding.about, original))
+
+
+def perlmutter(folder: str) -> frozenset[str]:
+    """Runs of 1.0 that were submitted again, under the name of another submitter."""
+    weak = f"results/perlmutter_10x128x4_ngc21.09_{folder}"
+    return frozenset({f"hpc_v1.0/LBNL/{weak}", f"hpc_v3.0/HPE+LBNL/{weak}"})
+
+
+UNDER_OTHER_BYTES = {perlmutter("mxnet/weak/cosmoflow"), perlmutter("pytorch/weak/deepcam")}
+
+
+def test_every_pair_that_the_corpus_holds_is_found_and_no_other() -> None:
+    held = {
+        pair for pair in recorded_pairs(below=False) if all((CORPUS / p).is_dir() for p in pair)
+    }
+    assert held
+    assert {sets_of(finding) for finding in found()} == held | UNDER_OTHER_BYTES
+    assert len(found()) == len(held | UNDER_OTHER_BYTES)
+
+
+def test_logs_in_a_folder_of_a_set_are_in_no_set() -> None:
+    """No checker reads them; another finding says so."""
+    (pair,) = {
+        p for p in recorded_pairs() - recorded_pairs(below=False) if (CORPUS / min(p)).is_dir()
+    }
+    report = check([str(CORPUS / "v1.0")], Options(jobs=1)).report
+    unread = {f"v1.0/{f.about}": f.found for f in report.findings if f.code == "SET105"}
+    assert unread[max(pair)] == ["bert"]
+
+
+def test_each_is_a_resubmission() -> None:
+    assert {(f.code, f.severity, f.basis, f.runs == f.of_runs) for f in found()} == {
+        ("SET151", "note", "advice", True),
+        ("SET151", "warning", "rules", True),
+    }
+    assert {sets_of(f) for f in found() if f.severity == "warning"} == UNDER_OTHER_BYTES
+
+
+# ---- the record ----------------------------------------------------------------------------
+
+
+def contexts() -> list[SetContext]:
+    """All published result sets: their places, and all that the record has of their systems."""
+    logs: dict[str, list[dict[str, str]]] = {}
+    for row in rows("logs"):
+        if "/" not in row["name"]:
+            logs.setdefault(row["set"], []).append(row)
+    return [_context(row, logs[row["set"]]) for row in rows("sets") if row["set"] in logs]
+
+
+def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
+    place = Place(Path("/") / paths()[row["set"]], paths()[row["set"]])
+    scaling = place.path.parent.name
+    run = unread_run(LogFile(Source("", b""), row["usage"], row["round"]), NOTHING)
+    return SetContext(
+        files=ResultSet(
+            place,
+            row["system"],
+            row["benchmark"],
+            (),
+            scaling_mode=scaling if scaling in ("strong", "weak") else None,
+            power=PowerFolder(place, {}) if row["energy_joules"] else None,
+        ),
+        runs=tuple(
+            replace(run, path=f"{place.label}/{log['name']}", fingerprint=bytes.fromhex(log["sha256_16"]), start_ms=1.0)
+            for log in logs
+        ),
+        round=load_round(row["usage"], row["round"]),
+        rules=None,
+        submitter=row["submitter"],
+        system=_system(row),
+    )  # fmt: skip
+
+
+def _system(row: dict[str, str]) -> SystemFile:
+    names = ("system_name", "status", "accelerator_model", "nodes", "host_processor", "framework")
+    return SystemFile(
+        path="",
+        id=row["system"],
+        contents={name: row[name] for name in names},
+        submitter=row["submitter"],
+        division=row["division"],
+        status=row["status"],
+        system_name=row["system_name"],
+        accelerators=None,
+        findings=(),
+    )
+
+
+@pytest.fixture(scope="module")
+def opinions() -> dict[frozenset[str], Finding]:
+    """What the rules say of each pair of the record."""
+    all_contexts = contexts()
+    pairs = pairs_of(all_contexts, shared_runs(all_contexts), {})
+    with_power = {Owner(context).tree for context in all_contexts if context.files.power}
+    return {
+        frozenset({pair.original.context.path, pair.copy.context.path}): next(findings_on([pair], with_power))
+        for pair in pairs
+    }  # fmt: skip
+
+
+def test_all_pairs_of_the_record(opinions: Any) -> None:
+    assert opinions.keys() == recorded_pairs(below=False)
+    assert len(recorded_pairs()) == 30 + 209
+
+
+def is_of_one_round(pair: frozenset[str]) -> bool:
+    return len({path.split("/")[0] for path in pair}) == 1
+
+
+def test_what_the_rules_say_of_them(opinions: dict[frozenset[str], Finding]) -> None:
+    kinds = Counter(
+        (is_of_one_round(pair), f.code, f.severity.value) for pair, f in opinions.items()
+    )
+    assert kinds == {
+        (True, "SET150", "error"): 2,  # two systems of one submitter
+        (True, "SET150", "note"): 27,  # power variants, strong and weak scaling
+        (False, "SET150", "note"): 6,  # strong and weak scaling
+        (False, "SET151", "note"): 106,
+        (False, "SET151", "warning"): 97,  # the descriptions differ
+    }
+
+
+def test_errors_in_published_results(opinions: dict[frozenset[str], Finding]) -> None:
+    errors = {max(pair) for pair, finding in opinions.items() if finding.severity == "error"}
+    assert errors == {
+        f"v5.1/Dell/results/1xXE9780x8B200-SXM-180GB/{name}" for name in ("retinanet", "rgat")
+    }
