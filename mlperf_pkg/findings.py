@@ -391,6 +391,8 @@ def _is_small(value: Any) -> bool:
                 inner += item
             elif isinstance(item, str):
                 size += len(item)
+            elif isinstance(item, int):
+                size += item.bit_length() // 64 * 20  # digits of a large one
         size += len(inner)
         if size > _MAX_TEXT:
             return False

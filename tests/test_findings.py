@@ -21,6 +21,7 @@ from mlperf_pkg.findings import (
     Pending,
     Severity,
     Waiver,
+    bounded,
     folded,
     in_order,
     verdicts_of,
@@ -226,6 +227,12 @@ def test_what_may_be_resolved_is_apart() -> None:
 def test_the_first_lines_are_kept_and_all_are_counted() -> None:
     one = only([finding("a.log", line) for line in range(1, 1001)])
     assert one.places == (place("a.log", *range(1, MAX_LINES + 1), count=1000),)
+
+
+@pytest.mark.parametrize("value", [[9**4000] * 9, [[1] * 9999] * 2, {"a": "x" * 10_001}])
+def test_large_values_are_text(value: Any) -> None:
+    assert isinstance(bounded(value), str)
+    assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
 
 
 def test_the_first_values_are_kept() -> None:

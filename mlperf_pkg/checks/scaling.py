@@ -8,7 +8,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.json_lines import parse_json
+from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
 from mlperf_pkg.infra.numbers import to_finite, to_float
 from mlperf_pkg.results.rcp import RcpResult
 
@@ -25,14 +25,22 @@ def normalisation(context: SetContext, result: RcpResult | None) -> float:
 
 def scaling_factor(text: str | None) -> float | None:
     """Return the factor in ``scaling.json``; None without a file or a number in it."""
-    return to_float(_value(text))
+    try:
+        return to_float(_value(text))
+    except JsonSyntaxError:
+        return None
 
 
 def check_scaling(context: SetContext, result: RcpResult | None) -> Iterator[Finding]:
     """Check that ``scaling.json`` holds a factor, which does not speed the score up."""
     if context.files.scaling is None:
         return
-    value = _value(context.files.scaling)
+    try:
+        value = _value(context.files.scaling)
+    except JsonSyntaxError as error:
+        message = "not read: {found:s}"
+        yield _finding(context, "SET119", message, error.message, "JSON", line=error.line)
+        return
     factor = to_finite(value)
     if factor is None:
         message = "scaling_factor is {found}; expected {expected}"
@@ -71,8 +79,10 @@ def _finding(
 
 
 def _value(text: str | None) -> Any:
-    """Return what ``scaling.json`` holds as its factor; None without a file or a factor."""
-    try:
-        return parse_json(text)["scaling_factor"] if text is not None else None
-    except (ValueError, TypeError, KeyError):
-        return None
+    """Return what ``scaling.json`` holds as its factor; None without a file or a factor.
+
+    Raises:
+        JsonSyntaxError: it is not JSON, or too large or too deep to be read.
+    """
+    fields = parse_json(text) if text is not None else None
+    return fields.get("scaling_factor") if isinstance(fields, dict) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
@@ -16,19 +16,21 @@ NOT_DESCRIBED = "SET117"
 NO_RESULT_SET = "no result set: no log names its benchmark"
 
 
-def system_title(row: ResultSetRow, report: Report) -> str:
-    """Return the system of a result set, with the details that distinguish it in the report."""
-    submitters = (other.submitter for other in report.result_sets)
-    first = next(submitters, None)
-    differ = any(submitter != first for submitter in submitters)
-    owner = f"{row.submitter}: " if row.submitter and differ else ""
-    system = row.system or "unnamed system"
-    details = [row.division or "no division"]
-    if row.submitter is None and row.path != ".":
-        details.append(f"in {row.path}")
-    if report.round is None:
-        details.append(f"round {row.round}")
-    return f"{owner}{system} ({', '.join(details)})"
+def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
+    """Return what names the system of a result set, with what distinguishes it in the report."""
+    differ = len({row.submitter for row in report.result_sets}) > 1
+
+    def title(row: ResultSetRow) -> str:
+        owner = f"{row.submitter}: " if row.submitter and differ else ""
+        system = row.system or "unnamed system"
+        details = [row.division or "no division"]
+        if row.submitter is None and row.path != ".":
+            details.append(f"in {row.path}")
+        if report.round is None:
+            details.append(f"round {row.round}")
+        return f"{owner}{system} ({', '.join(details)})"
+
+    return title
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:

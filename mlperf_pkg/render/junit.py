@@ -67,11 +67,11 @@ def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
     def case(path: str, verdict: Verdicts, name: str = "") -> _Case:
         return _Case(name or view.checkout.path(path), verdict, by_path.pop(path, ()))
 
-    members = _members(report)
+    members, title = _members(report), headings.system_titles(report)
     for index, row in enumerate(report.result_sets):
         runs = [case(run.path, run.verdict) for run in members.pop(index, ())]
         whole = case(row.path, row.verdict, f"{view.checkout.path(row.path)}: {row.benchmark}")
-        yield f"{headings.system_title(row, report)}: {row.benchmark}", [whole, *runs]
+        yield f"{title(row)}: {row.benchmark}", [whole, *runs]
     loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
     yield "logs outside result sets", loose
     yield "systems", [case(row.path, row.verdict) for row in report.systems]

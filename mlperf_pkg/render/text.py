@@ -105,8 +105,8 @@ def _in_detail(report: Report, view: View) -> bool:
 
 def _sets(terminal: Terminal, report: Report, view: View) -> None:
     if report.result_sets and _in_detail(report, view):
-        groups = _grouped(report.result_sets, lambda row: headings.system_title(row, report), _set)
-        terminal.table(_SETS, groups)
+        titles = headings.system_titles(report)
+        terminal.table(_SETS, _grouped(report.result_sets, titles, _set))
 
 
 def _set(row: ResultSetRow) -> list[Span]:

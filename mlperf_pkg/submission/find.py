@@ -6,7 +6,11 @@ nothing is ever written.
 
 from __future__ import annotations
 
+import errno
+import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -200,9 +204,13 @@ class _Finder(Struct):
     def _is_submission(self, folder: Place) -> bool:
         """Return whether a folder has results and systems; links out of the tree count as such."""
         self._entries(folder)  # one that cannot be read is left, and reported
+        has_systems = self._has_folder(folder, "systems")
         if not self._has_folder(folder, "results"):
+            if has_systems and (results := self._child(folder, "results")) and not results.link:
+                reason = os.strerror(errno.ENOTDIR)
+                self._leave(folder.child("results"), NotADirectoryError(errno.ENOTDIR, reason))
             return False
-        return self._has_folder(folder, "systems") or any(
+        return has_systems or any(
             is_result_log(entry.name)
             for system in self._folders_in(folder, "results")
             for benchmark in self._folders(system)
@@ -343,7 +351,8 @@ class _Finder(Struct):
             entries = self.folder_cache.entries(folder.path)
         except OSError:
             return None
-        return next((entry for entry in entries if entry.path == name), None)
+        index = bisect_left(entries, name, key=attrgetter("path"))
+        return entries[index] if index < len(entries) and entries[index].path == name else None
 
     def _names(self, folder: Place) -> tuple[str, ...]:
         return tuple(entry.path for entry in self._entries(folder))

@@ -133,7 +133,7 @@ TRAPS = [
     Trap("a factor of 0", factor(0), "pass", "fail", (f"SET118 error rules {SET}/scaling.json",)),
     Trap("a factor that is text", factor("1.02"), "pass", "fail", (f"SET119 error rules {SET}/scaling.json",)),
     Trap("a factor that is not finite", factor(float("nan")), "pass", "fail", (f"SET119 error rules {SET}/scaling.json",)),
-    Trap("no JSON for a factor", written(f"{SET}/scaling.json", "{"), "pass", "fail", (f"SET119 error rules {SET}/scaling.json",)),
+    Trap("no JSON for a factor", written(f"{SET}/scaling.json", "{"), "pass", "fail", (f"SET119 error rules {SET}/scaling.json:1",)),
     Trap("a factor of 1", factor(1.0), "pass", "pass", ()),
     Trap("a factor by review", factor(1.5), "pass", "pass", (f"SET120 note advice {SET}/scaling.json",)),
     Trap("a factor of an open set", factor(0.5), "pass", "fail", (f"SET118 error rules {SET}/scaling.json",), division="open"),

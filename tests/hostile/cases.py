@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,28 @@ def deep_folders(below: str) -> Case:
     return case
 
 
+def replaced(path: str, make: Callable[[Path], object]) -> Case:
+    """Put something else in the place of a folder."""
+
+    def case(top: Path) -> None:
+        shutil.rmtree(top / path)
+        make(top / path)
+
+    return case
+
+
+def many(number: int, path: str) -> Case:
+    """Add empty folders, or empty files if the path has a suffix; ``{}`` is the number of each."""
+
+    def case(top: Path) -> None:
+        for index in range(number):
+            entry = top / path.format(index)
+            entry.parent.mkdir(parents=True, exist_ok=True)
+            entry.touch() if entry.suffix else entry.mkdir(exist_ok=True)
+
+    return case
+
+
 def unreadable(path: str) -> Case:
     return lambda top: (top / path).chmod(0)
 
@@ -181,6 +204,9 @@ CASES: dict[str, Case] = {
         lambda text: edited(text, "eval_accuracy", metadata={"samples_count": HUGE})
     ),
     "huge time": log(lambda text: edited(text, "run_stop", time_ms=HUGE)),
+    "many long numbers": added(
+        record("opt_name", b"[" + b"9" * 4000 + (b"," + b"9" * 4000) * 200 + b"]")
+    ),
     "too many digits": added(record("opt_name", b"9" * 5000)),
     "huge nodes": system(number_of_nodes=HUGE, accelerators_per_node=HUGE),
     "huge nodes as text": system(number_of_nodes=str(HUGE), accelerators_per_node=str(HUGE)),
@@ -218,6 +244,11 @@ CASES: dict[str, Case] = {
         f"{RESULTS}/package_checker_params", lambda path: path.symlink_to("/dev/zero")
     ),
     # Folders.
+    "a file instead of results": replaced("results", Path.touch),
+    "a pipe instead of results": replaced("results", os.mkfifo),
+    "a link to itself": replaced(RESULTS, lambda path: path.symlink_to(path.name)),
+    "many benchmarks": many(3000, f"results/{SYSTEM}/b{{}}"),
+    "many logs": many(3000, f"{RESULTS}/result_{{}}.txt"),
     "deep folders": deep_folders("."),
     "deep folders in a set": deep_folders(RESULTS),
     "unreadable set": unreadable(RESULTS),

@@ -1,20 +1,27 @@
-"""Every pass over a log is linear in its bytes, whatever they are."""
+"""Every pass over a log is linear in its bytes, and over a tree in its entries."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
 from mlperf_pkg.log.block import HAS_SCAN
+from mlperf_pkg.render import View
+from mlperf_pkg.render.text import text
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
+from tests.helpers.trees import write_submission
+from tests.hostile.cases import many
 
 SMALL, LARGE = 60_000, 960_000  # bytes; a line of either is read
 FACTOR = LARGE // SMALL
@@ -70,24 +77,29 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def costs(log: bytes) -> tuple[int, float]:
-    """How many functions a check of a log calls, and how many seconds it takes."""
+def calls_of(action: Callable[[], object]) -> int:
+    """How many functions an action calls."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal calls
         calls += event in ("call", "c_call")
 
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def costs(log: bytes) -> tuple[int, float]:
+    """How many functions a check of a log calls, and how many seconds it takes."""
     file = LogFile(Source("x.txt", HEAD + log), "training", "2.0")
     begun = time.process_time()
     read_run(file)
     seconds = time.process_time() - begun
-    sys.setprofile(count)
-    try:
-        read_run(file)
-    finally:
-        sys.setprofile(None)
-    return calls, seconds
+    return calls_of(lambda: read_run(file)), seconds
 
 
 @pytest.mark.parametrize("careful", [False, True], ids=["scanner", "careful"])
@@ -101,3 +113,27 @@ def test_costs_grow_with_the_size(
     many, long = costs(SHAPES[shape](LARGE))
     assert many < few * FACTOR * 1.5
     assert long < max(short, 0.02) * FACTOR * 4
+
+
+TREES = {
+    "benchmarks": "results/x/b{}",
+    "systems": "results/x{}/resnet",
+    "logs": "results/x/resnet/result_{}.txt",
+    "sets": "results/x{}/resnet/result_0.txt",
+    "other files": "results/x/resnet/{}.md",
+    "descriptions": "systems/x{}.json",
+    "power logs": "results/x/resnet/power/result_0/node_{}.txt",
+}
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_costs_grow_with_the_number_of_entries(kind: str, tmp_path: Path) -> None:
+    def cost(number: int) -> int:
+        top = write_submission(tmp_path / str(number))
+        many(number, TREES[kind])(top)
+        options = Options(jobs=1)
+        return calls_of(lambda: text(check([str(top)], options).report, View(80, verbose=True)))
+
+    cost(1)  # the rules are loaded once
+    least, few, more = cost(2), cost(100), cost(800)
+    assert more - least < (few - least) * 8 * 1.5

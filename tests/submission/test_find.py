@@ -11,7 +11,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.find import find_input, labels
 from mlperf_pkg.submission.model import Submission
 from mlperf_pkg.submission.names import SetName, set_name
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 LOG = simulated()[0]
 
@@ -70,6 +70,19 @@ def test_a_round_of_submissions(tmp_path: Path) -> None:
     contents = find_input(str(tmp_path), "v2.0")
     assert [s.name for s in contents.submissions] == ["A", "B"]
     assert contents.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
+
+
+def test_results_that_are_no_folder(tmp_path: Path) -> None:
+    write_submission(tmp_path / "A")
+    write_system(tmp_path / "B" / "systems")
+    (tmp_path / "B" / "results").write_text("")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "results").write_text("")  # no submission
+    contents = find_input(str(tmp_path))
+    assert [submission.name for submission in contents.submissions] == ["A"]
+    assert [(file.place.label, file.reason) for file in contents.unread] == [
+        ("B/results", "Not a directory")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,7 @@ def text(scores: Scores, view: View) -> str:
     if _in_short(scores, view):
         summary.add_table(terminal, scores)
     elif scores.sets:
-        groups = [_group(scored, scores.report) for scored in scores.sets]
-        terminal.table(_COLUMNS, groups, apart=True)
+        terminal.table(_COLUMNS, _groups(scores), apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
     for remark in _checked(scores.report):
@@ -60,8 +59,13 @@ def _in_short(scores: Scores, view: View) -> bool:
     return len(scores.sets) > 1 and not view.verbose
 
 
-def _group(scored: ScoredSet, report: Report) -> Group:
-    title = f"{scored.row.benchmark}: {headings.system_title(scored.row, report)}"
+def _groups(scores: Scores) -> list[Group]:
+    title = headings.system_titles(scores.report)
+    return [_group(scored, title(scored.row)) for scored in scores.sets]
+
+
+def _group(scored: ScoredSet, system: str) -> Group:
+    title = f"{scored.row.benchmark}: {system}"
     rows = [*map(_run_cells, scored.runs), *_score_rows(scored.row)]
     return Group(title, rows, list(_remarks(scored.row)))
 
@@ -128,7 +132,7 @@ def _csv_cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
 
 def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
-    detailed = (section(_TITLES, _group(scored, scores.report)) for scored in scores.sets)
+    detailed = (section(_TITLES, group) for group in _groups(scores))
     sections = summary.sections(scores) if _in_short(scores, view) else detailed
     endings = (*_checked(scores.report), headings.round_in_words(scores.report))
     paragraphs = ["## MLPerf scores", *sections, *map(escape_markdown, endings)]

@@ -13,7 +13,7 @@ from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, as_json, name
+from mlperf_pkg.results.report import as_json, name
 from mlperf_pkg.results.selection import Window
 from mlperf_pkg.run.model import Run
 
@@ -35,8 +35,7 @@ def text(selections: Selections, view: View) -> str:
     """Render for a terminal or a pipe."""
     terminal = Terminal(view)
     if selections.sets:
-        groups = [_group(selected, selections.report) for selected in selections.sets]
-        terminal.table(_COLUMNS, groups, apart=True)
+        terminal.table(_COLUMNS, _groups(selections), apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
     for line in _ending(selections):
@@ -52,8 +51,13 @@ def _ending(selections: Selections) -> Iterator[str]:
     yield headings.round_in_words(selections.report)
 
 
-def _group(selected: SelectedSet, report: Report) -> Group:
-    title = f"{selected.row.benchmark}: {headings.system_title(selected.row, report)}"
+def _groups(selections: Selections) -> list[Group]:
+    title = headings.system_titles(selections.report)
+    return [_group(selected, title(selected.row)) for selected in selections.sets]
+
+
+def _group(selected: SelectedSet, system: str) -> Group:
+    title = f"{selected.row.benchmark}: {system}"
     rows = [*_run_rows(selected), *_window_rows(selected)]
     return Group(title, rows, list(_remarks(selected)))
 
@@ -156,9 +160,7 @@ def _csv_rows(selected: SelectedSet) -> Iterator[list[Any]]:
 
 def markdown(selections: Selections, _: View) -> str:
     """Render for the summary of a CI job, a section per result set."""
-    sections = [
-        section(_TITLES, _group(selected, selections.report)) for selected in selections.sets
-    ]
+    sections = [section(_TITLES, group) for group in _groups(selections)]
     ending = map(escape_markdown, _ending(selections))
     return "\n\n".join(["## MLPerf selection of runs", *sections, *ending]) + "\n"
 
