@@ -13,11 +13,15 @@ from mlperf_pkg.rulebook.of_value import OF_VALUE, holds
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """How a record breaks a rule; ``message`` is a template as in ``Finding``."""
+    """How a record breaks a rule; ``message`` is a template as in ``Finding``.
+
+    ``is_limit`` says that the record is at a limit, which only the official checker refuses.
+    """
 
     found: Any
     expected: str
     message: str
+    is_limit: bool = False
 
 
 def out_of_order(violation: str, expected: str, *, logged: bool) -> Callable[..., Breach]:
@@ -45,7 +49,8 @@ def too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach:
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
     form = ".1f" if round(minutes, 1) > limit else ".3f"
     message = f"{record.key} is logged {{found:{form}}} minutes after {start}"
-    return Breach(round(minutes, 3), needed, f"{message}; expected within {limit} minutes")
+    message = f"{message}; expected within {limit} minutes"
+    return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)
 
 
 def lacks(needed: Callable[[Any], str]) -> Callable[..., Breach]:

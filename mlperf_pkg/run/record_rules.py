@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
@@ -127,8 +129,10 @@ class RecordRules:
     ) -> None:
         rule, check = compiled.rule, _first_failed(compiled.checks, record, seen)
         breach = check.constraint.breach(check.argument, record, seen)
+        if breach.is_limit and rule.basis is Basis.RULES:
+            return
         self._findings.add(
-            rule,
+            replace(rule, basis=Basis.OFFICIAL) if breach.is_limit else rule,
             number,
             value=breach.found,
             expected=rule.needed or breach.expected,
