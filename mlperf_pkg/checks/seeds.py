@@ -26,6 +26,8 @@ def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Fi
     if context.closed_by_rules and "seed-checker-bypass" not in context.files.flags:
         yield from findings if context.closed else _by_rules(findings)
         yield from _same_seed_elsewhere(context)
+        if context.round.version >= _IN_RULES_FROM:
+            yield from _several_seeds(context)
 
 
 def _by_rules(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -50,6 +52,23 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
                     basis=Basis.ADVICE,
                     severity=Severity.NOTE,
                 )
+
+
+def _several_seeds(context: SetContext) -> Iterator[Finding]:
+    """Warn about runs with several seeds, as the official seed checker does without effect."""
+    for run in context.runs:
+        count = len({seed.value for seed in run.seeds})
+        if count > 1:
+            yield set_finding(
+                context,
+                "SEED105",
+                "{found} different seeds are logged; expected one",
+                path=run.path,
+                line=run.seeds[-1].line,
+                found=count,
+                basis=Basis.RULES,
+                severity=Severity.WARNING,
+            )
 
 
 def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, Any]) -> Finding:

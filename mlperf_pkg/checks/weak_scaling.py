@@ -55,7 +55,6 @@ def check_alone(context: SetContext) -> Iterator[Finding]:
             context,
             "SET131",
             "the submission has the throughput alone; expected {expected}",
-            severity=Severity.NOTE,
             basis=Basis.RULES,
             expected=f"a set of strong scaling of {context.files.benchmark}, too",
         )

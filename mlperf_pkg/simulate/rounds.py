@@ -79,7 +79,8 @@ class RoundPlan(Struct, frozen=True):
 class SystemPlan(Struct, frozen=True):
     """One system of a round, with the benchmarks that run on it.
 
-    ``failures`` has for each of ``benchmarks`` how the last run of its set fails, or None.
+    ``failures`` has for each of ``benchmarks`` how the last run of its set fails, or None;
+    ``scalings`` whether it is in the folder of strong or of weak scaling (HPC).
     """
 
     round: RoundPlan
@@ -90,6 +91,7 @@ class SystemPlan(Struct, frozen=True):
     accelerators: int
     benchmarks: tuple[str, ...]
     failures: tuple[str | None, ...]
+    scalings: tuple[str, ...]
 
     @property
     def nodes(self) -> int:
@@ -115,23 +117,37 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
         )
     cards = {name: cycle(deck) for name, deck in decks.items()}
     failures = _failures(plan)
+    timed: set[tuple[str, str]] = set()
     dealt = []
     for number in range(plan.systems):
         division = [*decks][number % _OPEN_EVERY == 1 and len(decks) > 1]
         size = min(plan.sets or 1 + number % 2, len(decks[division]))
         accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
+        submitter = _submitter(plan, number * plan.submitters // plan.systems)
+        benchmarks = tuple(islice(cards[division], size))
         system = SystemPlan(
             round=plan,
             number=number,
-            submitter=_submitter(plan, number * plan.submitters // plan.systems),
+            submitter=submitter,
             id=f"system{number + 1:0{len(str(plan.systems))}}_{accelerators}x",
             division=division,
             accelerators=accelerators,
-            benchmarks=tuple(islice(cards[division], size)),
+            benchmarks=benchmarks,
             failures=tuple(islice(failures, size)),
+            scalings=tuple(_scalings(number, submitter, benchmarks, timed)),
         )
         dealt.append(system)
     return dealt
+
+
+def _scalings(
+    number: int, submitter: str, benchmarks: Sequence[str], timed: set[tuple[str, str]]
+) -> Iterator[str]:
+    """Yield the scaling of each set: weak only if the submitter is ``timed`` on the benchmark."""
+    for index, benchmark in enumerate(benchmarks):
+        may_be_weak = (submitter, benchmark) in timed
+        timed.add((submitter, benchmark))
+        yield _SCALINGS[may_be_weak and (number + index) % 2]
 
 
 def _failures(plan: RoundPlan) -> Iterator[str | None]:
@@ -163,14 +179,13 @@ def system_files(system: SystemPlan) -> Iterator[File]:
     name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
     described = description(system.submitter, system.division, name, system.nodes)
     yield f"{system.submitter}/systems/{system.id}.json", described.encode()
-    for index, (benchmark, failure) in enumerate(
-        zip(system.benchmarks, system.failures, strict=True)
-    ):
+    sets = zip(system.benchmarks, system.failures, system.scalings, strict=True)
+    for benchmark, failure, set_scaling in sets:
         dice = Random(f"{plan.seed}/{system.number}/{benchmark}")  # noqa: S311 - a simulation
         run_plan = replace(_run_plan(system, benchmark, dice), start_ms=start_ms)
         seed = dice.randrange(2**31)
         runs = simulate_runs(run_plan, seed, failures=(failure,) if failure else ())
-        scaling = f"{_SCALINGS[(system.number + index) % 2]}/" if plan.usage == "hpc" else ""
+        scaling = f"{set_scaling}/" if plan.usage == "hpc" else ""
         folder = f"{system.submitter}/results/{system.id}/{scaling}{benchmark}"
         for number, run in enumerate(runs):
             yield f"{folder}/result_{number}.txt", run.log

@@ -14,7 +14,7 @@ import pytest
 
 from tests.checks import test_traps as traps
 from tests.checks.test_traps import FILE, OLYMPIC, RUN, SET, Change, Trap, field, system
-from tests.helpers.logs import edited, joined, records
+from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.trees import SYSTEM
 from tests.parity.incumbent import rules_parsed_once
 
@@ -82,6 +82,14 @@ def seed(value: int) -> Callable[[bytes], bytes]:
     return lambda text: edited(text, "seed", value=value)
 
 
+def another_seed(text: bytes) -> bytes:
+    """One more seed, by the same source line."""
+    fields = records(text)
+    first = [record["key"] for record in fields].index("seed")
+    extra = {**fields[first], "value": fields[first]["value"] + 10**6}
+    return joined([*fields[: first + 1], extra, *fields[first + 1 :]])
+
+
 def value(key: str, new: Any) -> Callable[[bytes], bytes]:
     return lambda text: edited(text, key, value=new)
 
@@ -121,6 +129,11 @@ TRAPS = [
     Trap("two killed runs", change(SET, killed, 0, 1), "fail", "fail", (f"RCP101 error official {SET}", f"RN103 error official {RUN}:196", f"RN103 error official {SET}/result_1.txt:196", f"RUN109 error official {RUN}", f"RUN109 error official {SET}/result_1.txt", f"RUN115 error official {RUN}", f"RUN115 error official {SET}/result_1.txt", f"RUN130 warning rules {RUN}", f"RUN130 warning rules {SET}/result_1.txt", f"SET102 error both {SET}", f"SET103 error official {SET}")),
     Trap("Closed with one seed, 2.0", both(CLOSED, change(SET, seed(5), 0, 1)), "pass", "pass", (f"SYS201 warning advice {FILE}:3",)),
     Trap("Closed with one seed", both(CLOSED, change(LORA, seed(5), 0, 1)), "pass", "fail", (f"SEED102 error rules {LORA}/result_1.txt:17", f"SYS201 warning advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (f"SEED105 warning rules {LORA}/result_0.txt:18",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="4.0", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),
+    Trap("no seed", change(LORA, lambda text: without(text, "seed"), 0), "fail", "fail", (f"SEED101 error both {LORA}/result_0.txt",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("no seed", change(LORA, lambda text: without(text, "seed"), 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),
     Trap("Closed and too early", both(CLOSED, change(LORA, earlier(1152))), "pass", "fail", (f"RCP101 error rules {LORA}", f"SYS201 warning advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
     Trap("Open for open", OPEN, "pass", "pass", (f"SYS201 warning advice {FILE}:3",), division="open"),
     Trap("Closed for open logs", CLOSED, "pass", "fail", (f"SET111 error rules {SET}", f"SYS201 warning advice {FILE}:3"), division="open"),

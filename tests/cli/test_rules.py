@@ -268,8 +268,8 @@ def test_show_lists_the_rules_of_a_key_as_json() -> None:
 
 def test_show_lists_a_family_of_codes() -> None:
     lines = output("show", "SEED").splitlines()
-    assert lines[0] == "CODE     REPORTED AS   MEANING"
-    assert "SEED104  note, advice  a repeated seed from another source line" in lines
+    assert lines[0] == "CODE     REPORTED AS     MEANING"
+    assert "SEED104  note, advice    a repeated seed from another source line" in lines
     assert output("show", "seed").startswith("seed: ")
     assert [code["code"] for code in document("show", "SEED")["codes"]][:2] == [
         "SEED101",

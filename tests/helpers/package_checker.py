@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def package_verdict(
         for names in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
     ]
     try:
-        with caplog.at_level("INFO"):
+        with caplog.at_level("INFO"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
             package_checker.check_training_package(
                 str(root), usage, ruleset, False, False, *flags, "log"
             )

@@ -165,6 +165,10 @@ CASES = [
     # the clock
     Case("start after data", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",)),
     Case("start after data, open", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",), division="open"),
+    *(
+        Case(f"start after data, {benchmark}", round_, benchmark, later("run_start", 30), ("RUN156 error rules",), division=division)
+        for round_, benchmark, division in (("5.0", "stable_diffusion", "closed"), ("5.0", "stable_diffusion", "open"), ("2.1", "minigo", "closed"), ("hpc_3.0", "deepcam", "closed"), ("hpc_1.0", "cosmoflow", "open"))
+    ),
     Case("clocks differ", "5.1", "rgat", later("run_start", 0.9)),
     Case("start before data", "5.1", "rgat", later("run_start", -1)),
     Case("stop before evaluation", "5.1", "rgat", partial(stopped, seconds=5), ("RUN157 error rules",)),
@@ -190,6 +194,11 @@ CASES = [
             ("1.1", "bert", "open", 31, ("RUN121 error both",), "fail"),
             ("2.0", "bert", "open", 239, (), "pass"),
             ("2.0", "bert", "open", 241, ("RUN122 error both",), "fail"),
+            ("0.7", "bert", "closed", 20, ("RUN121 error official",), "fail"),
+            ("5.0", "bert", "closed", 30, ("RUN121 error official",), "fail"),
+            ("5.0", "bert", "open", 240, ("RUN122 error official",), "fail"),
+            ("4.1", "gpt3", "closed", 60, ("RUN121 error official",), "fail"),
+            ("hpc_2.0", "deepcam", "open", 240, ("RUN121 error official",), "fail"),
             ("hpc_2.0", "deepcam", "open", 239, ("RUN121 error official",), "fail"),
             ("hpc_3.0", "cosmoflow", "open", 241, ("RUN121 error official", "RUN122 error rules"), "fail"),
             ("hpc_3.0", "cosmoflow", "closed", 31, ("RUN121 error both",), "fail"),
