@@ -19,16 +19,16 @@ def published_spelling(field: str, name: str) -> str | None:
 
     Spellings of one name differ in nothing but case, spaces, punctuation and trademarks.
     """
-    return _spellings(field).get(_key(name))
+    return _spellings(field).get(plain_name(name))
 
 
 @cache
 def _spellings(field: str) -> Mapping[str, str]:
     file = data_folder("rules") / "systems" / "names.json"
-    return {_key(name): name for name in json.loads(file.read_text(encoding="utf-8"))[field]}
+    return {plain_name(name): name for name in json.loads(file.read_text(encoding="utf-8"))[field]}
 
 
-def _key(name: str) -> str:
-    """Return letters and digits, and a plus, which distinguishes models."""
+def plain_name(name: str) -> str:
+    """Return letters and digits, and pluses, which distinguish models; no trademarks."""
     text = _TRADEMARK.sub("", name.lower())
     return "".join(char for char in text if char.isalnum() or char == "+")

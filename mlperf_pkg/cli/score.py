@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.scores import Scores, scores
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.types import LocalPath
@@ -36,6 +36,11 @@ def command(
     the factor for convergence faster than the reference, and the score. For several
     it shows a line each: system, benchmark, score, RCP margin and verdict.
 
+    The line "published" compares the score with the published ones (normalised) of the
+    same benchmark and division on as many accelerators: those of the set's own round
+    or, for a new round, of the latest with the same target. The number of accelerators
+    is that of the system description.
+
     --tables needs submissions of one round. It writes what the official
     summarizer would: summary, summary_detailed and (HPC) summary_weak_scaling, each
     as .csv and .json, and summary.xlsx.
@@ -57,6 +62,20 @@ def command(
     checked = check(paths, check_options)
     for note in table_folder.write(checked) if table_folder else ():
         click.echo(visible(f"note: {note}"), err=True)
-    result = scores(checked)
+    result = _with_standings(scores(checked), checked)
     target.write(SCORE_FORMATS, result, paths)
     return int(all(scored.row.score_minutes is None for scored in result.sets))
+
+
+def _with_standings(result: Scores, checked: Checked) -> Scores:
+    """Return the scores with their standings; a note says if published results cannot be read."""
+    if all(scored.row.score_minutes is None for scored in result.sets):
+        return result
+    from mlperf_pkg.commands.score.standing import with_standings  # noqa: PLC0415 - if needed
+    from mlperf_pkg.published.results import PublishedResultsError  # noqa: PLC0415
+
+    try:
+        return with_standings(result, checked)
+    except PublishedResultsError as error:
+        click.echo(visible(f"note: {error}"), err=True)
+        return result

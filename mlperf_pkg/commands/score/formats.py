@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.commands.score import summary
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
@@ -31,6 +31,8 @@ _SET_FIELDS = (
     "official_minutes",
     "score_note",
 )
+_PUBLISHED_FIELDS = ("published_round", "published_rank", "published_of")
+_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 _SET_NAMES = ("submitter", "system", "benchmark", "division", "round")
 
 
@@ -67,7 +69,7 @@ def _groups(scores: Scores) -> list[Group]:
 def _group(scored: ScoredSet, system: str) -> Group:
     title = f"{scored.row.benchmark}: {system}"
     rows = [*map(_run_cells, scored.runs), *_score_rows(scored.row)]
-    return Group(title, rows, list(_remarks(scored.row)))
+    return Group(title, rows, [*_remarks(scored.row), *_published(scored.published)])
 
 
 def _run_cells(run: RunRow) -> list[Span]:
@@ -109,25 +111,53 @@ def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
         yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
 
 
+def _published(standing: Standing | None) -> Iterator[str]:
+    if standing:
+        accelerators = wording.counted(standing.accelerators, "accelerator")
+        ranks = [f"{_rank(standing.overall)} on {accelerators} in {standing.round}"]
+        if standing.of_model:
+            ranks.append(f"{_rank(standing.of_model)} on {standing.accelerator_model}")
+        yield f"published: {', '.join(ranks)}"
+
+
+def _rank(rank: Rank) -> str:
+    return f"{_ordinal(rank.rank)} of {rank.of}"
+
+
+def _ordinal(number: int) -> str:
+    teens = number % 100 in range(11, 14)
+    return f"{number}{'th' if teens else _SUFFIXES.get(number % 10, 'th')}"
+
+
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
     report: dict[str, Any] = as_json(scores.report)
     head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
-    sets = [{**as_json(scored.row), "runs": as_json(scored.runs)} for scored in scores.sets]
+    sets = [
+        {
+            **as_json(scored.row),
+            "runs": as_json(scored.runs),
+            "published": as_json(scored.published),
+        }
+        for scored in scores.sets
+    ]
     return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
 
 
 def csv(scores: Scores, _: View) -> str:
     """Render one row per run, with the score of its set beside it."""
-    header = (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS)
-    rows = (_csv_cells(scored.row, run) for scored in scores.sets for run in scored.runs)
+    header = (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS, *_PUBLISHED_FIELDS)
+    rows = (_csv_cells(scored, run) for scored in scores.sets for run in scored.runs)
     return tables.csv_text(header, rows)
 
 
-def _csv_cells(row: ResultSetRow, run: RunRow) -> Sequence[Any]:
+def _csv_cells(scored: ScoredSet, run: RunRow) -> Sequence[Any]:
+    row, standing = scored.row, scored.published
     of_run = [getattr(run, name) for name in _RUN_FIELDS]
     of_set = [getattr(row, name) for name in _SET_FIELDS]
-    return [*(getattr(row, name) for name in _SET_NAMES), *of_run, *of_set]
+    published = [standing.round, standing.overall.rank, standing.overall.of] if standing else []
+    none = [None] * (len(_PUBLISHED_FIELDS) - len(published))
+    return [*(getattr(row, name) for name in _SET_NAMES), *of_run, *of_set, *published, *none]
 
 
 def markdown(scores: Scores, view: View) -> str:

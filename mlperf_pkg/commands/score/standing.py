@@ -1,0 +1,150 @@
+"""Where scores stand among the published results on as many accelerators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.results import published_results
+from mlperf_pkg.results.report import description_path
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.run.model import Run
+
+_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
+_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
+
+
+def with_standings(scores: Scores, checked: Checked) -> Scores:
+    """Return the scores with the standing of each set that has a score and a description.
+
+    Raises:
+        PublishedResultsError: the published results cannot be read.
+    """
+    ranking = _Ranking(checked)
+    return replace(scores, sets=tuple(ranking.ranked(scored) for scored in scores.sets))
+
+
+class _Group(NamedTuple):
+    """What results have in common that are ranked together; benchmarks tell the usage."""
+
+    benchmark: str
+    division: str
+    scaling: str | None
+    accelerators: int
+
+
+class _Own(Struct, frozen=True):
+    """A result set to be ranked."""
+
+    usage: str
+    round: str
+    group: _Group
+    minutes: float
+    model: str
+
+
+class _Ranking:
+    def __init__(self, checked: Checked) -> None:
+        self._runs = {run.path: run for run in checked.runs}
+        self._systems = {system.path: system for system in checked.systems}
+        self._places = {
+            label: place for contents in checked.inputs for label, place in contents.places.items()
+        }
+        published = published_results()
+        self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
+        self._sets: dict[_Group, list[PublishedSet]] = {}
+        for row in published.sets:
+            if row.score_minutes is not None:
+                self._sets.setdefault(_group(row), []).append(row)
+
+    def ranked(self, scored: ScoredSet) -> ScoredSet:
+        row = scored.row
+        if row.score_minutes is None or not scored.runs:
+            return scored
+        first = self._runs[scored.runs[0].path]
+        system = self._systems.get(description_path(row)) or self._description_of(first)
+        if system is None or not system.accelerators:
+            return scored
+        own = _Own(
+            usage=first.usage,
+            round=row.round,
+            group=_Group(row.benchmark, row.division or "", row.scaling, system.accelerators),
+            minutes=row.score_minutes,
+            model=str((system.contents or {}).get("accelerator_model_name") or ""),
+        )
+        return replace(scored, published=self._standing(own))
+
+    def _description_of(self, run: Run) -> SystemFile | None:
+        """Return the description of the system of a folder that was named without its tree."""
+        path = self._places[run.path].path
+        folders = path.resolve().parents if isinstance(path, Path) else ()
+        for system, results in pairwise(folders[: _DEPTH + 1]):
+            if results.name == "results":
+                file = results.parent / "systems" / f"{system.name}.json"
+                try:
+                    data = read_file(file, MAX_BYTES)
+                except OSError:
+                    return None
+                return check_system(str(file), data, run.usage, run.round)
+        return None
+
+    def _standing(self, own: _Own) -> Standing | None:
+        """Return the standing in the set's own round or, if that is new, in the latest alike."""
+        rows = self._sets.get(own.group, [])
+        name = own.round if (own.usage, own.round) in self._rounds else _latest(own, rows)
+        others = _without(own, [row for row in rows if row.round == name])
+        if not others:
+            return None
+        model = plain_name(own.model)
+        alike = [row for row in others if plain_name(row.accelerator_model) == model]
+        return Standing(
+            round=name,
+            accelerators=own.group.accelerators,
+            overall=_rank(own, others),
+            accelerator_model=own.model,
+            of_model=_rank(own, alike) if alike else None,
+        )
+
+
+def _group(row: PublishedSet) -> _Group:
+    return _Group(row.benchmark, row.known_division, row.scaling, row.accelerators or 0)
+
+
+def _latest(own: _Own, rows: Sequence[PublishedSet]) -> str:
+    """Return the latest earlier round with the same target, or nothing."""
+    earlier = {row.round for row in rows if version_of(row.round) < version_of(own.round)}
+    benchmark = own.group.benchmark
+    rules = load_benchmark(own.usage, own.round, benchmark)
+    for name in sorted(earlier, key=version_of, reverse=True):
+        older = load_benchmark(own.usage, name, benchmark)
+        if rules is not None and older is not None and rules.target == older.target:
+            return name
+    return ""
+
+
+def _without(own: _Own, rows: Sequence[PublishedSet]) -> list[PublishedSet]:
+    """Return the rows without the set itself, if it was published."""
+    itself = next((row for row in rows if _minutes(row) == round(own.minutes, _DECIMALS)), None)
+    return [row for row in rows if row is not itself]
+
+
+def _minutes(row: PublishedSet) -> float:
+    return round(row.score_minutes or 0, _DECIMALS)
+
+
+def _rank(own: _Own, others: Sequence[PublishedSet]) -> Rank:
+    faster = [_minutes(row) < round(own.minutes, _DECIMALS) for row in others]
+    return Rank(sum(faster) + 1, len(faster) + 1)
