@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import Owner, Pair, pairs_of
+from mlperf_pkg.checks.copies import Pair, pairs_of, tree_of
 from mlperf_pkg.checks.copy_rules import findings_on
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.shared_runs import Members
@@ -49,7 +49,7 @@ def copies_in(
     for pair in find_pairs(contexts, groups, sources):
         pairs.setdefault(pair.copy.context.path, []).append(pair)
     measured = (context for context in contexts if context.files.power) if pairs else ()
-    with_power = {Owner(context).tree for context in measured}
+    with_power = {tree_of(context) for context in measured}
     return {path: list(findings_on(of_set, with_power)) for path, of_set in pairs.items()}
 
 

@@ -21,15 +21,15 @@ _VARIANT = str.maketrans("-+ ", "___")
 
 
 class Owner(Struct, frozen=True, dict=True):
-    """A result set among others, with what identifies it."""
+    """A result set among others, with what identifies it, and one of its runs that others have."""
 
     context: SetContext
+    run: Run
 
     @cached_property
     def tree(self) -> AnyPath:
-        """The folder of its submission: that which ``results`` is in."""
-        results = self.context.files.place.path.resolve().parent.parent
-        return results.parent if self.context.files.scaling_mode is None else results.parent.parent
+        """The folder of its submission."""
+        return tree_of(self.context)
 
     @cached_property
     def submitter(self) -> str:
@@ -45,9 +45,9 @@ class Owner(Struct, frozen=True, dict=True):
     @cached_property
     def rank(self) -> tuple[Hashable, ...]:
         """The order of originals: by round, then those that the logs name, then by path."""
-        run = self.context.runs[0]
-        is_foreign = not are_alike(run.text("org"), self.submitter)
-        is_of_other_system = letters(run.text("platform")) not in self.names
+        organisation, platform = self.run.text("org"), letters(self.run.text("platform"))
+        is_foreign = not (organisation and are_alike(organisation, self.submitter))
+        is_of_other_system = platform not in self.names
         return (self.context.round.version, is_foreign, is_of_other_system, self.context.path)
 
     def has_submitter_of(self, other: Owner) -> bool:
@@ -58,6 +58,12 @@ class Owner(Struct, frozen=True, dict=True):
     def has_system_of(self, other: Owner) -> bool:
         """Return whether the systems of both have the same id or the same name."""
         return not self.names.isdisjoint(other.names)
+
+
+def tree_of(context: SetContext) -> AnyPath:
+    """Return the folder of the submission of a set: that which ``results`` is in."""
+    results = context.files.place.path.resolve().parent.parent
+    return results.parent if context.files.scaling_mode is None else results.parent.parent
 
 
 class Pair(Struct):
@@ -83,7 +89,11 @@ def pairs_of(
     Sets that have a run in common with more than ``MAX_TOGETHER`` are all paired with the first,
     so that the number of pairs is in proportion to that of the runs.
     """
-    owners = {index: Owner(contexts[index]) for members in groups for index in members}
+    owners = {
+        index: Owner(contexts[index], runs[0])
+        for members in groups
+        for index, runs in members.items()
+    }
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
