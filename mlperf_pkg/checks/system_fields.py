@@ -11,6 +11,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.system_names import published_spelling
 from mlperf_pkg.checks.system_schema import (
+    SIMILAR,
     Violation,
     has_fixed_statuses,
     needing_answer,
@@ -38,7 +39,6 @@ _COUNTS = {  # field: what the results table counts with it
 _DIVISION_SPELLING: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.WARNING}
 _NO_DIVISION: dict[str, Any] = {"basis": Basis.RULES}
 _PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
-_SIMILAR = 0.85  # how alike a field and its misspelling are, of 1
 
 
 class Description(Struct, frozen=True):
@@ -100,7 +100,7 @@ def _missing(description: Description, field: str) -> Finding:
     """Return a finding at the line of a field of a similar name, if there is one."""
     properties = schema("system")["properties"]
     unknown = [name for name in description.fields if name not in properties]
-    similar = nearest(field, unknown, _SIMILAR)
+    similar = nearest(field, unknown, SIMILAR)
     return system_finding(
         "SYS101",
         description.path,
@@ -188,7 +188,9 @@ def _not_fixed_status(description: Description, category: Any, *, is_known: bool
     """Return a finding: the rules allow any name of a category, the checker only four texts."""
     fixed = schema("availability_4.0")
     options = fixed["properties"]["status"]["enum"]
-    current_name = fixed["x-formerly"].get(category) if is_text(category) else None
+    formerly = {**fixed["x-formerly"], **{option.lower(): option for option in options}}
+    similar = nearest(category, formerly, SIMILAR) if is_text(category) else None
+    current_name = formerly[similar] if similar else None
     status = description.fields["status"]
     return system_finding(
         "SYS103",

@@ -18,6 +18,9 @@ from mlperf_pkg.rulebook.model import version_of
 FILL_IN = "FILL IN"
 """The start of every value that ``system init`` leaves to a human."""
 
+SIMILAR = 0.85
+"""How alike a field or a status and its misspelling are, of 1."""
+
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
@@ -116,6 +119,11 @@ def statuses(usage: str, round_: str) -> Sequence[str]:
     name = "availability_4.0" if is_fixed else "availability_0.7"
     names: list[str] = schema(name)["properties"]["status"]["enum"]
     return names
+
+
+def spelled_statuses() -> Sequence[str]:
+    """Return the availabilities of all rounds, in lower case, as descriptions spell them."""
+    return list(schema("availability_4.0")["x-formerly"])
 
 
 def logged_statuses(status: str) -> Sequence[str]:

@@ -71,7 +71,7 @@ def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str 
     return by_lower[matches[0]] if matches else None
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str:
     """Return ``; did you mean bert?``, or nothing if no candidate is like ``name``."""
-    match = nearest(name, candidates)
+    match = nearest(name, candidates, likeness)
     return f"; did you mean {match}?" if match else ""

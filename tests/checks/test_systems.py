@@ -252,6 +252,9 @@ MESSAGES = [  # changes, message, hint
     ({"status": "cloud"}, 'status is "cloud"; expected "Available on-premise" or "Available '
      'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
      'did you mean "Available cloud"?'),
+    ({"status": "Availble cloud"}, 'status is "Availble cloud"; expected "Available on-premise" or "Available '
+     'cloud" or "Research, Development, or Internal (RDI)" or "Preview"',
+     'did you mean "Available cloud"?'),
     ({"accelerator_model_name": "Nvidia h100-sxm5-80GB"}, 'accelerator_model_name is '
      '"Nvidia h100-sxm5-80GB"; expected NVIDIA H100-SXM5-80GB as in published descriptions', None),
     ({"cooling": "", "host_processor_core_count": "?"}, "no value for "

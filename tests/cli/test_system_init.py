@@ -57,6 +57,7 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
             ["--status", "soon"],
             f"unknown status of round {NEWEST}: 'soon' (known: Available on-premise;",
         ),
+        (["--status", "onprm"], "'onprm'; did you mean onprem? (known: Available on-premise;"),
         (["--round", "9.9"], "9.9"),
         (["--division", "network"], "'network'"),
         (["--nodes", "0"], "x>=1"),

@@ -7,11 +7,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.system_names import published_spelling
 from mlperf_pkg.checks.system_schema import (
     FILL_IN,
+    SIMILAR,
     meaning,
     needing_answer,
     required_fields,
+    spelled_statuses,
     status_of_round,
     statuses,
 )
@@ -28,6 +32,7 @@ from mlperf_pkg.commands.system.network import network
 from mlperf_pkg.commands.system.software import frameworks, libraries
 from mlperf_pkg.commands.system.sources import Sources
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import TRAINING
 
@@ -52,13 +57,16 @@ class UserValues(Struct, frozen=True):
 
 
 def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
-    """Return the description of a machine, as ``completed`` does.
+    """Return the description of a machine, as ``completed`` does, with names as published.
 
     Raises:
         UserError: the round has no such availability.
     """
     installed = frameworks(sources)
-    return completed(_from_machine(sources, installed), user_values, installed)
+    values = _from_machine(sources, installed)
+    names = {field: values.get(field) or "" for field in NAME_FIELDS}
+    spellings = {field: published_spelling(field, name) or name for field, name in names.items()}
+    return completed({**values, **spellings}, user_values, installed)
 
 
 def completed(
@@ -105,6 +113,7 @@ def _status(user_values: UserValues) -> str | None:
     if status is None:
         raise UserError(
             f"unknown status of round {user_values.round}: {user_values.status!r}"
+            f"{did_you_mean(user_values.status, spelled_statuses(), SIMILAR)}"
             f" (known: {'; '.join(statuses(user_values.usage, user_values.round))})"
         )
     return status

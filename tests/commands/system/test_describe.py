@@ -87,7 +87,7 @@ def test_arm_with_a_tool_that_fails(tmp_path: Path) -> None:
 def test_a_container_without_devices(tmp_path: Path) -> None:
     assert detected(CONTAINER, tmp_path) == SAID | {
         "host_processors_per_node": "1",
-        "host_processor_model_name": "Intel Xeon Platinum 8481C",
+        "host_processor_model_name": "Intel(R) Xeon(R) Platinum 8481C",
         "host_processor_core_count": "1",
         "host_processor_vcpu_count": "1",
         "host_processor_frequency": "2.70 GHz base",
