@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.fold import fold
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.judge import Contents, JudgedPlan, judge
-from mlperf_pkg.checker.plan import load_rules, plans_of, power_files
+from mlperf_pkg.checker.plan import load_rules, names_of, plans_of, power_files
 from mlperf_pkg.checker.reading import Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.inputs import check_input
+from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import not_described
 from mlperf_pkg.checks.shared_runs import shared_runs
 from mlperf_pkg.findings import Finding, folded, in_order, without_pass
@@ -54,11 +55,13 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     contents = Contents(
         runs={run.path: run for run in runs},
         power_logs={log.path: log for log in values if isinstance(log, PowerLog)},
+        names=names_of(plans),
     )
     judged = _compared([judge(plan, contents, waivers) for plan in plans], waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]
     sets = tuple(result for item in judged for result in item.sets)
-    report = fold(judged, runs, waivers.waive([*unread, *not_described(sets)]))
+    around = [*unread, *check_readable(), *not_described(sets)]
+    report = fold(judged, runs, waivers.waive(around))
     if stale := list(waivers.stale(report.findings)):
         report = replace(report, findings=in_order([*report.findings, *folded(stale)]))
     return Checked(

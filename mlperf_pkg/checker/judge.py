@@ -13,7 +13,7 @@ from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.code import has_command, readmes
 from mlperf_pkg.checks.contents import check_contents, findings_of_systems
-from mlperf_pkg.checks.context import Code, Origin, SetContext
+from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
 from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
@@ -42,10 +42,11 @@ _MAX_README_BYTES = 1 << 20
 
 
 class Contents(Struct, frozen=True):
-    """The runs and power logs that were read, by path."""
+    """The runs and power logs that were read, by path, and the ``names`` of all result sets."""
 
     runs: Mapping[str, Run]
     power_logs: Mapping[str, PowerLog]
+    names: frozenset[NameInRound] = frozenset()
 
 
 class JudgedPlan(Struct, frozen=True):
@@ -201,6 +202,7 @@ def _contexts(
             code=code,
             power_logs=contents.power_logs,
             timed=timed if submission else None,
+            together=contents.names,
         )
 
 

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.context import NameInRound
+from mlperf_pkg.checks.published import name_in_round
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.rulebook.formula import load_library
@@ -157,6 +159,16 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
         reason = f"from the folder name v{named[1]}"
         return Choice(usage, RoundChoice(named[1], reason, Sureness.NAMED))
     return Choice(usage, None)
+
+
+def names_of(plans: Iterable[Plan]) -> frozenset[NameInRound]:
+    """Return the names of all result sets in submissions."""
+    return frozenset(
+        (plan.usage or "", plan.round or "", name_in_round(plan.submission.name, files))
+        for plan in plans
+        if plan.submission
+        for files in plan.sets
+    )
 
 
 def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:

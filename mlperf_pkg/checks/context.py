@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -52,13 +52,18 @@ class Code(Struct, frozen=True):
     has_command: bool
 
 
+NameInRound: TypeAlias = tuple[str, str, str]
+"""The usage and the round of a result set, and its name within, as that of ``PublishedSet``."""
+
+
 class SetContext(Struct, frozen=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
     the submission. ``code`` is by benchmark, None for a submission without any. ``power_logs``
     maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
-    strong scaling (HPC), None outside of a submission.
+    strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
+    that are checked together.
     """
 
     files: ResultSet
@@ -72,6 +77,7 @@ class SetContext(Struct, frozen=True):
     code: Mapping[str, Code] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None
+    together: frozenset[NameInRound] = frozenset()
 
     @property
     def path(self) -> str:

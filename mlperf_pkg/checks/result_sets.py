@@ -13,6 +13,7 @@ from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.failed_runs import findings_of_runs
 from mlperf_pkg.checks.power import check_power, energy
+from mlperf_pkg.checks.published import check_published
 from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
 from mlperf_pkg.checks.runs import (
     check_count,
@@ -226,4 +227,5 @@ _CHECKS = (
     *CONSISTENCY_CHECKS,
     *SYSTEM_CHECKS,
     check_code,
+    check_published,
 )

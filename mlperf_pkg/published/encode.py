@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.published.model import (
-    Hashes,
     Provenance,
     PublishedRound,
     PublishedSet,
     Setting,
 )
-from mlperf_pkg.published.results import FORMAT, VERSION, File
+from mlperf_pkg.published.results import FORMAT, HASH_BYTES, INDEX_BYTES, VERSION, File
 
 SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
 LICENCE = "Apache-2.0"
@@ -32,7 +33,7 @@ class Log(Struct, frozen=True, order=True):
 class Facts(Struct, frozen=True):
     """Everything that the file holds; ``logs`` and ``settings`` refer to ``sets`` by index."""
 
-    made: str
+    made: date
     sets: Sequence[PublishedSet]
     logs: Sequence[Log]
     settings: Sequence[Setting]
@@ -44,15 +45,17 @@ def encoded(facts: Facts) -> bytes:
     by_benchmark: dict[str, list[Setting]] = {}
     for setting in facts.settings:
         by_benchmark.setdefault(facts.sets[setting.set].benchmark, []).append(setting)
+    columns = _columns(facts.sets, PublishedSet)
     return msgspec.msgpack.encode(
         File(
             format=f"{FORMAT}{VERSION}",
             provenance=_provenance(facts),
-            sets=_columns(facts.sets, PublishedSet),
-            hashes=_packed(
-                Hashes([log.hash for log in facts.logs], [log.set for log in facts.logs])
-            ),
-            settings={name: _columns(by_benchmark[name], Setting) for name in sorted(by_benchmark)},
+            sets={name: _packed(column) for name, column in columns.items()},
+            logs=_compressed(_of_logs(facts.logs)),
+            settings={
+                name: _packed(_columns(by_benchmark[name], Setting))
+                for name in sorted(by_benchmark)
+            },
         )
     )
 
@@ -90,14 +93,21 @@ def _provenance(facts: Facts) -> Provenance:
     return Provenance(SOURCE, LICENCE, facts.made, tuple(rounds))
 
 
-def _columns(rows: Iterable[Struct], kind: type[Struct]) -> bytes:
-    names = kind.__struct_fields__
-    columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True)) or [()] * len(names)
-    return _packed(dict(zip(names, columns, strict=True)))
+def _of_logs(logs: Sequence[Log]) -> bytes:
+    hashes = b"".join(log.hash.to_bytes(HASH_BYTES, "little") for log in logs)
+    return hashes + b"".join(log.set.to_bytes(INDEX_BYTES, "little") for log in logs)
+
+
+def _columns(rows: Sequence[Struct], kind: type[Struct]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in rows] for name in kind.__struct_fields__}
 
 
 def _packed(part: object) -> bytes:
+    return _compressed(msgspec.msgpack.encode(part))
+
+
+def _compressed(data: bytes) -> bytes:
     # Its bytes do not depend on the zlib of a machine; reading them does not need it.
     from deflate import zlib_compress  # noqa: PLC0415 - only writing needs it
 
-    return bytes(zlib_compress(msgspec.msgpack.encode(part), _LEVEL))
+    return bytes(zlib_compress(data, _LEVEL))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, time
+
 from msgspec import Struct
 
 _SCALINGS = ("strong", "weak")
@@ -15,24 +17,20 @@ class PublishedRound(Struct, frozen=True):
     sets: int
     logs: int
 
-    @property
-    def version(self) -> tuple[int, ...]:
-        """The round as numbers, to be compared."""
-        return tuple(map(int, self.name.split(".")))
-
 
 class Provenance(Struct, frozen=True):
-    """Where the published results come from: ``made`` is the day (ISO 8601) of the collection."""
+    """Where the published results come from: ``made`` is the day of the collection."""
 
     source: str
     licence: str
-    made: str
+    made: date
     rounds: tuple[PublishedRound, ...]
 
-    def latest(self, usage: str) -> PublishedRound | None:
-        """Return the latest round of a usage."""
-        rounds = (round_ for round_ in self.rounds if round_.usage == usage)
-        return max(rounds, key=lambda round_: round_.version, default=None)
+    @property
+    def end_ms(self) -> float:
+        """The end of the day on which they were collected: later runs were not published."""
+        day = datetime.combine(self.made, time.max, UTC)
+        return day.timestamp() * 1000
 
 
 class PublishedSet(Struct, frozen=True):
@@ -68,7 +66,7 @@ class PublishedSet(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The set within its round, such as ``Dell/XE9680/bert``."""
-        return set_name(self.path)
+        return name_in_round(self.path)
 
     @property
     def scaling(self) -> str | None:
@@ -83,6 +81,15 @@ class PublishedSet(Struct, frozen=True):
         return "closed" if name == "close" else name
 
 
+class PublishedName(Struct, frozen=True):
+    """A published result set by its ``index``; ``name`` is as in ``PublishedSet``."""
+
+    index: int
+    usage: str
+    round: str
+    name: str
+
+
 class Setting(Struct, frozen=True):
     """A value of a hyperparameter, the first in ``runs`` logs of the set of index ``set``.
 
@@ -95,13 +102,6 @@ class Setting(Struct, frozen=True):
     runs: int
 
 
-class Hashes(Struct, frozen=True):
-    """Logs by the first eight bytes of their SHA-256, in order, each with the index of its set."""
-
-    hashes: list[int]
-    sets: list[int]
-
-
-def set_name(path: str) -> str:
+def name_in_round(path: str) -> str:
     """Return the path of a result set below its round without the folder ``results``."""
     return path.replace("/results/", "/", 1)

@@ -6,39 +6,61 @@ columns of equal length. ``encode.py`` writes it.
 
 from __future__ import annotations
 
+import sys
 import zlib
+from array import array
 from bisect import bisect_left
+from collections.abc import Sequence, Sized
 from functools import cache, cached_property
 from itertools import takewhile
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.opening import read_file
-from mlperf_pkg.published.model import Hashes, Provenance, PublishedSet, Setting
+from mlperf_pkg.published.model import (
+    Provenance,
+    PublishedName,
+    PublishedSet,
+    Setting,
+    name_in_round,
+)
 
 VERSION = 1
 FORMAT = "mlperf-pkg/published/"
 PATH = Path(__file__).parent / "results.msgpack"
 
+HASH_BYTES, INDEX_BYTES = 8, 2
+
 _MAX_BYTES = 16 << 20
 _MAX_PART = 64 << 20  # decompressed
 
-_Columns = TypeVar("_Columns")
-
 
 class File(Struct, frozen=True):
-    """The file: its parts are compressed, the settings by benchmark."""
+    """The file: its parts are compressed, the sets by field and the settings by benchmark.
+
+    ``logs`` holds numbers, little-endian: the hashes of all logs in order (eight bytes each), then
+    the indexes of their sets (two bytes each).
+    """
 
     format: str
     provenance: Provenance
-    sets: bytes
-    hashes: bytes
+    sets: dict[str, bytes]
+    logs: bytes
     settings: dict[str, bytes]
+
+
+class SettingColumns(Struct, frozen=True):
+    """The columns of ``Setting``."""
+
+    set: list[int]
+    key: list[str]
+    value: list[str]
+    runs: list[int]
 
 
 class _Head(Struct, frozen=True):
@@ -46,7 +68,7 @@ class _Head(Struct, frozen=True):
 
 
 class PublishedResultsError(UserError):
-    """The published results cannot be read, or do not have what is asked."""
+    """The published results cannot be read."""
 
 
 class PublishedResults:
@@ -69,65 +91,111 @@ class PublishedResults:
     @cached_property
     def sets(self) -> tuple[PublishedSet, ...]:
         """All result sets, by usage, round and path."""
-        return tuple(PublishedSet(*row) for row in self._rows(self._file.sets, PublishedSet))
+        fields = msgspec.structs.fields(PublishedSet)
+        columns = [self._column(field.name, field.type) for field in fields]
+        self._refuse_unequal(columns)
+        return tuple(map(PublishedSet, *columns))
 
-    def round(self, usage: str, name: str) -> tuple[PublishedSet, ...]:
-        """Return the result sets of a round.
+    def load(self) -> None:
+        """Read the names of the result sets and the logs, which most checks need."""
+        _ = self._names, self._logs
 
-        Raises:
-            PublishedResultsError: they are not among the published results, which the message
-                describes.
-        """
-        self._refuse_other_round(usage, name)
-        return tuple(s for s in self.sets if (s.usage, s.round) == (usage, name))
-
-    def sets_with(self, log_hash: int) -> tuple[int, ...]:
-        """Return the indexes in ``sets`` of all that have a log, by ``log_hash`` of its bytes."""
-        hashes, sets = self._hashes.hashes, self._hashes.sets
+    def names_with(self, log_hash: int) -> tuple[PublishedName, ...]:
+        """Return all result sets that have a log, by ``HashedStream.log_hash``; the first first."""
+        hashes, indexes = self._logs
         first = bisect_left(hashes, log_hash)
-        alike = takewhile(lambda index: hashes[index] == log_hash, range(first, len(hashes)))
-        return tuple(dict.fromkeys(sets[index] for index in alike))
+        alike = takewhile(lambda place: hashes[place] == log_hash, range(first, len(hashes)))
+        return tuple(
+            self._name(index) for index in dict.fromkeys(indexes[place] for place in alike)
+        )
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""
         if benchmark not in self._file.settings:
             return ()
         if benchmark not in self._settings:
-            rows = self._rows(self._file.settings[benchmark], Setting)
-            self._settings[benchmark] = tuple(Setting(*row) for row in rows)
+            columns = self._decoded(self._file.settings[benchmark], SettingColumns)
+            self._refuse_unequal(msgspec.structs.astuple(columns))
+            self._settings[benchmark] = tuple(map(Setting, *msgspec.structs.astuple(columns)))
         return self._settings[benchmark]
 
+    def _name(self, index: int) -> PublishedName:
+        usages, rounds, paths = self._names
+        return PublishedName(index, usages[index], rounds[index], name_in_round(paths[index]))
+
     @cached_property
-    def _hashes(self) -> Hashes:
-        return self._part(self._file.hashes, Hashes)
+    def _names(self) -> tuple[list[str], ...]:
+        columns = tuple(self._column(name, str) for name in ("usage", "round", "path"))
+        self._refuse_unequal(columns)
+        return columns
 
-    def _rows(self, part: bytes, row: type[Struct]) -> zip[Any]:
-        fields = msgspec.structs.fields(row)
-        lists = [(field.name, GenericAlias(list, (field.type,))) for field in fields]
-        columns = self._part(part, msgspec.defstruct("_Columns", lists))
-        return zip(*msgspec.structs.astuple(columns), strict=True)
+    @cached_property
+    def _logs(self) -> tuple[array[int], array[int]]:
+        data = self._decompressed(self._file.logs)
+        count, rest = divmod(len(data), HASH_BYTES + INDEX_BYTES)
+        hashes = array("Q", data[: count * HASH_BYTES])
+        indexes = array("H", data[count * HASH_BYTES : len(data) - rest])
+        if sys.byteorder == "big":
+            hashes.byteswap()
+            indexes.byteswap()
+        if rest or max(indexes, default=-1) >= len(self._names[0]):
+            raise _damaged(self._path, "there is no such result set")
+        return hashes, indexes
 
-    def _part(self, part: bytes, columns: type[_Columns]) -> _Columns:
+    def _column(self, name: str, type_: Any) -> list[Any]:
+        column: list[Any] = self._decoded(
+            self._file.sets.get(name, b""), GenericAlias(list, (type_,))
+        )
+        return column
+
+    def _decoded(self, part: bytes, type_: Any) -> Any:
         try:
-            data = zlib.decompressobj().decompress(part, _MAX_PART)
-            return msgspec.msgpack.decode(data, type=columns)
-        except (zlib.error, msgspec.MsgspecError) as error:
+            return msgspec.msgpack.decode(self._decompressed(part), type=type_)
+        except msgspec.MsgspecError as error:
             raise _damaged(self._path, error) from error
 
-    def _refuse_other_round(self, usage: str, name: str) -> None:
-        rounds = [r for r in self.provenance.rounds if r.usage == usage]
-        if any(round_.name == name for round_ in rounds):
-            return
-        names = ", ".join(round_.name for round_ in rounds) or "none"
-        raise PublishedResultsError(
-            f"round {name} of {usage} is not among the published results of this mlperf-pkg,"
-            f" of {self.provenance.made}, which has {names}"
-        )
+    def _refuse_unequal(self, columns: Sequence[Sized]) -> None:
+        if len(set(map(len, columns))) > 1:
+            raise _damaged(self._path, "the columns differ in length")
+
+    def _decompressed(self, part: bytes) -> bytes:
+        try:
+            return zlib.decompressobj().decompress(part, _MAX_PART)
+        except zlib.error as error:
+            raise _damaged(self._path, error) from error
+
+
+def published_results() -> PublishedResults:
+    """Return the published results of this package.
+
+    Raises:
+        PublishedResultsError: as ``read_results``.
+    """
+    return read_results(PATH)
+
+
+def usable_results() -> PublishedResults | None:
+    """Return the published results of this package, None if they cannot be read."""
+    try:
+        results = published_results()
+        results.load()
+    except PublishedResultsError:
+        return None
+    return results
+
+
+def may_be_published(start_ms: float | None) -> bool:
+    """Return whether a log whose run started then may be among the published ones.
+
+    Later ones are not; a log without a start is a placeholder, of which there may be many.
+    """
+    results = usable_results() if start_ms is not None else None
+    return results is not None and start_ms is not None and start_ms <= results.provenance.end_ms
 
 
 @cache
-def published_results(path: Path = PATH) -> PublishedResults:
-    """Return the published results in a file, by default that of this package.
+def read_results(path: Path) -> PublishedResults:
+    """Return the published results in a file.
 
     Raises:
         PublishedResultsError: the file is missing, damaged, or of another version of the format.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mlperf_pkg.published.results import File, PublishedResults
 
 def results_of(*sets: PublishedSet, settings: Sequence[Setting] = ()) -> PublishedResults:
     """Published results that have only these sets; settings refer to them by index."""
-    facts = Facts("2026-11-22", sets, (), settings)
+    facts = Facts(date(2026, 11, 22), sets, (), settings)
     return PublishedResults(msgspec.msgpack.decode(encoded(facts), type=File), Path("results"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -9,22 +10,24 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.published.encode import Facts, Log, encoded
-from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.model import PublishedName, PublishedSet, Setting
 from mlperf_pkg.published.results import (
     PATH,
     File,
     PublishedResults,
     PublishedResultsError,
     published_results,
+    read_results,
 )
 from tests.helpers.published import published_set
 
+DAY = date(2026, 11, 22)
 BERT = published_set(round="5.0", benchmark="bert")
 AGAIN = published_set(round="5.1", benchmark="bert")
 HPC = published_set(usage="hpc", round="3.0", benchmark="deepcam")
 LORA = published_set(round="5.1", benchmark="llama2_70b_lora")
 FACTS = Facts(
-    made="2026-11-22",
+    made=DAY,
     sets=[HPC, LORA, AGAIN, BERT],
     logs=[Log(7, 0), Log(2**64 - 1, 2), Log(2**64 - 1, 3), Log(5, 3)],
     settings=[Setting(3, "opt_name", '"lamb"', 10), Setting(1, "lora_alpha", "32", 9)],
@@ -41,7 +44,7 @@ def written(folder: Path, facts: Facts = FACTS, **fields: object) -> Path:
 
 @pytest.fixture
 def results(tmp_path: Path) -> PublishedResults:
-    return published_results(written(tmp_path))
+    return read_results(written(tmp_path))
 
 
 def test_sets_are_in_order(results: PublishedResults) -> None:
@@ -49,7 +52,12 @@ def test_sets_are_in_order(results: PublishedResults) -> None:
 
 
 def test_a_log_may_be_in_several_sets(results: PublishedResults) -> None:
-    assert [results.sets_with(log) for log in (2**64 - 1, 5, 7, 6, 0)] == [(0, 1), (0,), (3,), (), ()]  # fmt: skip
+    indexes = {
+        log: tuple(name.index for name in results.names_with(log))
+        for log in (2**64 - 1, 5, 7, 6, 0)
+    }
+    assert indexes == {2**64 - 1: (0, 1), 5: (0,), 7: (3,), 6: (), 0: ()}
+    assert results.names_with(7) == (PublishedName(3, "hpc", "3.0", "ACME/box/deepcam"),)
 
 
 def test_settings_are_by_benchmark(results: PublishedResults) -> None:
@@ -65,16 +73,6 @@ def test_the_provenance_counts(results: PublishedResults) -> None:
         ("training", "5.1", 2, 1),
         ("hpc", "3.0", 1, 1),
     ]
-    latest = results.provenance.latest("training")
-    assert latest is not None
-    assert latest.name == "5.1"
-    assert results.provenance.latest("inference") is None
-
-
-def test_a_round(results: PublishedResults) -> None:
-    assert results.round("training", "5.1") == (AGAIN, LORA)
-    with pytest.raises(PublishedResultsError, match=r"round 6.0 of training .* has 5\.0, 5\.1$"):
-        results.round("training", "6.0")
 
 
 def test_bytes_do_not_depend_on_the_order() -> None:
@@ -85,9 +83,9 @@ def test_bytes_do_not_depend_on_the_order() -> None:
 
 
 def test_a_file_without_results(tmp_path: Path) -> None:
-    results = published_results(written(tmp_path, Facts("2026-11-22", [], [], [])))
+    results = read_results(written(tmp_path, Facts(DAY, [], [], [])))
     assert results.sets == ()
-    assert results.sets_with(5) == ()
+    assert results.names_with(5) == ()
 
 
 @pytest.mark.parametrize(
@@ -104,17 +102,17 @@ def test_a_file_without_results(tmp_path: Path) -> None:
 )
 def test_another_format(tmp_path: Path, format_: str, message: str) -> None:
     with pytest.raises(PublishedResultsError, match=message):
-        published_results(written(tmp_path, format=format_))
+        read_results(written(tmp_path, format=format_))
 
 
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(PublishedResultsError, match=r"results are missing: reinstall mlperf-pkg$"):
-        published_results(tmp_path / "results.msgpack")
+        read_results(tmp_path / "results.msgpack")
 
 
 def test_a_folder(tmp_path: Path) -> None:
     with pytest.raises(PublishedResultsError, match=r"cannot be read: Is a directory$"):
-        published_results(tmp_path)
+        read_results(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x93123", encoded(FACTS)[:-5]])
@@ -122,16 +120,18 @@ def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "results.msgpack"
     path.write_bytes(data)
     with pytest.raises(PublishedResultsError, match="results are damaged"):
-        published_results(path)
+        read_results(path)
 
 
 @pytest.mark.parametrize("part", [b"", b"no zlib", encoded(FACTS)])
 def test_a_damaged_part(tmp_path: Path, part: bytes) -> None:
-    results = published_results(written(tmp_path, sets=part, hashes=part, settings={"bert": part}))
+    results = read_results(
+        written(tmp_path, sets={"usage": part}, logs=part, settings={"bert": part})
+    )
     with pytest.raises(PublishedResultsError, match="results are damaged"):
         _ = results.sets
     with pytest.raises(PublishedResultsError, match="results are damaged"):
-        results.sets_with(5)
+        results.names_with(5)
     with pytest.raises(PublishedResultsError, match="results are damaged"):
         results.settings("bert")
 

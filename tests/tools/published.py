@@ -17,16 +17,19 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.described import counts_of, texts_of
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.log.reader import CHUNK_BYTES
 from mlperf_pkg.published.encode import Facts, Log, encoded
+from mlperf_pkg.published.hashing import HashedStream
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PATH
 from mlperf_pkg.results.report import description_path
@@ -35,14 +38,13 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place
 
 BATCH_SIZE = "global_batch_size"
-HASH_BYTES = 8
 MAX_VALUES = 3  # of one hyperparameter in a result set
 
 
 # ---- from round folders -------------------------------------------------------------------
 
 
-def of_rounds(folders: Iterable[str], made: str) -> Facts:
+def of_rounds(folders: Iterable[str], made: date) -> Facts:
     """Return the results in round folders, each checked by the rules of its own round."""
     sets: list[PublishedSet] = []
     logs: list[Log] = []
@@ -66,7 +68,10 @@ def of_rounds(folders: Iterable[str], made: str) -> Facts:
 
 def hash_of(place: Place) -> int:
     with place.source.open() as stream:
-        return int.from_bytes(sha256(stream.read()).digest()[:HASH_BYTES], "big")
+        hashed = HashedStream(stream)
+        while hashed.read(CHUNK_BYTES):
+            pass
+        return hashed.log_hash
 
 
 def published_set(
@@ -80,16 +85,12 @@ def published_set(
         submitter=row.submitter or "",
         system=row.system or "",
         benchmark=row.benchmark,
-        division=text(contents.get("division")),
+        division=stripped(contents.get("division")),
         path=row.path,
-        status=text(contents.get("status")),
-        system_name=text(contents.get("system_name")),
+        status=stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
-        accelerator_model=text(contents.get("accelerator_model_name")),
-        accelerators_per_node=count(contents.get("accelerators_per_node")),
-        nodes=count(contents.get("number_of_nodes")),
-        host_processor=text(contents.get("host_processor_model_name")),
-        framework=text(contents.get("framework")),
+        **texts_of(system),
+        **counts_of(system),
         global_batch_size=size,
         runs=len(runs),
         score_minutes=row.score_minutes,
@@ -119,7 +120,7 @@ def batch_size(settings: Iterable[Setting]) -> int | None:
 # ---- from tables --------------------------------------------------------------------------
 
 
-def of_tables(folder: Path, made: str) -> Facts:
+def of_tables(folder: Path, made: date) -> Facts:
     """Return the results in the three tables."""
     settings = [
         Setting(int(row["set"]), row["key"], in_words(json.loads(row["value"])), int(row["runs"]))
@@ -154,7 +155,7 @@ def set_of(row: Mapping[str, str], settings: Iterable[Setting]) -> PublishedSet:
 # ---- both ---------------------------------------------------------------------------------
 
 
-def text(value: object) -> str:
+def stripped(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
@@ -171,7 +172,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--made", required=True, help="day of the collection, YYYY-MM-DD")
+    parser.add_argument(
+        "--made", required=True, type=date.fromisoformat, help="day of the collection, YYYY-MM-DD"
+    )
     parser.add_argument("--output", type=Path, default=PATH)
     kinds = parser.add_subparsers(dest="kind", required=True)
     kinds.add_parser("rounds").add_argument("paths", nargs="+")

@@ -1,0 +1,138 @@
+"""Logs that were published before, and whether the rules on resubmission are met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
+from typing import Any
+
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.described import PREVIEW, category, differences
+from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
+from mlperf_pkg.published.model import PublishedName, PublishedSet
+from mlperf_pkg.published.results import (
+    PublishedResults,
+    PublishedResultsError,
+    published_results,
+    usable_results,
+)
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import ResultSet
+
+
+def check_published(context: SetContext) -> Iterator[Finding]:
+    """Note runs that were published before, and warn where the rules do not allow it.
+
+    A set that is checked together with the one that had its runs is compared with that itself.
+    """
+    results = usable_results()
+    if results is None:
+        return
+    fields: dict[PublishedName, dict[str, Any]] = {}
+    for run in context.runs:
+        name = _published_as(context, run, results)
+        if name and (name.usage, name.round, name.name) not in context.together:
+            fields[name] = fields.get(name) or _fields(context, results.sets[name.index])
+            yield set_finding(context, path=run.path, found=_words(name), **fields[name])
+
+
+def name_in_round(submitter: str, files: ResultSet) -> str:
+    """Return the name of a result set, as ``PublishedSet.name``."""
+    parts = (submitter, files.system, files.scaling_mode, files.benchmark)
+    return "/".join(filter(None, parts))
+
+
+def check_readable() -> Iterator[Finding]:
+    """Note that nothing is compared with the published results, as they cannot be read."""
+    try:
+        published_results().load()
+    except PublishedResultsError as error:
+        yield Finding(
+            code="CHECK103",
+            message="not compared with the published results: {found:s}",
+            path=".",
+            found=str(error),
+            severity=Severity.NOTE,
+            basis=Basis.ADVICE,
+            source=codes()["CHECK103"].source,
+        )
+
+
+def is_published(context: SetContext, results: PublishedResults) -> bool:
+    """Return whether any run of a set was published, in this set or another."""
+    hashes = (run.log_hash for run in context.runs if run.log_hash is not None)
+    return any(map(results.names_with, hashes))
+
+
+def _published_as(context: SetContext, run: Run, results: PublishedResults) -> PublishedName | None:
+    """Return the published set that a run is from; None if it was first published in this set.
+
+    Of several, it is the one of the same name, or else the first.
+    """
+    if run.log_hash is None:
+        return None
+    names = results.names_with(run.log_hash)
+    if context.origin.has_folder:
+        names = tuple(takewhile(partial(_is_before, context), names))
+    namesakes = (name for name in names if _is_namesake(context, name))
+    return next(namesakes, names[0] if names else None)
+
+
+def _is_before(context: SetContext, name: PublishedName) -> bool:
+    """Return whether a set was published before this one, or in the same round by another name."""
+    own = context.round
+    is_own = name.round == own.name and _is_namesake(context, name)
+    return name.usage == own.usage and not is_own and version_of(name.round) <= own.version
+
+
+def _is_namesake(context: SetContext, name: PublishedName) -> bool:
+    """Return whether a published set has the submitter, the system and the benchmark of a set."""
+    submitter = name.name.partition("/")[0]
+    is_same = context.submitter in (None, submitter)
+    return is_same and name.name == name_in_round(submitter, context.files)
+
+
+def _fields(context: SetContext, row: PublishedSet) -> dict[str, Any]:
+    """Return the finding on runs of a published set."""
+    if reasons := list(_reasons(context, row)):
+        return {
+            "code": "SET161",
+            "message": f"published in {{found:s}}; expected {', and '.join(reasons)}",
+            "severity": Severity.WARNING,
+            "basis": Basis.RULES,
+        }
+    is_compared = context.system is not None and context.system.contents is not None
+    same = " with the same system, as far as its description is published" if is_compared else ""
+    return {
+        "code": "SET160",
+        "message": f"published in {{found:s}}{same}",
+        "severity": Severity.NOTE,
+        "basis": Basis.ADVICE,
+    }
+
+
+def _reasons(context: SetContext, row: PublishedSet) -> Iterator[str]:
+    """Yield what the rules expect of resubmitted runs that is not so."""
+    if context.origin.has_folder and row.benchmark != context.files.benchmark:
+        yield f"runs of {context.files.benchmark}"
+    if context.submitter and not are_alike(row.submitter, context.submitter):
+        yield f"runs of {context.submitter}"
+    if context.system is None or context.system.contents is None:
+        return
+    is_preview = category(row.status) == PREVIEW
+    if is_preview and category(context.system.status or "") != PREVIEW:
+        yield "new runs, as these were of a Preview"
+    elif fields := differences(context.system, row):
+        yield f"the same system description, which differs in {in_words(fields, 's')}"
+    if any(run.verdicts.official is Verdict.FAIL for run in context.runs):
+        yield f"logs that pass the checker of {context.round.name}"
+
+
+def _words(name: PublishedName) -> str:
+    usage = "" if name.usage == TRAINING else f"{name.usage} "
+    return f"{usage}{name.round} as {name.name}"

@@ -1,0 +1,185 @@
+"""Runs that were published before, in trees of several rounds with the same simulated logs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.published import results
+from mlperf_pkg.published.encode import encoded
+from tests.helpers.trees import SYSTEM, write_submission, write_system
+from tests.tools.published import of_rounds
+
+NAME = f"Graphcore/{SYSTEM}/resnet"
+SET = f"Graphcore/results/{SYSTEM}/resnet"
+SAME = " with the same system, as far as its description is published"
+AGAIN = f"note advice 5/5 published in 2.0 as {NAME}{SAME}"
+BROKEN = f"warning rules 5/5 published in 2.0 as {NAME}; expected"
+
+
+def findings(*paths: Path) -> list[Finding]:
+    report = check([str(path) for path in paths], Options(jobs=1)).report
+    return [f for f in report.findings if f.code in ("SET160", "SET161", "CHECK103")]
+
+
+def texts(*paths: Path) -> list[str]:
+    return [f"{f.severity} {f.basis} {f.runs}/{f.of_runs} {f.text}" for f in findings(*paths)]
+
+
+def publish(monkeypatch: pytest.MonkeyPatch, root: Path, made: date = date(2026, 11, 22)) -> None:
+    """Let the published results be those of a round folder."""
+    path = root.parent / f"{made}.msgpack"
+    path.write_bytes(encoded(of_rounds([str(root)], made)))
+    monkeypatch.setattr(results, "PATH", path)
+
+
+@pytest.fixture
+def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Round 2.0, which is published."""
+    write_submission(tmp_path / "v2.0/Graphcore")
+    publish(monkeypatch, tmp_path / "v2.0")
+    return tmp_path / "v2.0"
+
+
+def resubmitted(first: Path, round_: str = "v2.1") -> Path:
+    return Path(shutil.copytree(first, first.parent / round_))
+
+
+def nothing(_: Path) -> None:
+    """The same again."""
+
+
+def another_framework(root: Path) -> None:
+    write_system(root / "Graphcore/systems", division="closed", framework="another")
+
+
+def another_count(root: Path) -> None:
+    write_system(
+        root / "Graphcore/systems", division="closed", accelerators_per_node=8, number_of_nodes=2
+    )
+
+
+def another_status(root: Path) -> None:
+    write_system(root / "Graphcore/systems", division="closed", status="preview")
+
+
+def another_spelling(root: Path) -> None:
+    write_system(root / "Graphcore/systems", division="closed", status="Available on-premise")
+
+
+def another_submitter(root: Path) -> None:
+    (root / "Graphcore").rename(root / "Zebra")
+
+
+def another_system(root: Path) -> None:
+    (root / SET).parent.rename((root / SET).parent.with_name("other"))
+    systems = root / "Graphcore/systems"
+    (systems / f"{SYSTEM}.json").rename(systems / "other.json")
+
+
+def another_run(root: Path) -> None:
+    with (root / SET / "result_0.txt").open("ab") as stream:
+        stream.write(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (nothing, [AGAIN]),
+        (another_spelling, [AGAIN]),
+        (another_system, [AGAIN]),
+        (another_run, [AGAIN.replace("5/5", "4/5")]),
+        (another_framework, [f"{BROKEN} the same system description, which differs in framework"]),
+        (another_status, [f"{BROKEN} the same system description, which differs in status"]),
+        (
+            another_count,
+            [
+                f"{BROKEN} the same system description, which differs in accelerators_per_node,"
+                " number_of_nodes"
+            ],
+        ),
+        (another_submitter, [f"{BROKEN} runs of Zebra"]),
+    ],
+)
+def test_resubmitted(first: Path, change: Callable[[Path], None], expected: list[str]) -> None:
+    root = resubmitted(first)
+    change(root)
+    assert texts(root) == expected
+
+
+def test_a_preview_is_not_proved_by_its_own_runs(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = resubmitted(first)
+    another_status(first)
+    publish(monkeypatch, first, date(2026, 11, 21))
+    assert texts(root) == [f"{BROKEN} new runs, as these were of a Preview"]
+
+
+def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = first / SET / "result_0.txt"
+    path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
+    publish(monkeypatch, first, date(2026, 11, 21))
+    root = resubmitted(first)
+    assert texts(root) == [f"{BROKEN} logs that pass the checker of 2.1"]
+
+
+def test_a_published_round_is_not_compared_with_itself(first: Path) -> None:
+    assert texts(first) == []
+    assert texts(first / SET) == []
+
+
+def test_an_earlier_round_is_not_compared_with_a_later_one(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(monkeypatch, resubmitted(first))
+    assert texts(first) == []
+
+
+def test_both_rounds_at_hand(first: Path) -> None:
+    assert texts(first, resubmitted(first)) == []
+
+
+def test_loose_logs_are_always_named(first: Path, tmp_path: Path) -> None:
+    shutil.copytree(first / SET, tmp_path / "logs")
+    name = f"note advice 5/5 published in 2.0 as {NAME}"
+    assert texts(tmp_path / "logs") == [name]
+    assert texts(tmp_path / "logs/result_1.txt") == [name.replace("5/5", "1/1")]
+
+
+def test_another_set_of_the_round(first: Path) -> None:
+    another_system(first)
+    another_framework(first)
+    (first / "Graphcore/systems" / f"{SYSTEM}.json").rename(first / "Graphcore/systems/other.json")
+    assert texts(first) == [f"{BROKEN} the same system description, which differs in framework"]
+
+
+def test_runs_later_than_the_collection_are_not_hashed(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(monkeypatch, first, date(2020, 1, 1))
+    checked = check([str(first)], Options(jobs=1))
+    assert [run.log_hash for run in checked.runs] == [None] * 5
+
+
+@pytest.mark.parametrize("data", [None, b"", b"no results"])
+def test_without_published_results(
+    first: Path, monkeypatch: pytest.MonkeyPatch, data: bytes | None
+) -> None:
+    path = first.parent / "none"
+    if data is not None:
+        path.write_bytes(data)
+    monkeypatch.setattr(results, "PATH", path)
+    [finding] = findings(first, resubmitted(first))
+    assert finding.code == "CHECK103"
+    assert finding.text.startswith(
+        f"not compared with the published results: {path}: the published"
+    )
+    assert finding.text.endswith(": reinstall mlperf-pkg")
