@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import options
+from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.baseline import baseline_test
@@ -44,6 +44,7 @@ def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
     multiple=True,
     metavar="ROUND",
     callback=_rounds,
+    shell_complete=completion.published_rounds,
     help="Compare with the published results of ROUND, such as 5.1, or of all; repeatable or"
     " comma-separated.",
 )

@@ -40,6 +40,15 @@ def rounds(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]
     return _beginning(incomplete, (name for usage in _usages(ctx) for name in _rounds(usage)))
 
 
+def published_rounds(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Complete, after the last comma, the rounds with published results, the newest first."""
+    from mlperf_pkg.published.results import published_results  # noqa: PLC0415 - this alone needs it
+
+    before, comma, last = incomplete.rpartition(",")
+    names = ["all", *(r.name for r in reversed(published_results().provenance.rounds))]
+    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+
+
 @_with_the_users_rules
 def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete benchmarks of the round, or of all rounds."""

@@ -9,7 +9,7 @@ from itertools import groupby
 from mlperf_pkg.commands.compare.model import Row
 from mlperf_pkg.render.terminal import PLAIN, Column, Group, Span
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.wording import NOTHING
+from mlperf_pkg.results.wording import NOTHING, counted
 
 HYPERPARAMETERS = (
     Column("Hyperparameters", whole=True),
@@ -68,7 +68,9 @@ def _in_words(numbers: Counter[str]) -> str:
     """Return ``448 (4), 480 (2), 3 other values``."""
     values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common(_MOST_VALUES)]
     others = len(numbers) - _MOST_VALUES
-    return ", ".join([*values, *([f"{others} other values"] if others > 0 else [])]) or NOTHING
+    return (
+        ", ".join([*values, *([counted(others, "other value")] if others > 0 else [])]) or NOTHING
+    )
 
 
 def _plain(value: str) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.scores import ScoredSet, Scores
 from mlperf_pkg.commands.score import summary
+from mlperf_pkg.commands.score.ranks import standing_in_words
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.markdown import section
@@ -32,7 +33,6 @@ _SET_FIELDS = (
     "score_note",
 )
 _PUBLISHED_FIELDS = ("published_round", "published_rank", "published_of")
-_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 _SET_NAMES = ("submitter", "system", "benchmark", "division", "round")
 
 
@@ -69,7 +69,7 @@ def _groups(scores: Scores) -> list[Group]:
 def _group(scored: ScoredSet, system: str) -> Group:
     title = f"{scored.row.benchmark}: {system}"
     rows = [*map(_run_cells, scored.runs), *_score_rows(scored.row)]
-    return Group(title, rows, [*_remarks(scored.row), *_published(scored.published)])
+    return Group(title, rows, list(_remarks(scored)))
 
 
 def _run_cells(run: RunRow) -> list[Span]:
@@ -96,12 +96,15 @@ def _no_official_score(row: ResultSetRow) -> str:
     return "not checked" if row.runs_required is None else "mlperf-logging gives no score"
 
 
-def _remarks(row: ResultSetRow) -> Iterator[str]:
+def _remarks(scored: ScoredSet) -> Iterator[str]:
+    row = scored.row
     if row.score_note:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
         yield from _normalised(row, row.rcp)
+    if scored.published:
+        yield f"published: {standing_in_words(scored.published)}"
 
 
 def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
@@ -109,24 +112,6 @@ def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
     if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
         minutes = wording.minutes(row.unscaled_minutes * test.normalization)
         yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
-
-
-def _published(standing: Standing | None) -> Iterator[str]:
-    if standing:
-        accelerators = wording.counted(standing.accelerators, "accelerator")
-        ranks = [f"{_rank(standing.overall)} on {accelerators} in {standing.round}"]
-        if standing.of_model:
-            ranks.append(f"{_rank(standing.of_model)} on {standing.accelerator_model}")
-        yield f"published: {', '.join(ranks)}"
-
-
-def _rank(rank: Rank) -> str:
-    return f"{_ordinal(rank.rank)} of {rank.of}"
-
-
-def _ordinal(number: int) -> str:
-    teens = number % 100 in range(11, 14)
-    return f"{number}{'th' if teens else _SUFFIXES.get(number % 10, 'th')}"
 
 
 def json(scores: Scores, _: View) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from mlperf_pkg.checker.scores import Scores
+from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.commands.score.ranks import standing_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
@@ -25,12 +26,13 @@ _TITLES = {  # column: whether it holds numbers
     "RCP margin": False,
     "Verdict": False,
 }
+_FEW = 10  # result sets, each of which has a line more
 _GRAVITY = (Verdict.PASS, Verdict.NOT_CHECKED, Verdict.FAIL)
 
 
 def add_table(terminal: Terminal, scores: Scores) -> None:
     """Add a line per result set, grouped by submitter and division, and how to see more."""
-    terminal.table(_COLUMNS, _groups(scores.report), apart=True)
+    terminal.table(_COLUMNS, _groups(scores), apart=True)
     number = wording.counted(len(scores.sets), "result set")
     details = "--verbose shows the runs and how each score is computed"
     terminal.paragraph((f"{number}; {details}", PLAIN))
@@ -38,7 +40,7 @@ def add_table(terminal: Terminal, scores: Scores) -> None:
 
 def sections(scores: Scores) -> Iterator[str]:
     """Yield a Markdown section per submitter and division."""
-    yield from (section(_TITLES, group) for group in _groups(scores.report))
+    yield from (section(_TITLES, group) for group in _groups(scores))
 
 
 def verdict_in_short(verdicts: Verdicts) -> str:
@@ -58,14 +60,19 @@ def _both(verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     return verdicts.official, verdicts.rules
 
 
-def _groups(report: Report) -> list[Group]:
+def _groups(scores: Scores) -> list[Group]:
     """Return the result sets in the order of the report, below their submitter and division."""
-    by_title: dict[str, list[ResultSetRow]] = {}
-    for row in report.result_sets:
-        by_title.setdefault(_title(row, report), []).append(row)
+    by_title: dict[str, list[ScoredSet]] = {}
+    for scored in scores.sets:
+        by_title.setdefault(_title(scored.row, scores.report), []).append(scored)
+    is_short = len(scores.sets) <= _FEW
     return [
-        Group(title, [_cells(row) for row in rows], [*_notes(rows)])
-        for title, rows in by_title.items()
+        Group(
+            title,
+            [_cells(scored.row) for scored in sets],
+            [*_notes(sets), *(_standings(sets) if is_short else ())],
+        )
+        for title, sets in by_title.items()
     ]
 
 
@@ -94,8 +101,19 @@ def _system(row: ResultSetRow) -> str:
     return row.system or "unnamed system"
 
 
-def _notes(rows: list[ResultSetRow]) -> Iterator[str]:
+def _notes(sets: Sequence[ScoredSet]) -> Iterator[str]:
     """Yield what qualifies a score, or why there is none."""
-    for row in rows:
-        if row.score_note:
-            yield f"{_system(row)}, {row.benchmark}: {row.score_note}"
+    for scored in sets:
+        if scored.row.score_note:
+            yield f"{_name(scored.row)}: {scored.row.score_note}"
+
+
+def _standings(sets: Sequence[ScoredSet]) -> Iterator[str]:
+    """Yield where scores stand among the published ones."""
+    for scored in sets:
+        if scored.published:
+            yield f"{_name(scored.row)}: published: {standing_in_short(scored.published)}"
+
+
+def _name(row: ResultSetRow) -> str:
+    return f"{_system(row)}, {row.benchmark}"

@@ -17,6 +17,7 @@ from mlperf_pkg.commands.system.describe import ONE_NODE, UserValues, completed,
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, read_json
 from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.results.wording import counted
 
 _MOST_NAMED = 3  # files with one value, and values of one field
 _COUNT = "number_of_nodes"
@@ -77,8 +78,8 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
     number = len(nodes)
     if user_values.nodes not in (None, number):
         raise UserError(f"--nodes is {user_values.nodes}; expected {number}, one for each file")
-    counted = replace(user_values, nodes=number)
-    of_user = user_fields(counted)
+    user_values = replace(user_values, nodes=number)
+    of_user = user_fields(user_values)
     fields: dict[str, Any] = {}
     differences = list(_other_counts(nodes))
     for name, values in _values(nodes).items():
@@ -88,7 +89,7 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
             members[name[-1]] = _merged(answers)
             if len(answers) > 1:
                 differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
-    return Merged(completed(fields, counted), tuple(differences))
+    return Merged(completed(fields, user_values), tuple(differences))
 
 
 def _other_counts(nodes: Sequence[Node]) -> Iterator[str]:
@@ -155,4 +156,4 @@ def _files(files: Sequence[str]) -> str:
 
 def _some(texts: Sequence[str]) -> list[str]:
     more = len(texts) - _MOST_NAMED
-    return [*texts[:_MOST_NAMED], *([f"{more} other values"] if more > 0 else [])]
+    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more > 0 else [])]

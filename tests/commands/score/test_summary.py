@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.commands.score.summary import verdict_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
@@ -28,6 +28,15 @@ ROUND = some_scores(
     {"submitter": "Other", "rcp": rcp(margin_percent=None, no_limit_reason="why")},
     {"submitter": None, "path": "folder", "system": None},
 )
+
+
+@pytest.mark.parametrize(("number", "lines"), [(2, 2), (10, 10), (11, 0)])
+def test_standings_of_few_sets(number: int, lines: int) -> None:
+    standing = Standing("5.1", 1, Rank(2, 41), "H100", Rank(1, 6))
+    rows = some_scores(*number * [{}])
+    sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
+    shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
+    assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
 
 
 def test_text() -> None:
