@@ -24,6 +24,7 @@ _MAX_WORDS = 6  # of them in a message
 _MAX_CHARACTERS = 80  # of a value in a message
 _MAX_TEXT = 10_000  # characters and members of a value; larger ones are cut
 _MAX_LEVELS = 20  # nested lists and objects of a value; one more is text
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
 _PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|,|,?\.[0-9][fg]))?\}")
@@ -88,6 +89,9 @@ class Verdicts(Struct, frozen=True):
         """What failed: of a part that alone is not enough to pass. The rest is not checked."""
         failed = (self.official is Verdict.FAIL, self.rules is Verdict.FAIL)
         return Verdicts(*(Verdict.FAIL if fails else Verdict.NOT_CHECKED for fails in failed))
+
+
+_PASSED = Verdicts(Verdict.PASS, Verdict.PASS)
 
 
 class Waiver(Struct, frozen=True):
@@ -222,6 +226,8 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
+    if not all_findings:
+        return _PASSED
     verdicts = Verdicts(
         official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
         rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
@@ -405,15 +411,11 @@ def word(value: Any, form: str | None = None) -> str:
     if isinstance(value, str) and form == "s":
         return value
     try:
-        is_formatted = form not in (None, "s") and _is_number(value)
-        text = format(value, form or "") if is_formatted else _json(value)
+        form = "" if form in (None, "s") else form
+        text = format(value, form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _values(value: Any) -> tuple[Any, ...]:

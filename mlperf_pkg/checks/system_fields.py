@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -262,19 +262,25 @@ def _names(description: Description) -> Iterator[Finding]:
 
 def _to_fill_in(description: Description) -> Iterator[Finding]:
     """Report what ``system init`` or ``system merge`` left to a human."""
-    for field, value in description.fields.items():
-        members = value.items() if isinstance(value, dict) else ()
-        named = {(field,): value} | {(field, name): member for name, member in members}
-        for path, text in named.items():
-            if is_to_fill_in(text):
-                yield system_finding(
-                    "SYS203",
-                    description.path,
-                    description.document.line(path),
-                    f"{'.'.join(path)} is {{found}}; expected its value",
-                    basis=Basis.RULES,
-                    found=text,
-                )
+    for path, value in _values(description.fields):
+        if is_to_fill_in(value):
+            yield system_finding(
+                "SYS203",
+                description.path,
+                description.document.line(path),
+                f"{'.'.join(path)} is {{found}}; expected its value",
+                basis=Basis.RULES,
+                found=value,
+            )
+
+
+def _values(fields: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values of all fields and of their members, each with its path."""
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            yield from (((field, name), member) for name, member in value.items())
+        else:
+            yield (field,), value
 
 
 def _counts(description: Description) -> Iterator[Finding]:

@@ -89,6 +89,7 @@ def required_fields() -> Sequence[str]:
     return fields
 
 
+@cache
 def needing_answer(round_: str | None = None, *, preview: bool = False) -> Sequence[Sequence[str]]:
     """Return groups of fields; at least one field of each group must not be empty.
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -59,7 +57,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     with ExitStack() as undo:
         scratch = None
         while scratch is None or not scratch.exists():  # another swept it before it was locked
-            scratch = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+            scratch = parent / f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}"
             undo.callback(_remove, scratch)
             parent.mkdir(parents=True, exist_ok=True)
             scratch.mkdir(mode=0o700)
@@ -144,6 +142,8 @@ def _moved(folder: Path, target: Path) -> bool:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step; return False if the system or the file system cannot."""
+    import ctypes  # noqa: PLC0415 - only a folder that is replaced needs it
+
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False

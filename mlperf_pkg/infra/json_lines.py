@@ -20,6 +20,8 @@ ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
 
 # Strings (an unterminated one reaches to the end), brackets, and numbers or words.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+# The same or the end of a line, after what is between tokens; in valid JSON no string has several.
+_PIECE = r'[ \t\r,:]*(\n|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|[\[\]{}]|[^ \t\r\n\[\]{}",:]+|\Z)'
 _OPENING, _CLOSING = ("{", "["), ("}", "]")
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -147,11 +149,12 @@ def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
 
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of all tokens except commas and colons."""
-    line, seen = 1, 0
-    for match in _TOKEN.finditer(text):
-        line += text.count("\n", seen, match.start())
-        seen = match.start()
-        yield line, match[0]
+    line = 1
+    for piece in re.findall(_PIECE, text):
+        if piece == "\n":
+            line += 1
+        elif piece:
+            yield line, piece
 
 
 def _refuse_depth(text: str) -> None:
@@ -216,7 +219,7 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
         if token in _CLOSING:
             holders.pop()
         elif holder.keyed and named is None:
-            key = json.loads(token)
+            key = json.loads(token) if "\\" in token else token[1:-1]
             if first := holder.members.get(key):
                 message = f"the key {key!r} is repeated (first on line {first.line})"
                 problems.append(JsonProblem(line, "duplicate_key", message))

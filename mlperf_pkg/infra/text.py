@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
 _FORMULA = re.compile(r"""((?:^|;)(?=[\s"']*[=+\-@]))""")
@@ -54,6 +55,7 @@ def escape_formula(text: str) -> str:
     return _FORMULA.sub(r"\1'", text)
 
 
+@lru_cache(maxsize=256)
 def letters(name: str) -> str:
     """Return the letters and digits of a name in lower case, alike in all its spellings."""
     return "".join(filter(str.isalnum, name.lower()))

@@ -161,9 +161,8 @@ class ScannedBlock(Block):
         """
         if self.scattered:
             return super().mentions(words)
-        held = {key: matches for key in self.indexes if (matches := _words_in_key(key, words))}
-        by_key = [self.indexes[key] for key in held]
-        indexes = by_key[0] if len(by_key) == 1 else sorted(chain.from_iterable(by_key))
+        held = _words_by_key(tuple(self.indexes), words)
+        indexes = sorted(chain.from_iterable([self.indexes[key] for key in held]))
         return ((held[record.key], record) for record in self.select(indexes))
 
     def _json(self, part: int, indexes: Collection[int]) -> bytes:
@@ -242,9 +241,9 @@ def _words_in(text: bytes, words: tuple[bytes, ...]) -> Words:
     return frozenset([word for word in words if word in text])
 
 
-@lru_cache(maxsize=4096)
-def _words_in_key(key: str, words: tuple[bytes, ...]) -> Words:
-    return _words_in(key.encode(), words)
+@lru_cache(maxsize=32)
+def _words_by_key(keys: tuple[str, ...], words: tuple[bytes, ...]) -> dict[str, Words]:
+    return {key: matches for key in keys if (matches := _words_in(key.encode(), words))}
 
 
 def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:

@@ -79,6 +79,7 @@ _decode_entries = msgspec.json.Decoder(_Entry).decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def count_records(lines: bytes) -> int:
@@ -192,7 +193,7 @@ def recover(text: str) -> Record | None:
 def shown(value: Any, limit: int = 80) -> str:
     """Return a JSON value as it appears in the file, cut to ``limit`` characters."""
     try:
-        text = json.dumps(printable(value), ensure_ascii=False)
+        text = str(value) if type(value) is int else _encode(printable(value))
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -166,7 +166,9 @@ def as_builtins(value: Any) -> Any:
     if not isinstance(value, Report):
         return fields
     for finding, item in zip(value.findings, fields["findings"], strict=True):
-        item["message"], item["places"] = finding.text, msgspec.to_builtins(finding.occurrences)
+        item["message"] = finding.text
+        if not finding.places:
+            item["places"] = msgspec.to_builtins(finding.occurrences)
     return {"format": FORMAT, **fields}
 
 

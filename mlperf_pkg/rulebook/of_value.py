@@ -15,9 +15,12 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 
 
 class OfValue(msgspec.Struct, frozen=True):
-    """A constraint on a value alone, which serves for parts of a value as well."""
+    """A constraint on a value alone, which serves for parts of a value as well.
 
-    holds: Callable[[Any, Any], Any]
+    ``compile`` makes the test of a value from the argument.
+    """
+
+    compile: Callable[[Any], Callable[[Any], Any]]
     needed: Callable[[Any], str]
 
 
@@ -50,38 +53,41 @@ def listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
 
 
 OF_VALUE: Mapping[str, OfValue] = {
-    "equals": OfValue(lambda v, a: v == a, shown),
-    "one_of": OfValue(lambda v, a: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
-    "none_of": OfValue(lambda v, a: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"),
-    "at_least": OfValue(lambda v, a: v >= a, lambda a: f"at least {a}"),
-    "at_most": OfValue(lambda v, a: v <= a, lambda a: f"at most {a}"),
-    "counts_at_least": OfValue(lambda v, a: _count(v) >= a, lambda a: f"at least {a}"),
-    "above": OfValue(lambda v, a: v > a, lambda a: f"above {a}"),
-    "below": OfValue(lambda v, a: v < a, lambda a: f"below {a}"),
-    "close_to": OfValue(math.isclose, lambda a: f"{a}"),
-    "not_empty": OfValue(lambda v, a: v != "", lambda a: "a value"),
-    "truthy": OfValue(lambda v, a: bool(v) is a, lambda a: "true" if a else "false"),
+    "equals": OfValue(lambda a: lambda v: v == a, shown),
+    "one_of": OfValue(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
+    "none_of": OfValue(
+        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"
+    ),
+    "at_least": OfValue(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
+    "at_most": OfValue(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
+    "counts_at_least": OfValue(lambda a: lambda v: _count(v) >= a, lambda a: f"at least {a}"),
+    "above": OfValue(lambda a: lambda v: v > a, lambda a: f"above {a}"),
+    "below": OfValue(lambda a: lambda v: v < a, lambda a: f"below {a}"),
+    "close_to": OfValue(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
+    "not_empty": OfValue(lambda a: lambda v: v != "", lambda a: "a value"),
+    "truthy": OfValue(lambda a: lambda v: bool(v) is a, lambda a: "true" if a else "false"),
     "type": OfValue(
-        lambda v, a: isinstance(v, _TYPES[a]), lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}"
+        lambda a: lambda v: isinstance(v, _TYPES[a]),
+        lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}",
     ),
     "reads_as": OfValue(
-        lambda v, _: isinstance(v, int) or (isinstance(v, str) and isinstance(int(v), int)),
+        lambda _: lambda v: isinstance(v, int) or (isinstance(v, str) and isinstance(int(v), int)),
         lambda a: f"an {a}, perhaps as text",
     ),
-    "whole": OfValue(lambda v, a: is_integral(v) is a, lambda a: "a whole number"),
-    "multiple_of": OfValue(lambda v, a: is_integral(v / a), lambda a: f"a multiple of {a}"),
+    "whole": OfValue(lambda a: lambda v: is_integral(v) is a, lambda a: "a whole number"),
+    "multiple_of": OfValue(lambda a: lambda v: is_integral(v / a), lambda a: f"a multiple of {a}"),
     "power_of_two_times": OfValue(
-        lambda v, a: is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
+        lambda a: lambda v: is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
     ),
-    "length": OfValue(lambda v, a: len(v) == a, lambda a: f"{a} elements"),
-    "length_at_least": OfValue(lambda v, a: len(v) >= a, lambda a: f"at least {a} elements"),
+    "length": OfValue(lambda a: lambda v: len(v) == a, lambda a: f"{a} elements"),
+    "length_at_least": OfValue(lambda a: lambda v: len(v) >= a, lambda a: f"at least {a} elements"),
     "in_ratio": OfValue(
-        lambda v, a: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
+        lambda a: lambda v: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
         lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
     ),
-    "has": OfValue(lambda v, a: all(name in v for name in a), listed("an object with")),
+    "has": OfValue(lambda a: lambda v: all(name in v for name in a), listed("an object with")),
     "fields": OfValue(
-        lambda v, a: all(holds(v[name], constraints) for name, constraints in a.items()),
+        lambda a: lambda v: all(holds(v[name], constraints) for name, constraints in a.items()),
         lambda a: " and ".join(f"{name} {all_needed(parts)}" for name, parts in a.items()),
     ),
 }
@@ -94,7 +100,7 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
     Raises:
         Exception: whatever comparing the value raises.
     """
-    return all(OF_VALUE[name].holds(value, argument) for name, argument in constraints.items())
+    return all(OF_VALUE[name].compile(arg)(value) for name, arg in constraints.items())
 
 
 def all_needed(constraints: Mapping[str, Any]) -> str:

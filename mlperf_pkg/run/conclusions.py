@@ -60,9 +60,9 @@ class Conclusions:
         for compiled in table.counting.to_check(self._seen):
             rule, occurs = compiled.rule, compiled.rule.occurs
             logged = self._seen.get(rule.key)
-            if isinstance(occurs, Mapping) and "or" in occurs:
+            if isinstance(occurs, dict) and "or" in occurs:
                 self._either(rule, frozenset({rule.key, occurs["or"]}))
-            elif isinstance(occurs, Mapping):
+            elif isinstance(occurs, dict):
                 self._count_within(rule, logged, occurs)
             elif logged is None:
                 self._missing(rule, rule.key, hidden=rule.key in self._hidden)
