@@ -17,7 +17,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.inputs import check_input
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import not_described
-from mlperf_pkg.checks.shared_runs import shared_runs
+from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
 from mlperf_pkg.findings import Finding, folded, in_order, without_pass
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
@@ -74,16 +74,17 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
 
 
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
-    """Add the findings on runs that are in several result sets."""
-    groups = shared_runs([context for item in judged for context in item.contexts])
-    if not groups:
+    """Add the findings that need several result sets."""
+    contexts = [context for item in judged for context in item.contexts]
+    groups = shared_runs(contexts)
+    if not groups and not has_several_rounds(contexts):
         return judged
-    from mlperf_pkg.checker.copies import with_copies  # noqa: PLC0415 - few inputs need it
+    from mlperf_pkg.checker.copies import with_comparisons  # noqa: PLC0415 - few inputs need it
 
     return guarded(
         ".",
-        "comparing the runs of all result sets",
-        lambda: with_copies(judged, groups, waivers),
+        "comparing the result sets",
+        lambda: with_comparisons(judged, groups, waivers),
         lambda finding: [_with_defect(judged[0], finding), *judged[1:]],
     )
 

@@ -1,10 +1,11 @@
-"""Compare the runs of all result sets that are checked together."""
+"""Compare all result sets that are checked together: their runs, and Previews with their proofs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -13,8 +14,9 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import Pair, pairs_of, tree_of
 from mlperf_pkg.checks.copy_rules import findings_on
+from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.shared_runs import Members
+from mlperf_pkg.checks.shared_runs import Members, has_several_rounds
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded
 from mlperf_pkg.infra.source import Source
@@ -22,15 +24,22 @@ from mlperf_pkg.infra.source import Source
 _CHUNK = 1 << 20
 
 
-def with_copies(
+def with_comparisons(
     judged: Sequence[JudgedPlan], groups: Sequence[Members], waivers: Waivers
 ) -> list[JudgedPlan]:
-    """Return what was judged, with the findings on runs that are in several result sets."""
+    """Return what was judged, with the findings that need several result sets.
+
+    ``groups`` are their shared runs.
+    """
     contexts = [context for item in judged for context in item.contexts]
     sources = {log.source.label: log.source for item in judged for log in item.plan.logs}
-    copies = copies_in(contexts, groups, sources)
-    findings = {path: waivers.waive(of_set) for path, of_set in copies.items()}
-    return [_with_findings(item, findings) for item in judged]
+    findings = copies_in(contexts, groups, sources)
+    if has_several_rounds(contexts):
+        minutes = [result.row.score_minutes for item in judged for result in item.sets]
+        for index, finding in check_previews(contexts, minutes):
+            findings.setdefault(index, []).append(finding)
+    by_set = iter([waivers.waive(findings.get(index, ())) for index in range(len(contexts))])
+    return [_with_findings(item, list(islice(by_set, len(item.sets)))) for item in judged]
 
 
 def find_pairs(
@@ -43,37 +52,33 @@ def find_pairs(
 
 def copies_in(
     contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
-) -> dict[str, list[Finding]]:
-    """Return the findings on the sets that hold copies, by their path, one for each run."""
-    pairs: dict[str, list[Pair]] = {}
+) -> dict[int, list[Finding]]:
+    """Return the findings on the sets that hold copies, by their index, one for each run."""
+    pairs: dict[int, list[Pair]] = {}
     for pair in find_pairs(contexts, groups, sources):
-        pairs.setdefault(pair.copy.context.path, []).append(pair)
+        pairs.setdefault(pair.copy.index, []).append(pair)
     measured = (context for context in contexts if context.files.power) if pairs else ()
     with_power = {tree_of(context) for context in measured}
-    return {path: list(findings_on(of_set, with_power)) for path, of_set in pairs.items()}
+    return {index: list(findings_on(of_set, with_power)) for index, of_set in pairs.items()}
 
 
-def with_findings(result: SetResult, findings: Iterable[Finding]) -> SetResult:
+def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:
     """Return a result set with more findings, which may fail it."""
-    more = tuple(findings)
-    row = replace(result.row, verdict=_failed(result.row.verdict, more))
-    return replace(result, row=row, findings=(*result.findings, *more))
+    row = replace(result.row, verdict=_failed(result.row.verdict, findings))
+    return replace(result, row=row, findings=(*result.findings, *findings))
 
 
-def _with_findings(item: JudgedPlan, findings: Mapping[str, Sequence[Finding]]) -> JudgedPlan:
-    of_plan = {s.row.path: findings[s.row.path] for s in item.sets if s.row.path in findings}
-    if not of_plan:
+def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> JudgedPlan:
+    """Add findings, by set, to a plan that was judged."""
+    if not any(by_set):
         return item
-    together = [
-        finding
-        for result in item.sets
-        for finding in folded(of_plan.get(result.row.path, ()), result.row.path, result.runs)
-    ]
+    pairs = list(zip(item.sets, by_set, strict=True))
+    more = [f for result, of_set in pairs for f in folded(of_set, result.row.path, result.runs)]
     return replace(
         item,
-        verdict=_failed(item.verdict, together),
-        sets=tuple(with_findings(s, of_plan.get(s.row.path, ())) for s in item.sets),
-        findings=(*item.findings, *together),
+        verdict=_failed(item.verdict, more),
+        sets=tuple(with_findings(result, of_set) for result, of_set in pairs),
+        findings=(*item.findings, *more),
     )
 
 

@@ -21,8 +21,12 @@ _VARIANT = str.maketrans("-+ ", "___")
 
 
 class Owner(Struct, frozen=True, dict=True):
-    """A result set among others, with what identifies it, and one of its runs that others have."""
+    """A result set at an index of all, with what identifies it.
 
+    ``run`` is one of its runs that other sets have, too.
+    """
+
+    index: int
     context: SetContext
     run: Run
 
@@ -90,7 +94,7 @@ def pairs_of(
     so that the number of pairs is in proportion to that of the runs.
     """
     owners = {
-        index: Owner(contexts[index], runs[0])
+        index: Owner(index, contexts[index], runs[0])
         for members in groups
         for index, runs in members.items()
     }

@@ -24,3 +24,9 @@ def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
                 key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
                 groups.setdefault(key, {}).setdefault(index, []).append(run)
     return [members for members in groups.values() if len(members) > 1]
+
+
+def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
+    """Return whether sets of several rounds of one usage are checked together."""
+    rounds = {(context.round.usage, context.round.name) for context in contexts}
+    return len(rounds) > len({usage for usage, _ in rounds})

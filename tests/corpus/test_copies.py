@@ -18,6 +18,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import pairs_of, tree_of
 from mlperf_pkg.checks.copy_rules import findings_on
+from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.shared_runs import shared_runs
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
@@ -147,16 +148,17 @@ def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
 
 
 def _system(row: dict[str, str]) -> SystemFile:
-    names = ("system_name", "status", "accelerator_model", "nodes", "host_processor", "framework")
+    names = ("system_name", "status", "nodes", "host_processor", "framework")
     return SystemFile(
         path="",
         id=row["system"],
-        contents={name: row[name] for name in names},
+        contents={name: row[name] for name in names}
+        | {"accelerator_model_name": row["accelerator_model"]},
         submitter=row["submitter"],
         division=row["division"],
         status=row["status"],
         system_name=row["system_name"],
-        accelerators=None,
+        accelerators=int(row["accelerators"] or 0),
         findings=(),
     )
 
@@ -200,3 +202,11 @@ def test_errors_in_published_results(opinions: dict[frozenset[str], Finding]) ->
     assert errors == {
         f"v5.1/Dell/results/1xXE9780x8B200-SXM-180GB/{name}" for name in ("retinanet", "rgat")
     }
+
+
+def test_published_previews() -> None:
+    """Those that came back, by the numbers of the record."""
+    all_contexts = contexts()
+    scores = {paths()[row["set"]]: float(row["score_minutes"] or 0) for row in rows("sets")}
+    findings = check_previews(all_contexts, [scores[context.path] for context in all_contexts])
+    assert Counter(finding.severity.value for _, finding in findings) == {"note": 25, "warning": 2}

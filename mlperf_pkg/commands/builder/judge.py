@@ -75,15 +75,15 @@ def judge(
         for planned, context in zip(plan.sets, contexts, strict=True)
     )
     return tuple(
-        replace(s, result=with_findings(s.result, waivers.waive(copies.get(s.planned.folder, ()))))
-        for s in judged
+        replace(s, result=with_findings(s.result, waivers.waive(copies.get(index, ()))))
+        for index, s in enumerate(judged)
     )
 
 
 def _copies(
     contexts: Sequence[SetContext], workspace: Workspace
-) -> Mapping[str, Sequence[Finding]]:
-    """Return the findings on runs that are in several sets, by the path of the set."""
+) -> Mapping[int, Sequence[Finding]]:
+    """Return the findings on runs that are in several sets, by the index of the set."""
     groups = shared_runs(contexts)
     sources = {path: log.source for path, log in workspace.logs.items()}
     return copies_in(contexts, groups, sources)

@@ -1,0 +1,111 @@
+"""Previews of an earlier round that come back as Available in a later one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.results import wording
+from mlperf_pkg.rulebook.model import version_of
+
+_ALLOWED = 1.02  # times the minutes of the Preview
+_MOST = 100  # Available results of one kind that a Preview is compared with
+
+
+class ScoredSet(Struct, frozen=True):
+    """A result set of a described system, and its score in minutes."""
+
+    context: SetContext
+    accelerators: int
+    minutes: float
+
+    @property
+    def in_words(self) -> str:
+        """The score and the scale."""
+        scale = wording.counted(self.accelerators, "accelerator")
+        return f"{wording.minutes(self.minutes)} minutes on {scale}"
+
+    def matches(self, preview: ScoredSet) -> bool:
+        """Return whether the performance is at least that of a Preview, less the allowed loss.
+
+        More accelerators must be faster; fewer must take fewer minutes times accelerators.
+        """
+        if self.accelerators > preview.accelerators:
+            return self.minutes < preview.minutes
+        work = preview.minutes * preview.accelerators
+        return self.minutes * self.accelerators <= work * _ALLOWED
+
+
+def check_previews(
+    contexts: Sequence[SetContext], minutes: Sequence[float | None]
+) -> Iterator[tuple[int, Finding]]:
+    """Compare Previews with the Available results of the first later round that has any.
+
+    These have the same submitter, benchmark, division and accelerator. Logs of the Preview prove
+    nothing. ``minutes`` are the scores; each finding has the index of its Preview.
+    """
+    previews: dict[int, ScoredSet] = {}
+    available: dict[tuple[str, ...], dict[str, list[ScoredSet]]] = {}
+    for index, (context, score) in enumerate(zip(contexts, minutes, strict=True)):
+        system = context.system
+        if system is None or not system.accelerators or not score:
+            continue
+        scored = ScoredSet(context, system.accelerators, score)
+        status = logged_statuses(system.status or "")
+        if "preview" in status:
+            previews[index] = scored
+        elif status and "research" not in status:
+            rounds = available.setdefault(_key(context), {})
+            rounds.setdefault(context.round.name, []).append(scored)
+    for index, preview in previews.items():
+        if candidates := _proofs(preview, available.get(_key(preview.context), {})):
+            yield index, _finding(preview, candidates)
+
+
+def _key(context: SetContext) -> tuple[str, ...]:
+    """Return what a Preview and its proof have in common."""
+    contents = (context.system.contents if context.system else None) or {}
+    names = (context.submitter, context.division_by_rules, contents.get("accelerator_model_name"))
+    return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
+
+
+def _proofs(preview: ScoredSet, by_round: dict[str, list[ScoredSet]]) -> list[ScoredSet]:
+    """Return the results of the first later round that are of other runs."""
+    runs = {run.fingerprint for run in preview.context.runs if run.fingerprint}
+    for name in sorted(by_round, key=version_of):
+        if version_of(name) > preview.context.round.version:
+            fresh = (scored for scored in by_round[name][:_MOST] if runs.isdisjoint(_runs(scored)))
+            if proofs := list(fresh):
+                return proofs
+    return []
+
+
+def _runs(scored: ScoredSet) -> set[bytes | None]:
+    return {run.fingerprint for run in scored.context.runs}
+
+
+def _finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
+    """Take the best proof, of several the one whose number of accelerators is the nearest."""
+    is_proven = any(candidate.matches(preview) for candidate in candidates)
+    best = min(
+        candidates,
+        key=lambda c: (
+            not c.matches(preview),
+            abs(c.accelerators - preview.accelerators),
+            c.minutes,
+        ),
+    )
+    path, name = best.context.path, best.context.round.name
+    return set_finding(
+        preview.context,
+        "SET152",
+        f"a Preview with {preview.in_words}; Available in round {name} with {best.in_words}"
+        f" ({path}): the performance is {'' if is_proven else 'not '}met",
+        severity=Severity.NOTE if is_proven else Severity.WARNING,
+        basis=Basis.ADVICE if is_proven else Basis.RULES,
+    )
