@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
@@ -60,6 +59,13 @@ def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
     " * matches any text; repeatable.",
 )
 @_names_option("--division", "Compare only this division; repeatable.")
+@click.option(
+    "--accelerators",
+    multiple=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compare only systems of N accelerators (with --published, as --system); repeatable.",
+)
 @_file_option(
     "--prices",
     "Read list prices from FILE; they override those of --config and systems/prices.yaml.",
@@ -78,6 +84,7 @@ def command(
     benchmarks: tuple[str, ...],
     systems: tuple[str, ...],
     divisions: tuple[str, ...],
+    accelerators: tuple[int, ...],
     prices: Path | None,
     chart: Path | None,
     check_options: Options,
@@ -108,7 +115,7 @@ def command(
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --division closed
       mlperf-pkg compare ACME/results/dgx/bert published.csv --system 'pod*'
       mlperf-pkg compare logs/bert --published 5.0 --system NVIDIA
-      mlperf-pkg compare --published 5.0,5.1 --benchmark llama2_70b_lora
+      mlperf-pkg compare --published 5.0,5.1 --benchmark rgat --accelerators 8
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --chart speed.svg
       mlperf-pkg compare v1.0 v1.1 --baseline 'ipu-pod16*' --benchmark resnet
     """
@@ -119,7 +126,7 @@ def command(
         Output(chart, target.force).refuse_early(paths)
     picture = _picture(chart) if chart else None
     price_list = all_prices(prices, check_options.config.prices, Path())
-    result_filter = Filter(benchmarks, systems, divisions)
+    result_filter = Filter(benchmarks, systems, divisions, accelerators)
     results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
     if chart and picture:
@@ -134,11 +141,12 @@ def _results(
     result_filter: Filter,
     check_options: Options,
 ) -> list[Result]:
-    """Return the results in paths, then published ones, among which alone systems are chosen."""
-    own_filter = replace(result_filter, systems=()) if published else result_filter
+    """Return the results in paths, then published ones, of which alone the system is chosen."""
+    own_filter = Filter(result_filter.benchmarks, divisions=result_filter.divisions)
+    own_filter = own_filter if published else result_filter
     results = read_results(paths, own_filter, check_options)
     if not results and (paths or not published):
-        raise UserError("no result matches --benchmark, --system and --division")
+        raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:
         from mlperf_pkg.commands.compare.rounds import read_rounds  # noqa: PLC0415 - if asked
 

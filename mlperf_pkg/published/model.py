@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time
 from msgspec import Struct
 
 _SCALINGS = ("strong", "weak")
+_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
 
 
 class PublishedRound(Struct, frozen=True):
@@ -105,3 +106,8 @@ class Setting(Struct, frozen=True):
 def name_in_round(path: str) -> str:
     """Return the path of a result set below its round without the folder ``results``."""
     return path.replace("/results/", "/", 1)
+
+
+def comparable(minutes: float) -> float:
+    """Return a score such that a published one equals the same computed anew, and no other."""
+    return round(minutes, _DECIMALS)

@@ -123,7 +123,7 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
         (
             ["v2.0/ACME", "--benchmark", "x"],
             2,
-            "no result matches --benchmark, --system and --division",
+            "no result matches --benchmark, --system, --division and --accelerators",
         ),
         (["v2.0/ACME", "--prices", "none.yaml"], 2, "none.yaml: cannot be read"),
         (["v2.0/ACME"], 1, "Time to train"),

@@ -36,7 +36,7 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
 def _near(rows: Sequence[Row]) -> Sequence[Row]:
     own = [row for row in rows if not row.result.published]
     numbers = {row.result.accelerators for row in own}
-    near = [row for row in rows if row in own or row.result.accelerators in numbers]
+    near = [r for r in rows if r in own or r.baseline or r.result.accelerators in numbers]
     return near if own and len(near) > len(own) else rows
 
 

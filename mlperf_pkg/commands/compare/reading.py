@@ -32,11 +32,12 @@ _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class Filter(Struct, frozen=True):
-    """Which results to compare: one of the patterns must match; without patterns, all do."""
+    """Which results to compare: one of each kind must match; without any, all do."""
 
     benchmarks: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     divisions: tuple[str, ...] = ()
+    accelerators: tuple[int, ...] = ()
 
     def accepts_benchmark(self, name: str) -> bool:
         """Return whether results of this benchmark are compared."""
@@ -52,6 +53,7 @@ class Filter(Struct, frozen=True):
             (not self.systems or any(result.matches(pattern) for pattern in self.systems))
             and self.accepts_benchmark(result.benchmark)
             and _any_matches(result.division, self.divisions)
+            and (not self.accelerators or result.accelerators in self.accelerators)
         )
 
 

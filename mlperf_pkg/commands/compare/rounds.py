@@ -9,12 +9,11 @@ from mlperf_pkg.commands.compare.model import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.model import PublishedSet, comparable
 from mlperf_pkg.published.results import PublishedResults, published_results
 from mlperf_pkg.rulebook.load import load_benchmark
 
 ALL = "all"
-_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
 
 _Sets = Mapping[int, PublishedSet]  # by their index
 
@@ -95,7 +94,7 @@ def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
 def _none_accepted(result_filter: Filter, results: Sequence[Result]) -> str:
     names = {result.submitter or "" for result in results} | {result.system for result in results}
     suggestions = (did_you_mean(pattern, sorted(names)) for pattern in result_filter.systems)
-    message = "no published result matches --system and --division"
+    message = "no published result matches --system, --division and --accelerators"
     return f"{message}{next(filter(None, suggestions), '')}"
 
 
@@ -117,7 +116,7 @@ def _group(row: PublishedSet) -> ResultGroup:
 
 
 def _identity(result: Result) -> tuple[ResultGroup, float | None]:
-    return result.group, result.minutes and round(result.minutes, _DECIMALS)
+    return result.group, result.minutes and comparable(result.minutes)
 
 
 def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int) -> Result:

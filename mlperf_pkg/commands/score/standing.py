@@ -16,14 +16,13 @@ from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
-from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.model import PublishedSet, comparable
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 
-_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
 
 
@@ -137,14 +136,14 @@ def _latest(own: _Own, rows: Sequence[PublishedSet]) -> str:
 
 def _without(own: _Own, rows: Sequence[PublishedSet]) -> list[PublishedSet]:
     """Return the rows without the set itself, if it was published."""
-    itself = next((row for row in rows if _minutes(row) == round(own.minutes, _DECIMALS)), None)
+    itself = next((row for row in rows if _minutes(row) == comparable(own.minutes)), None)
     return [row for row in rows if row is not itself]
 
 
 def _minutes(row: PublishedSet) -> float:
-    return round(row.score_minutes or 0, _DECIMALS)
+    return comparable(row.score_minutes or 0)
 
 
 def _rank(own: _Own, others: Sequence[PublishedSet]) -> Rank:
-    faster = [_minutes(row) < round(own.minutes, _DECIMALS) for row in others]
+    faster = [_minutes(row) < comparable(own.minutes) for row in others]
     return Rank(sum(faster) + 1, len(faster) + 1)

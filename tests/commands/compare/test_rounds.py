@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -56,7 +57,7 @@ def few_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "published_results", lambda: published)
 
 
-def read(*names: str, own: tuple[Result, ...] = (), **more: tuple[str, ...]) -> list[str]:
+def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
@@ -71,12 +72,13 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: tuple[str, ...]) -> 
         (["4.1"], (), {"divisions": ("open",)}, ["open"]),
         (["all"], (), {"systems": ("5.0 f*",)}, ["fast"]),
         (["3.0"], (), {}, ["box"]),
+        (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
     ],
 )
 def test_chosen(
     names: list[str],
     own: tuple[Result, ...],
-    more: dict[str, tuple[str, ...]],
+    more: dict[str, Any],
     systems: list[str],
 ) -> None:
     assert read(*names, own=own, **more) == systems
@@ -94,7 +96,12 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
         (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
         (["5.0"], (), {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
         (["5.0"], (), {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
-        (["5.0"], (), {"systems": ("slwo",)}, r"--system and --division; did you mean slow\?$"),
+        (
+            ["5.0"],
+            (),
+            {"systems": ("slwo",)},
+            r"--system, --division and --accelerators; did you mean slow\?$",
+        ),
         (
             ["3.0"],
             (OWN,),
@@ -104,7 +111,7 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
     ],
 )
 def test_refused(
-    names: list[str], own: tuple[Result, ...], more: dict[str, tuple[str, ...]], message: str
+    names: list[str], own: tuple[Result, ...], more: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
         read(*names, own=own, **more)
@@ -148,6 +155,12 @@ def test_all_are_shown_where_none_is_alike() -> None:
     results = [other, *read_rounds(["5.0"], (other,), Filter(), None)]
     table = compare(results, {}, lambda result: result.argument == 0)
     assert shown_rows(table, View()) == list(table)
+
+
+def test_the_baseline_is_always_shown() -> None:
+    results = [OWN, *read_rounds(["5.0"], (OWN,), Filter(), None)]
+    table = compare(results, {}, lambda result: result.system == "fast")
+    assert [row.result.system for row in shown_rows(table, View())] == ["fast", "own", "slow"]
 
 
 def test_hyperparameters_of_many() -> None:
