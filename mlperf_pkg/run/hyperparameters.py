@@ -11,7 +11,7 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.logged import Seen
 
-_PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp")
+_PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
 _LARGE = 1e300
 _KEYS = frozenset(
     {
@@ -25,6 +25,8 @@ _KEYS = frozenset(
         "max_samples",
         "max_sequence_length",
         "model_bn_span",
+        "model_eval_ema_factor",
+        "model_weights_initialization_scale",
         "num_image_candidates",
         "num_warmup_steps",
         "oversampling",

@@ -118,6 +118,18 @@ def positions(change: Callable[[float], float], name: str) -> Change:
     )
 
 
+def epochs_from_zero(log: bytes) -> bytes:
+    """The epochs are numbered from 0; evaluations keep their position."""
+    return joined(
+        [
+            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] - 1}}
+            if r["key"] in ("epoch_start", "epoch_stop")
+            else r
+            for r in records(log)
+        ]
+    )
+
+
 def shifted(days: float) -> Change:
     """All records later."""
     return lambda log: joined(
@@ -262,6 +274,21 @@ CASES = [
     *untested("hpc_3.0", "oc20", "opt_learning_rate_warmup_factor", {0.2: True, 1.5: False}, "OC115", add=False),
     *untested("hpc_3.0", "oc20", "opt_learning_rate_decay_factor", {0.1: True, -0.1: False, 2: False}, "OC117", add=False),
     *untested("hpc_3.0", "deepcam", "opt_weight_decay", {0.01: True, -0.1: False}, "CAM115"),
+    *untested("5.0", "llama31_405b", "opt_learning_rate_decay_steps", {1_192_000: True, 1_200_000: False}, "LLAMAL131", add=False),
+    *untested("6.0", "llama31_405b", "opt_init_checkpoint_step", {0: True, 10: False}, "LLAMAL132"),
+    *untested("6.0", "llama2_70b_lora", "opt_weight_decay", {0.0001: True, 0.001: False}, "LORA124"),
+    *untested("3.0", "unet3d", "training_oversampling", {0.4: True, 0.3: False}, "UNET135"),
+    *untested("3.0", "unet3d", "evaluation_overlap", {0.5: True, 0.25: False}, "UNET137"),
+    *untested("4.0", "unet3d", "data_train_samples", {168: True, 100: False}, "UNET138"),
+    *untested("4.0", "unet3d", "data_eval_samples", {42: True, 21: False}, "UNET139"),
+    *untested("3.1", "rnnt", "data_train_speed_perturbation_min", {0.85: True, 0.9: False}, "RNNT143"),
+    *untested("3.1", "rnnt", "data_train_speed_perturbation_max", {1.15: True, 1.2: False}, "RNNT144"),
+    *(Case(f"UNET136 {shape}", "4.0", "unet3d", logged("evaluation_input_shape", shape), findings, quotes=True) for shape, findings in (([128, 128, 128], ()), ([64, 64, 64], ("UNET136 warning rules",)))),
+    Case("evaluated every second time, unet3d in samples", "4.0", "unet3d", positions(lambda n: 168_000 + 2 * (n - 168_000), "epoch_num"), ("UNET132 warning rules",)),
+    *(
+        Case(f"epochs from 0, {benchmark}", round_, benchmark, epochs_from_zero, (f"{code} note rules",), official)
+        for round_, benchmark, code, official in (("4.0", "resnet", "RN141", "pass"), ("3.1", "rnnt", "RNNT151", "pass"), ("2.0", "maskrcnn", "MRCNN121", "pass"))
+    ),
     Case("boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 12_001])),
     Case("other boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 15_000]), ("MRCNN125 warning rules",)),
 ]  # fmt: skip
