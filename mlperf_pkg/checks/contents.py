@@ -74,8 +74,14 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
                 found=system.path.stem,
             )
     if submission.code is None:
-        message = "no benchmarks/ folder: the code was not checked"
-        yield _warning("CODE100", message, path, codes()["CODE100"].source)
+        yield _no_code(path, is_copy=submission.of_results)
+
+
+def _no_code(path: str, *, is_copy: bool) -> Finding:
+    """Warn about a submission without code; ``is_copy``: of a round of which none has any."""
+    message = "no benchmarks/ folder: the code was not checked"
+    finding = _warning("CODE100", message, path, codes()["CODE100"].source)
+    return replace(finding, severity=Severity.NOTE) if is_copy else finding
 
 
 def packed_logs(files: ResultSet) -> list[str]:

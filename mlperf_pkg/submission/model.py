@@ -125,7 +125,8 @@ class Submission(Struct, frozen=True):
 
     ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
     path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
-    including those without a result set.
+    including those without a result set. ``of_results`` says that it is one of several
+    submissions without code: a copy of the results of a round.
     """
 
     place: Place
@@ -136,6 +137,7 @@ class Submission(Struct, frozen=True):
     params: Mapping[str, Params] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     tested: tuple[SystemFolder, ...] = ()
+    of_results: bool = False
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:

@@ -283,6 +283,19 @@ def test_a_good_submission_has_only_its_code_unchecked(tmp_path: Path) -> None:
     assert [f.code for f in report.findings] == ["CODE100"]
 
 
+@pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "warning")])
+def test_a_copy_of_the_results_of_a_round_has_no_code(
+    tmp_path: Path, severity: str, *, with_code: bool
+) -> None:
+    for name in ("Graphcore", "Habana", "NVIDIA"):
+        write_submission(tmp_path / "round" / name)
+    if with_code:
+        code(tmp_path / "round" / "NVIDIA", "resnet", "run_and_time.sh")
+    findings = checked(tmp_path / "round").findings
+    of_code = {f.severity.value for f in findings if f.code == "CODE100"}
+    assert of_code == {severity}
+
+
 def test_code_is_found(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "Graphcore")
     code(root, "resnet", "run_and_time.sh")
