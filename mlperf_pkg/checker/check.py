@@ -70,6 +70,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         runs=tuple(runs),
         sets=sets,
         systems=tuple(system for item in judged for system in item.systems),
+        contexts=tuple(context for item in judged for context in item.contexts),
     )
 
 

@@ -33,7 +33,7 @@ def with_comparisons(
     """
     contexts = [context for item in judged for context in item.contexts]
     sources = {log.source.label: log.source for item in judged for log in item.plan.logs}
-    findings = copies_in(contexts, groups, sources)
+    findings = copies_in(contexts, find_pairs(contexts, groups, sources))
     if has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
         for index, finding in check_previews(contexts, minutes):
@@ -47,19 +47,19 @@ def find_pairs(
 ) -> list[Pair]:
     """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path."""
     paths = {run.path for group in groups for runs in group.values() for run in runs}
-    return pairs_of(contexts, groups, _digests(sources[path] for path in paths & sources.keys()))
+    return pairs_of(
+        contexts, groups, _digests({path: sources[path] for path in paths & sources.keys()})
+    )
 
 
-def copies_in(
-    contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
-) -> dict[int, list[Finding]]:
+def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
     """Return the findings on the sets that hold copies, by their index, one for each run."""
-    pairs: dict[int, list[Pair]] = {}
-    for pair in find_pairs(contexts, groups, sources):
-        pairs.setdefault(pair.copy.index, []).append(pair)
-    measured = (context for context in contexts if context.files.power) if pairs else ()
+    by_copy: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        by_copy.setdefault(pair.copy.index, []).append(pair)
+    measured = (context for context in contexts if context.files.power) if by_copy else ()
     with_power = {tree_of(context) for context in measured}
-    return {index: list(findings_on(of_set, with_power)) for index, of_set in pairs.items()}
+    return {index: list(findings_on(of_set, with_power)) for index, of_set in by_copy.items()}
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:
@@ -87,15 +87,15 @@ def _failed(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     return replace(verdicts, rules=Verdict.FAIL) if is_failed else verdicts
 
 
-def _digests(sources: Iterable[Source]) -> dict[str, bytes]:
+def _digests(sources: Mapping[str, Source]) -> dict[str, bytes]:
     """Return the digests of logs by path, without those that cannot be read."""
     from hashlib import sha256  # noqa: PLC0415 - most checks need none
 
     digests = {}
-    for source in sources:
+    for path, source in sources.items():
         digest = sha256()
         with suppress(OSError, UserError), source.open() as stream:
             for chunk in iter(partial(stream.read, _CHUNK), b""):
                 digest.update(chunk)
-            digests[source.label] = digest.digest()
+            digests[path] = digest.digest()
     return digests

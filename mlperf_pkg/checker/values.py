@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.reading import Observer
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
@@ -33,7 +34,8 @@ class Options(Struct, frozen=True):
 class Checked(Struct, frozen=True):
     """A report and the values behind it, for commands that build on a check.
 
-    ``systems`` and ``sets`` are in the order of the rows of the report.
+    ``systems`` and ``sets`` are in the order of the rows of the report; ``contexts`` are those that
+    the sets were judged by.
     """
 
     report: Report
@@ -41,3 +43,4 @@ class Checked(Struct, frozen=True):
     runs: tuple[Run, ...]
     sets: tuple[SetResult, ...]
     systems: tuple[SystemFile, ...]
+    contexts: tuple[SetContext, ...]

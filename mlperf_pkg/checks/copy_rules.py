@@ -8,7 +8,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import Owner, Pair
-from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
 from mlperf_pkg.infra.listed_path import AnyPath
@@ -17,7 +17,6 @@ from mlperf_pkg.rulebook.codes import codes
 
 COPIED, RESUBMITTED = "SET150", "SET151"
 _SCALINGS = {"strong", "weak"}
-_PREVIEW = "preview"
 
 
 class _Opinion(Struct, frozen=True):
@@ -100,7 +99,7 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
     before, after = original.context.system, copy.context.system
     if not (before and after and before.contents and after.contents):
         return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
-    if _category(before) == _PREVIEW != _category(after):
+    if category(before.status or "") == PREVIEW != category(after.status or ""):
         text = f"{text}, a Preview; expected new runs as its proof"
     elif fields := _different_fields(before, after):
         text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
@@ -115,13 +114,9 @@ def _different_fields(before: SystemFile, after: SystemFile) -> list[str]:
     fields = sorted(
         key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
     )
-    is_same_status = _category(before) is not None and _category(before) == _category(after)
+    status = category(before.status or "")
+    is_same_status = status is not None and status == category(after.status or "")
     return [field[:80] for field in fields if not (field == "status" and is_same_status)]
-
-
-def _category(system: SystemFile) -> str | None:
-    """Return what the logs of a system call its availability."""
-    return next(iter(logged_statuses(system.status or "")), None)
 
 
 def _name(pair: Pair) -> str:

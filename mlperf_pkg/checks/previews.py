@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.model import version_of
 
+_AVAILABLE = ("onprem", "cloud")
 _ALLOWED = 1.02  # times the minutes of the Preview
 _MOST = 100  # Available results of one kind that a Preview is compared with
 
@@ -56,10 +57,10 @@ def check_previews(
         if system is None or not system.accelerators or not score:
             continue
         scored = ScoredSet(context, system.accelerators, score)
-        status = logged_statuses(system.status or "")
-        if "preview" in status:
+        status = category(system.status or "")
+        if status == PREVIEW:
             previews[index] = scored
-        elif status and "research" not in status:
+        elif status in _AVAILABLE:
             rounds = available.setdefault(_key(context), {})
             rounds.setdefault(context.round.name, []).append(scored)
     for index, preview in previews.items():

@@ -22,7 +22,8 @@ def command(*, old: str, new: str, check_options: Options, format_: str, target:
     OLD and NEW are submissions, folders of submissions or of logs, or result sets,
     which may be of different systems or submitters. Diff compares systems and the
     fields of their descriptions, result sets, hyperparameters, runs, scores,
-    verdicts, findings and other files.
+    verdicts, findings and other files. Of different rounds it also names copied runs,
+    resubmitted logs, and Previews that came back.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.
@@ -32,6 +33,7 @@ def command(*, old: str, new: str, check_options: Options, format_: str, target:
       mlperf-pkg diff submitted/ACME review/ACME
       mlperf-pkg diff ACME/results/dgx/bert Other/results/pod/bert
       mlperf-pkg diff logs.old/ logs/ --format json
+      mlperf-pkg diff training_results_v5.0 training_results_v5.1
     """
     target.refuse_early((old, new))
     changes = compare_paths(old, new, check_options)

@@ -207,3 +207,41 @@ def test_nothing_is_written_into_a_side(old: Path) -> None:
     result = call("diff", old, old, "-o", old / "diff.txt")
     assert result.exit_code == 2
     assert "refusing to write inside an input folder" in result.stderr
+
+
+# ---- two rounds -----------------------------------------------------------------------------
+
+
+def resubmitted(root: Path, names: tuple[str, str] = ("ACME", "ACME")) -> list[Path]:
+    """The same submission in two rounds."""
+    folders = (root / "training_results_v2.0", root / "training_results_v2.1")
+    return [write_submission(folder / name) for folder, name in zip(folders, names, strict=True)]
+
+
+@pytest.mark.parametrize("names", [("ACME", "ACME"), ("ACME", "ACME.2")])
+def test_resubmitted_logs(tmp_path: Path, names: tuple[str, str]) -> None:
+    old, new = resubmitted(tmp_path, names)
+    shown = " ".join(call("diff", old, new).stdout.split()).replace(" ", "")
+    text = f"note SET151: {new}/{SET}: resubmitted from {old}/{SET} (round 2.0, identical files)"
+    assert text.replace(" ", "") in shown
+    (finding,) = json.loads(call("diff", old, new, "--format", "json").stdout)["across_rounds"]
+    assert (finding["code"], finding["runs"], finding["of_runs"]) == ("SET151", 5, 5)
+    assert (finding["subject"], finding["path"]) == (f"{new}/{SET}", f"{new}/{SET}/result_0.txt")
+    back = json.loads(call("diff", new, old, "--format", "json").stdout)["across_rounds"]
+    assert back == [finding]
+
+
+def test_a_preview_that_came_back(tmp_path: Path) -> None:
+    old, new = resubmitted(tmp_path)
+    write_submission(new, seed=8)
+    for folder in (old, new):
+        write_system(folder / "systems", status="preview" if folder == old else "onprem")
+    (finding,) = json.loads(call("diff", old, new, "--format", "json").stdout)["across_rounds"]
+    assert (finding["code"], finding["subject"]) == ("SET152", f"{old}/{SET}")
+
+
+def test_versions_of_one_round_have_nothing_to_resubmit(tmp_path: Path) -> None:
+    trees = [write_submission(tmp_path / name / "ACME") for name in ("a", "b")]
+    result = call("diff", *trees, "--round", "2.0")
+    assert result.exit_code == 0
+    assert "nothing changed" in result.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.copies import copies_in, with_findings
+from mlperf_pkg.checker.copies import copies_in, find_pairs, with_findings
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
@@ -86,7 +86,7 @@ def _copies(
     """Return the findings on runs that are in several sets, by the index of the set."""
     groups = shared_runs(contexts)
     sources = {path: log.source for path, log in workspace.logs.items()}
-    return copies_in(contexts, groups, sources)
+    return copies_in(contexts, find_pairs(contexts, groups, sources))
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:

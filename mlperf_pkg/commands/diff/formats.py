@@ -16,8 +16,10 @@ from mlperf_pkg.commands.diff.model import (
     SettingChange,
     SystemChange,
 )
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.render.markdown import section
 from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
@@ -72,7 +74,11 @@ def _name(result_set: ResultSet) -> str:
 
 def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
     rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
-    remarks = [*_messages(comparison.findings), *_names("file", comparison.files, view)]
+    remarks = [
+        *_messages(comparison.findings),
+        *_across_rounds(comparison.across_rounds, view),
+        *_names("file", comparison.files, view),
+    ]
     if rows or remarks:
         yield _group("as a whole", rows, remarks)
     for system in comparison.systems:
@@ -172,6 +178,15 @@ def _messages(changes: Iterable[FindingChange]) -> Iterator[str]:
             yield f"{word}: {change.severity} {change.code}: {change.message}"
 
 
+def _across_rounds(findings: Sequence[Finding], view: View) -> Iterator[str]:
+    """Yield what the sides have in common, or only the first if there is much."""
+    number = len(findings) if view.verbose else _LISTED
+    for finding in findings[:number]:
+        yield f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
+    if len(findings) > number:
+        yield f"and {len(findings) - number} more about both rounds; -v shows them"
+
+
 def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
     if not names.any:
         return
@@ -232,6 +247,7 @@ def json(comparison: Comparison, _: View) -> str:
             "result_sets": sets,
             "findings": comparison.findings,
             "files": comparison.files,
+            "across_rounds": comparison.across_rounds,
         }
     )
 

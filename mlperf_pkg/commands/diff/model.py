@@ -121,7 +121,10 @@ class SetChange(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side."""
+    """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
+
+    ``across_rounds`` are the findings that need a set of each side, if these are of several rounds.
+    """
 
     verdicts: tuple[Change, ...]
     systems: tuple[SystemChange, ...]
@@ -132,6 +135,7 @@ class Comparison(Struct, frozen=True):
     added_sets: tuple[ResultSet, ...]
     findings: tuple[FindingChange, ...]
     files: NameChanges
+    across_rounds: tuple[Finding, ...] = ()
 
     @property
     def any(self) -> bool:

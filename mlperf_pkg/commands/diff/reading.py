@@ -6,10 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec.structs import replace
+
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.diff.across_rounds import across_rounds
 from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
@@ -30,7 +33,8 @@ def compare_paths(old: str, new: str, options: Options) -> Comparison:
     rounds = {(run.usage, run.round) for checked in checks for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
     logs = _Logs(keys)
-    return compare(*(_side(checked, logs) for checked in checks))
+    comparison = compare(*(_side(checked, logs) for checked in checks))
+    return replace(comparison, across_rounds=across_rounds((old, new), checks))
 
 
 class _Logs:
