@@ -75,12 +75,6 @@ class PublishedSet(Struct, frozen=True):
         folder = self.path.split("/")[-2]
         return folder if folder in _SCALINGS else None
 
-    @property
-    def known_division(self) -> str:
-        """The division as the rules spell it, or empty; some descriptions have ``close``."""
-        name = self.division.strip().lower()
-        return "closed" if name == "close" else name
-
 
 class PublishedName(Struct, frozen=True):
     """A published result set by its ``index``; ``name`` is as in ``PublishedSet``."""
@@ -101,6 +95,12 @@ class Setting(Struct, frozen=True):
     key: str
     value: str
     runs: int
+
+
+def known_division(division: str | None) -> str:
+    """Return a division as the rules spell it, or empty; some descriptions have ``close``."""
+    name = (division or "").strip().lower()
+    return "closed" if name == "close" else name
 
 
 def name_in_round(path: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.published.model import known_division
 
 _AVAILABILITY = {  # by a part of the status, as submitters spell it
     "cloud": "cloud",
@@ -74,7 +75,7 @@ class Result(Struct, frozen=True):
     @property
     def group(self) -> ResultGroup:
         """The results that it compares with."""
-        return ResultGroup(self.benchmark, self.division or "", self.scaling or "")
+        return ResultGroup(self.benchmark, known_division(self.division), self.scaling or "")
 
     @property
     def name(self) -> str:

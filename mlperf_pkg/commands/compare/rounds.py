@@ -9,7 +9,7 @@ from mlperf_pkg.commands.compare.model import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
 from mlperf_pkg.rulebook.load import load_benchmark
 
@@ -112,7 +112,7 @@ def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[
 
 
 def _group(row: PublishedSet) -> ResultGroup:
-    return ResultGroup(row.benchmark, row.known_division, row.scaling or "")
+    return ResultGroup(row.benchmark, known_division(row.division), row.scaling or "")
 
 
 def _identity(result: Result) -> tuple[ResultGroup, float | None]:
@@ -127,7 +127,7 @@ def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int
         system=row.system,
         system_name=row.system_name or None,
         benchmark=row.benchmark,
-        division=row.known_division or None,
+        division=known_division(row.division) or None,
         minutes=row.score_minutes,
         path=row.path,
         scaling=row.scaling,

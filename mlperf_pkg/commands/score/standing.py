@@ -16,7 +16,7 @@ from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
-from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -80,7 +80,9 @@ class _Ranking:
         own = _Own(
             usage=first.usage,
             round=row.round,
-            group=_Group(row.benchmark, row.division or "", row.scaling, system.accelerators),
+            group=_Group(
+                row.benchmark, known_division(row.division), row.scaling, system.accelerators
+            ),
             minutes=row.score_minutes,
             model=str((system.contents or {}).get("accelerator_model_name") or ""),
         )
@@ -119,7 +121,7 @@ class _Ranking:
 
 
 def _group(row: PublishedSet) -> _Group:
-    return _Group(row.benchmark, row.known_division, row.scaling, row.accelerators or 0)
+    return _Group(row.benchmark, known_division(row.division), row.scaling, row.accelerators or 0)
 
 
 def _latest(own: _Own, rows: Sequence[PublishedSet]) -> str:

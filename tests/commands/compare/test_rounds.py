@@ -72,6 +72,7 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
         (["4.1"], (), {"divisions": ("open",)}, ["open"]),
         (["all"], (), {"systems": ("5.0 f*",)}, ["fast"]),
         (["3.0"], (), {}, ["box"]),
+        (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
         (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
     ],
 )

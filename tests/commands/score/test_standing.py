@@ -67,7 +67,10 @@ MODEL = {"model": True}
             [FAST, (0.5, MODEL)],
             ["published: 3rd of 3 on 16 accelerators in 2.0, 2nd of 2 on Graphcore Bow IPU"],
         ),
-        ([FAST, (0.5, {"division": "Closed"})], ["published: 3rd of 3 on 16 accelerators in 2.0"]),
+        (
+            [FAST, (0.5, {"division": "Closed"}), (0.5, {"division": "close"})],
+            ["published: 4th of 4 on 16 accelerators in 2.0"],
+        ),
         ([], []),
         ([ITSELF], []),
         ([(0.5, {"round": "2.1"})], []),
