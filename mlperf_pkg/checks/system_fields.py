@@ -15,6 +15,7 @@ from mlperf_pkg.checks.system_schema import (
     Violation,
     has_fixed_statuses,
     needing_answer,
+    optional_fields,
     schema,
     violations,
 )
@@ -113,10 +114,14 @@ def _missing(description: Description, field: str) -> Finding:
 
 
 def _may_be_missing(description: Description, field: str) -> bool:
-    """Return whether the rules do without a field: one count of two is enough, or a preview."""
-    if field not in _PROCESSOR_COUNTS:
-        return False
-    return _is_preview(description) or any(name in description.fields for name in _PROCESSOR_COUNTS)
+    """Return whether the rules do without a field.
+
+    One count of two is enough, a preview needs none, and earlier rounds asked for fewer fields.
+    """
+    optional = optional_fields(description.round, preview=_is_preview(description))
+    if field in optional or field not in _PROCESSOR_COUNTS:
+        return field in optional
+    return any(name in description.fields for name in _PROCESSOR_COUNTS)
 
 
 def _is_preview(description: Description) -> bool:
@@ -229,7 +234,7 @@ def _answers(description: Description) -> Iterator[Finding]:
 def _nodes(description: Description) -> Iterator[Finding]:
     """Check that the system has a node."""
     value = description.fields.get("number_of_nodes")
-    if whole_number(value) == 0:
+    if _is_below_one(value):
         yield system_finding(
             "SYS204",
             description.path,
@@ -239,6 +244,12 @@ def _nodes(description: Description) -> Iterator[Finding]:
             found=value,
             expected="at least 1",
         )
+
+
+def _is_below_one(value: Any) -> bool:
+    """Return whether a value is zero or a negative whole number."""
+    text = str(value).strip()
+    return whole_number(value) == 0 or (text[:1] == "-" and whole_number(text[1:]) is not None)
 
 
 def _names(description: Description) -> Iterator[Finding]:

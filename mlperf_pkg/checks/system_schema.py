@@ -96,11 +96,18 @@ def needing_answer(round_: str | None = None, *, preview: bool = False) -> Seque
     The rules of earlier rounds, and those for a ``preview``, ask for fewer; None is the newest.
     """
     groups: list[list[str]] = schema("system")["x-needs-answer"]
+    optional = optional_fields(round_, preview=preview)
+    return [group for group in groups if not optional.issuperset(group)]
+
+
+@cache
+def optional_fields(round_: str | None = None, *, preview: bool = False) -> frozenset[str]:
+    """Return the fields that the rules of a round do not ask for; None is the newest round."""
     optional = set(schema("system")["x-optional-for-preview"] if preview else ())
     for first, fields in schema("system")["x-asked-from"].items():
         if round_ and version_of(round_) < version_of(first):
             optional.update(fields)
-    return [group for group in groups if not optional.issuperset(group)]
+    return frozenset(optional)
 
 
 def meaning(field: str) -> str:

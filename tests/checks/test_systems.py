@@ -95,7 +95,9 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("infinite", written(cooling=float("inf")), "2.0", [("SYS006", 29, *ADVISED)]),
     # Required fields and their types.
     ("missing", written(sw_notes=...), "2.0", [("SYS101", 1, *AGREED)]),
-    ("missing two", written(submitter=..., cooling=...), "0.7", [("SYS101", 1, *AGREED)] * 2),
+    ("missing two", written(submitter=..., framework=...), "0.7", [("SYS101", 1, *AGREED)] * 2),
+    ("not asked for", written(cooling=..., host_networking=...), "2.1", [("SYS101", 1, *FATAL)] * 2),
+    ("asked for", written(cooling=..., host_networking=...), "3.0", [("SYS101", 1, *AGREED)] * 2),
     ("no vcpus", written(host_processor_vcpu_count=...), "2.0", [("SYS101", 1, *FATAL)]),
     ("no cores but vcpus", written(host_processor_core_count=..., host_processor_vcpu_count="8"),
      "2.0", [("SYS101", 1, *FATAL)]),
@@ -120,6 +122,11 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("any case", written(status=" Cloud "), "3.1", []),
     ("no category", written(status="soon"), "3.1", [("SYS104", 4, "warning", "rules")]),
     ("old word, new round", written(status="onprem"), "4.0", [("SYS103", 4, *FATAL)]),
+    ("as in the text", written(status="Available in the cloud"), "5.1", [("SYS103", 4, *FATAL)]),
+    ("as in the text of research", written(status="Research, Development or Internal"), "5.1", [
+        ("SYS103", 4, *FATAL),
+    ]),
+    ("as in the text, old round", written(status="Available on premises"), "3.1", []),
     ("wrong case", written(status="preview"), "6.1", [("SYS103", 4, *FATAL)]),
     ("no category, new round", written(status="soon"), "4.1", [("SYS103", 4, *AGREED)]),
     ("not a text, new round", written(status=["Preview"]), "4.1", [
@@ -196,6 +203,10 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("half", written(number_of_nodes=1.5), "2.0", [("SYS301", 6, *ADVISED)]),
     ("whole", written(number_of_nodes=2.0), "2.0", []),
     ("no node", written(number_of_nodes="0"), "2.0", [("SYS204", 6, "error", "rules")]),
+    ("below zero", written(number_of_nodes="-1"), "2.0", [
+        ("SYS204", 6, "error", "rules"),
+        ("SYS301", 6, *ADVISED),
+    ]),
     ("no accelerator", written(accelerators_per_node="0"), "2.0", []),
     ("negative", written(host_processors_per_node="-2"), "2.0", [("SYS301", 7, *ADVISED)]),
 ]  # fmt: skip
