@@ -26,7 +26,7 @@ def command(*, paths: tuple[str, ...], check_options: Options, format_: str, tar
     and removes nothing.
 
     Exit status: 0 if every result set has a valid selection, 1 if the result of one
-    is invalid or has too few runs, 2 if the selection could not be made.
+    is invalid, was not checked or has too few runs, 2 if no selection could be made.
 
     \b
     Examples:
@@ -41,6 +41,6 @@ def command(*, paths: tuple[str, ...], check_options: Options, format_: str, tar
 
 def _status(result: Selections) -> int:
     states = {selected.state for selected in result.sets}
-    if State.INVALID in states:
-        return 1
-    return FAILED if not states or State.NOT_CHECKED in states else 0
+    if states <= {State.NOT_CHECKED}:
+        return FAILED
+    return 0 if states.isdisjoint({State.INVALID, State.NOT_CHECKED}) else 1

@@ -98,6 +98,14 @@ def test_without_a_selection(tmp_path: Path, changed: bytes, text: str) -> None:
     assert text in result.stdout
 
 
+def test_a_set_that_is_not_checked_ends_the_selection_of_no_other(tmp_path: Path) -> None:
+    write_set(tmp_path / "a", (edited(SEVEN[0], "submission_benchmark", value="chess"),))
+    write_set(tmp_path / "b", SEVEN)
+    result = call("select", tmp_path)
+    assert result.exit_code == 1
+    assert "not checked: no rules of chess" in result.stdout
+
+
 @pytest.mark.parametrize("format_", SELECT_FORMATS)
 def test_a_hostile_name_is_escaped(tmp_path: Path, format_: str) -> None:
     logs = tuple(edited(log, "submission_platform", value="=a\x1b[31m") for log in SEVEN)

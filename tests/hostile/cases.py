@@ -209,6 +209,10 @@ CASES: dict[str, Case] = {
     ),
     "too many digits": added(record("opt_name", b"9" * 5000)),
     "huge nodes": system(number_of_nodes=HUGE, accelerators_per_node=HUGE),
+    "too many digits of accelerators": system(
+        number_of_nodes=10**4200, accelerators_per_node=10**4200
+    ),
+    "a huge field": system(host_processor_model_name=HUGE),
     "huge nodes as text": system(number_of_nodes=str(HUGE), accelerators_per_node=str(HUGE)),
     "huge factor": file(f"{RESULTS}/scaling.json", b'{"scaling_factor": %d}' % HUGE),
     "infinite factor": file(f"{RESULTS}/scaling.json", b'{"scaling_factor": 1e999}'),
@@ -258,6 +262,9 @@ CASES: dict[str, Case] = {
     "unreadable systems": unreadable("systems"),
     # Names.
     "escapes in a name": renamed(ESCAPES),
+    "an unknown benchmark": lambda top: (top / RESULTS).rename(
+        (top / RESULTS).with_name("a\x1b[31m\n")
+    ),
     "surrogates in the platform": value("submission_platform", "\ud800\ufffe\x1b[2J"),
     "surrogates in a description": system(system_name="\ud800\ufffe\x1b[2J"),
 }

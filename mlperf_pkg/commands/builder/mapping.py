@@ -225,9 +225,10 @@ def _other_division(first: Unmapped) -> str:
     second = f"{system.id}-{division}"
     instead = "; or build them as Open with --as-open" if system.division == OPEN else ""
     return (
-        f"runs of the {division} division, but by {_why(first)} they belong to {system.path}, whose"
-        f" division is {system.division or 'missing'}. A description has one division: a system"
-        f" that is submitted in both needs a second file, such as systems/{second}.json with"
+        f"runs of the {division} division, but by {_why(first)} they belong to"
+        f" {visible(system.path)}, whose division is {system.division or 'missing'}. A"
+        f" description has one division: a system that is submitted in both needs a second file,"
+        f" such as systems/{second}.json with"
         f' "division": "{division}", and in {CONFIG_NAME} the logs of each:\n'
         f"{_lines([system.id, second])}{instead}"
     )

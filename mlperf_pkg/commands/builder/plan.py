@@ -26,7 +26,7 @@ from mlperf_pkg.commands.builder.submitter import (
 )
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -220,14 +220,14 @@ def _bad_systems(workspace: Workspace) -> Iterator[str]:
         yield f"{CONFIG_NAME}: systems: {name}: there is no {name}.json among the systems"
     for system in workspace.systems:
         if system.contents is None:
-            yield from (f"{f.path}:{f.line}: {f.text}" for f in system.findings)
+            yield from (f"{visible(f.path)}:{f.line}: {visible(f.text)}" for f in system.findings)
 
 
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
         if not FOLDER_NAME.fullmatch(name):
-            yield f"{path}: {name!r} cannot name a folder in git: rename the file"
+            yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
     for planned in sets:
         if not FOLDER_NAME.fullmatch(planned.benchmark):
             logs = folded([run.path for run in planned.runs])

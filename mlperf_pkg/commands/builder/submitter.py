@@ -11,6 +11,7 @@ from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.mapping import FOLDER_NAME, folded
 from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.run.model import Run
 
 
@@ -36,9 +37,10 @@ def _bad_submitter(submitters: Sequence[str]) -> Iterator[str]:
     if not submitters:
         yield f"neither a system description nor a log names a submitter. {lines}..."
     elif len(submitters) > 1:
+        names = [visible(submitter) for submitter in submitters]
         yield (
-            f"several submitters: {', '.join(submitters)}. A submission has one: build with the"
-            f" systems and logs of one at a time. If they are the same: {lines}{submitters[0]}"
+            f"several submitters: {', '.join(names)}. A submission has one: build with the"
+            f" systems and logs of one at a time. If they are the same: {lines}{names[0]}"
         )
     elif not FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
@@ -49,7 +51,7 @@ def submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) ->
     """Yield which descriptions name another submitter."""
     for system in systems:
         if system.submitter and system.submitter not in submitters:
-            yield f"{system.path} names another submitter: {system.submitter!r}"
+            yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
 
 
 def _other_organizations(config: Config, submitter: str, runs: Iterable[Run]) -> Iterator[str]:

@@ -38,7 +38,8 @@ def _comment(text: str) -> str:
 
 def _yaml(value: Mapping[str, Any]) -> str:
     """Return block style in the given order, one fact per line."""
-    text: str = yaml.safe_dump(
-        value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
-    )
+    options: Any = {"sort_keys": False, "default_flow_style": False, "width": 1000}
+    text: str = yaml.safe_dump(value, allow_unicode=True, **options)
+    if not all(map(str.isprintable, text.split("\n"))):  # YAML allows characters that hide others
+        text = yaml.safe_dump(value, **options)
     return text

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlperf_pkg.commands.official_tables.table import Cell
 from mlperf_pkg.infra.json_lines import parse_json
+from mlperf_pkg.infra.numbers import to_finite
 
 REQUIRED = (
     "division",
@@ -61,9 +62,12 @@ def url_cells(
 
 def _count(description: Mapping[str, Any], name: str) -> int:
     try:
-        return int(description[name])
+        count = int(description[name])
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} is not a whole number") from error
+    if to_finite(count) is None:
+        raise ValueError(f"{name} is too large")
+    return count
 
 
 def _system(description: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.text import escape_formula
+from mlperf_pkg.infra.text import escape_cell
 
 Cell = str | int | float | None
 
@@ -56,7 +56,7 @@ def _is_absent(cell: Cell) -> bool:
 def _plain(cell: Cell) -> Cell:
     if _is_absent(cell):
         return None
-    return escape_formula(cell) if isinstance(cell, str) else cell
+    return escape_cell(cell) if isinstance(cell, str) else cell
 
 
 def _rounded(cell: Cell) -> Cell:

@@ -14,7 +14,9 @@ from typing import Any
 
 from mlperf_pkg.commands.official_tables.rows import Summary
 from mlperf_pkg.commands.official_tables.table import Cell, Table
+from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 
@@ -103,13 +105,16 @@ class _Writer:
         for name, rows in _sections(table):
             index = next(line)
             sheet.merge_range(index, 0, index, len(table.columns), "", self._section)
-            sheet.write_string(index, 0, name[:_LONGEST], self._section)
+            sheet.write_string(index, 0, visible(name)[:_LONGEST], self._section)
             for row in rows:
-                sheet.write_row(next(line), 0, (self._id(), *map(_cut, row)))
+                sheet.write_row(next(line), 0, (self._id(), *map(_fitting, row)))
 
     def _id(self) -> str:
         return f"{self._round}-{next(self._number):04}"
 
 
-def _cut(cell: Cell) -> Cell:
-    return cell[:_LONGEST] if isinstance(cell, str) else cell
+def _fitting(cell: Cell) -> Cell:
+    """Return a cell as the format can hold it: its numbers are doubles."""
+    if isinstance(cell, int) and to_finite(cell) is None:
+        cell = str(cell)
+    return visible(cell)[:_LONGEST] if isinstance(cell, str) else cell

@@ -116,3 +116,8 @@ def is_yaml(line: str) -> bool:
 def test_long_texts_stay_on_a_line() -> None:
     text = "long " * 100
     assert yaml.safe_load(config_text({"submitter": text})) == {"submitter": text}
+
+
+def test_texts_that_hide_others_are_spelled_out() -> None:
+    assert "\\u202E" in config_text({"notes": {"x/bert": "a\u202eb"}})
+    assert "für" in config_text({"notes": {"x/bert": "für"}})

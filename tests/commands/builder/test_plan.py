@@ -167,6 +167,12 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml",
         ),
         (
+            [run("logs/x\ny/a.log")],
+            (system("x\ny"),),
+            CODE,
+            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file",
+        ),
+        (
             [run("logs/my box/a.log")],
             (system("my box"),),
             CODE,

@@ -191,6 +191,11 @@ def test_formulas_are_harmless_in_csv_only() -> None:
     assert json.loads(table.json())[0]["x"] == "=1+1"
 
 
+def test_texts_are_visible_in_csv() -> None:
+    table = Table(("x",), (("a\x1b[31m\ud800",),))
+    assert rows(table.csv())[1:] == [["a\\x1b[31m\\ud800"]]
+
+
 def test_empty_cells_come_last() -> None:
     table = Table.of(("x", "y"), [{"x": "b"}, {"y": 1.0}, {"x": "b", "y": 2.0}, {"x": "a"}])
     assert table.rows == (("a", None), ("b", 2.0), ("b", None), (None, 1.0))
@@ -227,6 +232,7 @@ def test_private_id(text: str | None, expected: str) -> None:
         ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
         ("accelerators_per_node", "", "accelerators_per_node is not a whole number"),
         ("number_of_nodes", None, "number_of_nodes is not a whole number"),
+        ("number_of_nodes", 10**400, "number_of_nodes is too large"),
     ],
 )
 def test_unusable_specs(name: str, value: object, message: str) -> None:

@@ -94,6 +94,16 @@ def test_no_text_is_a_formula() -> None:
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", "=1+1"]
 
 
+def test_texts_are_visible() -> None:
+    data = workbook(summary(("closed", "\ud800", "\x1b[31m\ufffe")))
+    assert read(data)["closed"][-1] == ["2.0-0000", "closed", "\\ud800", "\\x1b[31m\\ufffe"]
+
+
+def test_numbers_that_are_no_doubles_are_texts() -> None:
+    data = workbook(summary(("closed", "cloud", 10**400)))
+    assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", str(10**400)]
+
+
 def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     first = workbook(summary(("closed", "cloud", 1.5)))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
