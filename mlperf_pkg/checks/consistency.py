@@ -38,7 +38,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
-        message = "{found} runs start before the previous run ends"
+        message = "the number of runs that start before the previous run ends is {found}"
         yield set_finding(context, "SET113", message, found=overlaps, **_NOTE)
 
 

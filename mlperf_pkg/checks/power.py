@@ -189,7 +189,7 @@ def _all_nodes(context: SetContext, run: Run, measured: int) -> Iterator[Finding
     yield _finding(
         context,
         "POW205",
-        "{found} files node_<number>.txt; expected {expected}, one of each node",
+        "the number of files node_<number>.txt is {found}; expected {expected}, one of each node",
         name,
         severity=Severity.ERROR if measured < nodes else Severity.WARNING,
         basis=Basis.RULES,

@@ -64,7 +64,7 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET101",
-            "{found} runs (files result_*.txt);"
+            "the number of runs (files result_*.txt) is {found};"
             f" expected {'at least ' * context.weak}{{expected}}",
             found=count,
             expected=required,

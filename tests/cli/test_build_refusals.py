@@ -107,8 +107,8 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
         "error: 1 log (logs/strange.log): no submission_benchmark",
         "error: 10 logs (logs/o0.log, logs/o1.log, logs/o2.log and 7 more): no system description",
         "error: bow-pod16/resnet is not valid:\n",
-        ": SET101: 4 runs (files result_*.txt); expected 5 [rules and official checker]\n",
-        ": SET101: 11 runs (files result_*.txt); expected 10 [rules and official checker]\n",
+        ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and official checker]\n",
+        ": SET101: the number of runs (files result_*.txt) is 11; expected 10 [rules and official checker]\n",
         "    --select takes the 10 consecutive runs whose result is closest to the median",
     ):
         assert text in result.stderr
