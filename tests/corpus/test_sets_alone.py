@@ -18,8 +18,9 @@ pytestmark = needs_corpus
 OUTSIDE = {
     *("SET110", "SET111", "SET115", "SET117", "SET131", "SET140", "SET141", "SET142"),
     *("CODE100", "CODE101", "CODE102", "CODE103", "CODE104", "POW205"),
+    *("SET160", "SET161"),
 }
-"""What a folder alone does not show: the description and other systems, the submitter, the code."""
+"""What a folder alone does not show: description, other systems, submitter, code, published round."""
 
 AT_THE_TOP = {
     "v2.0/Google/results/cloud-tpu-v4-6912-TF/bert": "rcp_bypass",
