@@ -218,7 +218,7 @@ CASES = [
     ),
     # evaluations
     *thorough("5.0", "bert", "BERT122", 10_000),
-    *thorough("4.0", "resnet", "RN143", 49_999),
+    *(Case(f"{count} samples in resnet {round_}", round_, "resnet", field("eval_samples", count), findings) for round_, count, findings in (("4.0", 50_000, ()), ("4.0", 49_999, ("RN144 warning rules",)), ("1.0", 49_999, ("RN144 warning rules",)), ("4.0", 49_998, ("RN143 error rules",)), ("4.0", "49998", ("RN143 error rules",)), ("4.0", [50_000], ()), ("4.0", None, ("RN143 error rules",)))),
     Case("batches in resnet 1.0", "1.0", "resnet", field("eval_samples", 3125), ("RN143 warning rules",)),
     *thorough("5.1", "rgat", "GNN115", 788_379),
     *thorough("5.0", "llama2_70b_lora", "LORA120", 173),
