@@ -81,6 +81,13 @@ def test_a_node_that_differs(
     assert merged in json.dumps(json.loads(result.stdout)[field])
 
 
+def test_the_description_is_valid_json(nodes: Path) -> None:
+    change(nodes, 0, sw_notes=1e400, hw_notes="half: \ud83d")
+    result = call("system", "merge", nodes, *GIVEN)
+    assert "Infinity" not in result.stdout
+    assert json.loads(result.stdout)["sw_notes"] == ""
+
+
 @pytest.mark.parametrize(
     "values",
     [{"number_of_nodes": "1"}, {"number_of_nodes": 3}, {"division": "open"}, {"status": "onprem"}],

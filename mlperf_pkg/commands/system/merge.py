@@ -17,6 +17,7 @@ from mlperf_pkg.commands.system.describe import ONE_NODE, UserValues, completed,
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, read_json
 from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 
 _MOST_NAMED = 3  # files with one value, and values of one field
@@ -58,7 +59,7 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
 
 def _fields(file: str) -> dict[str, Any]:
     try:
-        fields = read_json(read_file(Path(file), MAX_BYTES)).value
+        fields = as_json(read_json(read_file(Path(file), MAX_BYTES)).value)
     except JsonSyntaxError as error:
         raise UserError(f"{file}:{error.line}: {error.message}") from error
     if not isinstance(fields, dict):
