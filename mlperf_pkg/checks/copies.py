@@ -40,6 +40,22 @@ class Owner(Struct, frozen=True, dict=True):
         """The name of the folder of its submission."""
         return self.context.submitter or self.tree.name
 
+    @property
+    def benchmark(self) -> str:
+        """The benchmark of its folder."""
+        return self.context.files.benchmark
+
+    @property
+    def round(self) -> tuple[str, str]:
+        """The usage and the name of its round."""
+        return self.context.round.usage, self.context.round.name
+
+    @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """What no other set of one tree has."""
+        files = self.context.files
+        return (*self.round, self.submitter, files.system, files.scaling_mode, files.benchmark)
+
     @cached_property
     def names(self) -> set[str]:
         """The names of its system, in letters and digits."""

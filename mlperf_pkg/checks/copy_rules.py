@@ -71,7 +71,7 @@ def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
     original, copy = pair.original, pair.copy
     if not (original.context.origin.has_folder and copy.context.origin.has_folder):
         return _Opinion(f"the same runs as {_name(pair)}")
-    is_own = copy.has_submitter_of(original) and _benchmark(copy) == _benchmark(original)
+    is_own = copy.has_submitter_of(original) and copy.benchmark == original.benchmark
     allowed = _allowed(pair, with_power) if is_own else None
     return allowed or _Opinion(_copied(_name(pair)), severity=Severity.ERROR, basis=Basis.RULES)
 
@@ -79,13 +79,14 @@ def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
 def _allowed(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion | None:
     """Return why a submitter may have the same runs twice for a benchmark, if it may."""
     original, copy, name = pair.original, pair.copy, _name(pair)
-    if _identity(copy) == _identity(original):
+    if copy.identity == original.identity:
         return _Opinion(f"the same result set as {name}")
-    if copy.has_system_of(original) and _scalings(pair) == _SCALINGS:
+    first, second = original.context.files, copy.context.files
+    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == _SCALINGS:
         return _Opinion(f"the same runs as {name}, as strong and as weak scaling")
-    if _round(copy) != _round(original):
+    if copy.round != original.round:
         return _resubmitted(original, copy, name)
-    if _system(copy) == _system(original) and not {copy.tree, original.tree}.isdisjoint(with_power):
+    if first.system == second.system and not {copy.tree, original.tree}.isdisjoint(with_power):
         return _Opinion(f"the same runs as {name}, with power measured in another way")
     return None
 
@@ -126,34 +127,8 @@ def _name(pair: Pair) -> str:
         wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"
     )
     remarks = [
-        f"round {original.context.round.name}" * (_round(original) != _round(pair.copy)),
+        f"round {original.context.round.name}" * (original.round != pair.copy.round),
         "identical files" if pair.identical == count else some,
         f"also in {pair.others} more result sets" * bool(pair.others),
     ]
     return f"{original.context.path} ({', '.join(filter(None, remarks))})"
-
-
-def _identity(owner: Owner) -> tuple[object, ...]:
-    return (
-        owner.submitter,
-        _system(owner),
-        _benchmark(owner),
-        owner.context.files.scaling_mode,
-        _round(owner),
-    )
-
-
-def _system(owner: Owner) -> str | None:
-    return owner.context.files.system
-
-
-def _benchmark(owner: Owner) -> str:
-    return owner.context.files.benchmark
-
-
-def _round(owner: Owner) -> tuple[str, str]:
-    return owner.context.round.usage, owner.context.round.name
-
-
-def _scalings(pair: Pair) -> set[str | None]:
-    return {owner.context.files.scaling_mode for owner in (pair.original, pair.copy)}
