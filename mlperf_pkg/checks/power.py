@@ -22,6 +22,7 @@ from mlperf_pkg.run.power import PowerLog
 
 _MIN_READINGS = 60
 _MAX_GAP_MS = 1000
+_TOLERATED = 0.1  # of a measurement: published ones miss up to 9.4 % of their seconds
 _ROUNDING_S = 0.001  # minutes are doubles
 _MS_PER_MINUTE = 60_000
 _KINDS = ("node", "sw")
@@ -172,19 +173,32 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         logs = context.power_of(run)
         yield from (log.unchecked for log in logs if log.unchecked)
         if not crash:
-            yield from _all_nodes(context, run, sum(not log.switch for log in logs))
+            yield from _all_nodes(context, run, logs)
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _coverage(run, nodes)
         yield from _estimates([log for log in logs if log.switch])
+        yield from _values(logs)
 
 
-def _all_nodes(context: SetContext, run: Run, measured: int) -> Iterator[Finding]:
-    """Check for a file of each node: of the run, if its log says how many, else of the system."""
+def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Iterator[Finding]:
+    """Check for a file of each node, and for one of the interconnect of several.
+
+    The log of the run may say how many nodes it has; the system description does.
+    """
+    switches = sum(log.switch for log in logs)
+    measured = len(logs) - switches
     nodes = run.nodes or (context.system.nodes if context.system else None)
     results = context.files.power.results if context.files.power else None
     name = _result_name(run)
-    if not nodes or measured == nodes or name not in (results or {}):
+    if not nodes or name not in (results or {}):
+        return
+    if nodes > 1 and measured and not switches:
+        message = "no file sw_<number>.txt; expected an estimate of the interconnect of {expected:s}"
+        yield _finding(
+            context, "POW207", message, name, basis=Basis.RULES, expected=f"{nodes} nodes"
+        )
+    if measured == nodes:
         return
     yield _finding(
         context,
@@ -206,6 +220,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             "POW201",
             "{found:.1f} s without a sample; expected one per second",
             slowest,
+            severity=_severity(any(map(_misses_much, nodes))),
             found=slowest.longest_gap_ms / 1000,
             expected=_MAX_GAP_MS / 1000,
         )
@@ -215,6 +230,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             "POW202",
             "{found} samples; expected at least {expected}",
             shortest,
+            severity=Severity.ERROR,
             found=shortest.readings,
             expected=_MIN_READINGS,
         )
@@ -235,9 +251,21 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
                 f"the measurement {'starts' if late else 'ends'} {{found:.3f}} s"
                 f" {'after run_start' if late else 'before run_stop'}; expected to cover the run",
                 log,
+                severity=_severity(max(late_s, early_s) > _TOLERATED * run.minutes * 60),
                 found=late_s if late else early_s,
             )
             return
+
+
+def _misses_much(log: PowerLog) -> bool:
+    """Return whether a measurement has too few samples for its time to be a slip of seconds."""
+    if log.start_ms is None or log.stop_ms is None:
+        return False
+    return log.readings * _MAX_GAP_MS < (1 - _TOLERATED) * (log.stop_ms - log.start_ms)
+
+
+def _severity(misses_much: bool) -> Severity:
+    return Severity.ERROR if misses_much else Severity.WARNING
 
 
 def _estimates(switches: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -247,13 +275,32 @@ def _estimates(switches: Sequence[PowerLog]) -> Iterator[Finding]:
         yield _rule_finding("POW204", message, without)
 
 
-def _rule_finding(code: str, message: str, log: PowerLog, **fields: Any) -> Finding:
-    """Return a warning only, as published measurements miss seconds."""
+def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
+    """Report the first impossible value of a run."""
+    for log in logs:
+        if log.impossible:
+            key, value = log.impossible.key, log.impossible.value
+            is_share = key == "conversion_eff"
+            yield _rule_finding(
+                "POW206",
+                f"{key} is {{found}}; expected {{expected:s}}",
+                log,
+                severity=Severity.ERROR,
+                found=value,
+                expected="a number above 0 and at most 1" if is_share else "a number of watts",
+            )
+            return
+
+
+def _rule_finding(
+    code: str, message: str, log: PowerLog, severity: Severity = Severity.WARNING, **fields: Any
+) -> Finding:
+    """Return a warning unless more is asked for, as published measurements miss seconds."""
     return Finding(
         code=code,
         message=message,
         path=log.path,
-        severity=Severity.WARNING,
+        severity=severity,
         basis=Basis.RULES,
         source=codes()[code].source,
         **fields,

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.findings import Unchecked
+from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
@@ -26,13 +27,21 @@ class PowerFile(Struct, frozen=True):
     switch: bool
 
 
+class Impossible(Struct, frozen=True):
+    """The value of a key that no measurement gives."""
+
+    key: str
+    value: Any
+
+
 class PowerLog(Struct, frozen=True):
     """One measurement; times are in milliseconds since the epoch, None if not logged.
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
-    the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
-    says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
+    the number of samples, ``longest_gap_ms`` the longest time without one, from the start to the
+    stop. ``estimated`` says that the log of a switch holds an estimate; without one, the switch
+    counts as 0 watts. ``impossible`` is the first value that no measurement gives.
     ``unchecked`` is the finding in place of a log that could not be read.
     """
 
@@ -45,12 +54,14 @@ class PowerLog(Struct, frozen=True):
     readings: int
     longest_gap_ms: float
     estimated: bool
+    impossible: Impossible | None = None
     unchecked: Unchecked | None = None
 
 
 def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
     """Return the log of a file that could not be read, of which there is only a finding."""
-    return PowerLog(file.source.label, file.switch, None, None, None, None, 0, 0.0, True, finding)
+    label, switch = file.source.label, file.switch
+    return PowerLog(label, switch, None, None, None, None, 0, 0.0, True, unchecked=finding)
 
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
@@ -76,19 +87,31 @@ def read_power_log(file: PowerFile) -> PowerLog:
     watts = None
     if crash is None:
         watts, crash = _watts(samples, switch=file.switch)
-    times = sorted(_times(samples, _READING))
-    stops = _times(samples, _STOP) or times[-1:]
+    readings = sorted(_times(samples, _READING))
+    starts, stops = _times(samples, _START), _times(samples, _STOP) or readings[-1:]
+    times = sorted([*starts[:1], *readings, *stops[-1:]])
     return PowerLog(
         path=file.source.label,
         switch=file.switch,
         watts=watts,
         crash=crash,
-        start_ms=min(_times(samples, _START), default=None),
+        start_ms=min(starts, default=None),
         stop_ms=max(stops, default=None),
-        readings=len(times),
+        readings=len(readings),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
         estimated=any(sample.key == _ESTIMATE for sample in samples),
+        impossible=next((value for s in samples if (value := _impossible(s, file.switch))), None),
     )
+
+
+def _impossible(sample: _Sample, switch: bool) -> Impossible | None:
+    """Return a value that counts and that is not watts or, of the efficiency, not a share."""
+    if sample.key not in (_EFFICIENCY, _ESTIMATE if switch else _READING):
+        return None
+    number = to_finite(sample.value)
+    is_share = sample.key == _EFFICIENCY
+    possible = number is not None and (0 < number <= 1 if is_share else number >= 0)
+    return None if possible else Impossible(sample.key, sample.value)
 
 
 def _times(samples: Iterable[_Sample], key: str) -> list[float]:

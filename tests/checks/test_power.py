@@ -35,13 +35,20 @@ def line(key: str, time_ms: Any, value: Any = None) -> bytes:
     return b":::MLLOG " + json.dumps(fields).encode() + b"\n"
 
 
-def node(start: float = START, seconds: int = 100, watts: float = 500.0, step: int = 1) -> bytes:
-    """A sample every ``step`` seconds."""
-    times = range(step, seconds + 1, step)
+def node(
+    start: float = START,
+    seconds: int = 100,
+    watts: Any = 500.0,
+    step: int = 1,
+    missing: int = 0,
+    efficiency: Any = 0.9,
+) -> bytes:
+    """A sample every ``step`` seconds, but the ``missing`` one."""
+    times = [second for second in range(step, seconds + 1, step) if second != missing]
     return b"".join(
         [
             line("power_measurement_start", start),
-            line("conversion_eff", start, 0.9),
+            line("conversion_eff", start, efficiency),
             *(line("power_reading", start + 1000 * second, watts) for second in times),
             line("power_measurement_stop", start + 1000 * seconds),
         ]
@@ -198,6 +205,7 @@ def test_files(
     lay(root, files)
     report = checked(root)
     errors = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
+    assert errors.pop("POW202", "rules") == "rules"  # the files of nodes are empty
     assert errors == expected_errors
     assert report.verdict.official.value == verdict
     crashes = "POW104" in expected_errors
@@ -250,12 +258,12 @@ def _random_files(chosen: random.Random) -> Files:
 # ---- energy of a set, and the samples by the rules ----------------------------------------
 
 
-def with_power(root: Path, **more: Any) -> Path:
+def with_power(root: Path, short: int = 0, **more: Any) -> Path:
     """A submission whose runs are all measured from before their start to after their stop."""
     write_submission(root)
     for log in sorted((root / SET).glob("result_*.txt")):
         times = {record["key"]: record["time_ms"] for record in records(log.read_bytes())}
-        seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10
+        seconds = (times["run_stop"] - times["run_start"]) // 1000 + 10 - short
         fields = {"start": times["run_start"] - 1000, "seconds": seconds, **more}
         path = root / SET / "power" / log.stem / "node_0.txt"
         path.parent.mkdir(parents=True)
@@ -277,18 +285,26 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "codes"),
     [
-        ({}, set()),
-        ({"step": 2}, {"POW201"}),
-        ({"seconds": 59}, {"POW202", "POW203"}),
-        ({"start": 0}, {"POW203"}),
-        ({"start": 2**45}, {"POW203"}),
+        ({}, {}),
+        ({"missing": 70}, {"POW201": "warning"}),
+        ({"step": 2}, {"POW201": "error"}),
+        ({"seconds": 59}, {"POW202": "error", "POW203": "error"}),
+        ({"short": 15}, {"POW203": "warning"}),
+        ({"start": 0}, {"POW203": "error"}),
+        ({"start": 2**45}, {"POW203": "error"}),
+        ({"watts": 0.0}, {}),
+        ({"watts": -0.1}, {"POW206": "error"}),
+        ({"watts": "many"}, {"POW105": "warning", "POW206": "error"}),
+        ({"efficiency": 1}, {}),
+        ({"efficiency": 0}, {"POW206": "error"}),
+        ({"efficiency": None}, {"POW105": "warning", "POW206": "error"}),
     ],
 )
-def test_samples(tmp_path: Path, changes: dict[str, Any], codes: set[str]) -> None:
+def test_samples(tmp_path: Path, changes: dict[str, Any], codes: dict[str, str]) -> None:
     report = checked(with_power(tmp_path / "Org", **changes))
     findings = [f for f in report.findings if f.code.startswith("POW")]
-    assert {f.code for f in findings} == codes
-    assert {(f.severity.value, f.basis.value) for f in findings} <= {("warning", "rules")}
+    assert {f.code: f.severity.value for f in findings} == codes
+    assert {f.basis.value for f in findings if f.code != "POW105"} <= {"rules"}
     assert report.verdict.official.value == "pass"
 
 

@@ -18,7 +18,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report
-from tests.checks.test_power import node
+from tests.checks.test_power import line, node
 from tests.helpers.logs import edited, good_log, joined, line_of, records, without
 from tests.helpers.package_checker import official_verdict
 from tests.helpers.places import unfolded
@@ -249,8 +249,8 @@ def measured(**changes: Any) -> Change:
     return change
 
 
-def of_nodes(count: str, files: int) -> Change:
-    """Power of some nodes of a system."""
+def of_nodes(count: str, files: int, switches: int = 1) -> Change:
+    """Power of some nodes of a system, and of the interconnect."""
 
     def change(root: Path) -> None:
         system(number_of_nodes=count)(root)
@@ -258,6 +258,8 @@ def of_nodes(count: str, files: int) -> Change:
         for path in (root / SET / "power").iterdir():
             for index in range(1, files):
                 (path / f"node_{index}.txt").write_bytes((path / "node_0.txt").read_bytes())
+            for index in range(switches):
+                (path / f"sw_{index}.txt").write_bytes(line("interconnect_power_est", 1.0, 90.0))
 
     return change
 
@@ -356,9 +358,14 @@ PASSED = [
     Trap("a part of the names of both systems", other_platform("Graphcore Bow"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
     Trap("the platform by the system's name", other_platform("1xBow-Pod16"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
     Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
-    Trap("power every other second", measured(step=2), "pass", "pass", of_all_power("POW201 warning rules")),
-    Trap("power of a part of the run", measured(seconds=100), "pass", "pass", of_all_power("POW203 warning rules")),
+    Trap("power every other second", measured(step=2), "pass", "fail", of_all_power("POW201 error rules")),
+    Trap("power with a sample missing", measured(missing=70), "pass", "pass", of_all_power("POW201 warning rules")),
+    Trap("power of a part of the run", measured(seconds=100), "pass", "fail", of_all_power("POW203 error rules")),
+    Trap("power of less than a minute", measured(seconds=50), "pass", "fail", of_all_power("POW202 error rules") + of_all_power("POW203 error rules")),
+    Trap("a negative power", measured(watts=-1.0), "pass", "fail", of_all_power("POW206 error rules")),
+    Trap("an efficiency above 1", measured(efficiency=1.1), "pass", "fail", of_all_power("POW206 error rules")),
     Trap("power of one node of two", of_nodes("2", 1), "pass", "fail", of_all_results("POW205 error rules")),
+    Trap("power of two nodes without a switch", of_nodes("2", 2, switches=0), "pass", "fail", of_all_results("POW207 error rules")),
     Trap("power of two nodes of one", of_nodes("1", 2), "pass", "pass", of_all_results("POW205 warning rules")),
     Trap("power of two nodes", of_nodes("2", 2), "pass", "pass"),
     Trap("a field missing in round 0.7", system(framework=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
