@@ -194,7 +194,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
     if not nodes or name not in (results or {}):
         return
     if nodes > 1 and measured and not switches:
-        message = "no file sw_<number>.txt; expected an estimate of the interconnect of {expected:s}"
+        message = "no file sw_<number>.txt; expected one of the interconnect of {expected:s}"
         yield _finding(
             context, "POW207", message, name, basis=Basis.RULES, expected=f"{nodes} nodes"
         )
