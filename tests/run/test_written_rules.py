@@ -68,6 +68,17 @@ def field(key: str, value: Any) -> Change:
     return lambda log: edited(log, key, value=value)
 
 
+def fields(**values: Any) -> Change:
+    """Other values of several keys."""
+
+    def change(log: bytes) -> bytes:
+        for key, value in values.items():
+            log = edited(log, key, value=value)
+        return log
+
+    return change
+
+
 def logged(key: str, value: Any) -> Change:
     """One more record, before ``run_start``."""
 
@@ -248,6 +259,11 @@ CASES = [
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
     # batch size and formats
     Case("405b, small batch", "5.1", "llama31_405b", field("global_batch_size", 1024), ("LLAMAL106 error both", "LLAMAL122 warning rules", "LLAMAL124 error rules", "LLAMAL127 warning rules", "LLAMAL134 error official"), "fail"),
+    Case("405b, small batch, 5.0", "5.0", "llama31_405b", fields(global_batch_size=576, opt_base_learning_rate=4e-5, opt_learning_rate_warmup_steps=16_000), ("LLAMAL122 warning rules",)),
+    *(
+        Case(f"gpt3, {size} at {rate}", "4.1", "gpt3", fields(global_batch_size=size, opt_base_learning_rate=rate, opt_end_learning_rate=rate / 10), tuple(f"{code} warning rules" for code in codes), quotes="GPT124" in codes)
+        for size, rate, codes in ((1024, 2e-5, ("GPT124", "GPT126", "GPT127", "GPT136")), (8192, 3e-5, ("GPT126", "GPT127", "GPT136")), (12_288, 3e-5, ("GPT124", "GPT126", "GPT127", "GPT136")))
+    ),
     Case("mxfp6", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "mxfp6"), ("RUN161 error rules",)),
     Case("fp8", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "fp8")),
     Case("no such format", "6.1", "flux1", field("lowest_numerical_precision_in_attn", "fp5"), ("RUN132 error official", "RUN162 error rules"), "fail"),
