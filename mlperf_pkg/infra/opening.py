@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
+from typing import Any
 
 from mlperf_pkg.infra.listed_path import AnyPath
 
@@ -26,6 +27,16 @@ class TooLargeError(OSError):
     """A file of more bytes than are read."""
 
 
+class _File(FileIO):
+    """A file that ends where it would wait: the kernel offers streams as files in ``/proc``."""
+
+    def readinto(self, buffer: Any) -> int:
+        return super().readinto(buffer) or 0
+
+    def readall(self) -> bytes:
+        return super().readall() or b""
+
+
 def open_file(path: AnyPath) -> BufferedReader:
     """Open a file of this machine or of a listing.
 
@@ -37,7 +48,7 @@ def open_file(path: AnyPath) -> BufferedReader:
     descriptor = os.open(path, _FLAGS)
     try:
         _refuse_others(os.fstat(descriptor).st_mode, path)
-        return os.fdopen(descriptor, "rb")
+        return BufferedReader(_File(descriptor))
     except BaseException:
         os.close(descriptor)
         raise

@@ -203,6 +203,10 @@ CASES: dict[str, Case] = {
     "huge samples": every_log(
         lambda text: edited(text, "eval_accuracy", metadata={"samples_count": HUGE})
     ),
+    "infinite time": every_log(lambda text: edited(text, "run_stop", time_ms="9" * 400)),
+    "infinite time of an evaluation": every_log(
+        lambda text: edited(text, "eval_stop", time_ms="9" * 400)
+    ),
     "huge time": log(lambda text: edited(text, "run_stop", time_ms=HUGE)),
     "many long numbers": added(
         record("opt_name", b"[" + b"9" * 4000 + (b"," + b"9" * 4000) * 200 + b"]")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct, field
@@ -126,8 +127,9 @@ class _Reading(Struct):
     def curve(self, path: str) -> Curve:
         if self.start_ms is None:
             return Curve(path)
-        spans = [interval.after(self.start_ms) for interval in self._shown_intervals()]
-        return Curve(path, tuple(self.evaluations), tuple(spans))
+        spans = (interval.after(self.start_ms) for interval in self._shown_intervals())
+        finite = (span for span in spans if isfinite(span.start) and isfinite(span.stop))
+        return Curve(path, tuple(self.evaluations), tuple(finite))
 
     def _shown_intervals(self) -> Iterator[_Interval]:
         """Yield the phases, without blocks if epochs are logged."""

@@ -19,6 +19,7 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.curve_reader import Phase, Span
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
+from mlperf_pkg.infra.numbers import to_finite
 
 _DECIMALS = 3  # of minutes, if the longest run is between 1 and 10 minutes
 _SHORTEST = 1e-3  # minutes: the shortest axis
@@ -68,13 +69,13 @@ def _spans(run: DrawnRun, *phases: Phase) -> list[Span]:
 def _length(run: DrawnRun) -> float:
     """Return the minutes of a run; of one without an end, until its last phase."""
     stops = (span.stop for span in run.curve.spans)
-    return run.row.minutes or max(stops, default=0.0)
+    return to_finite(run.row.minutes) or max(stops, default=0.0)
 
 
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
     lane = {"run": run.name, "order": index}
-    if run.row.minutes is not None:
-        yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": run.row.minutes}
+    if (minutes := to_finite(run.row.minutes)) is not None:
+        yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
         for span in thinned(_spans(run, phase), max_spans):
             yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}

@@ -103,6 +103,11 @@ def test_a_phase_without_an_end_is_ignored() -> None:
     assert spans(START, line("eval_start", 11), line("epoch_stop", 12)) == []
 
 
+@pytest.mark.parametrize("minutes", [float("inf"), float("nan")])
+def test_a_phase_at_no_time_is_ignored(minutes: float) -> None:
+    assert spans(START, line("eval_start", 11), line("eval_stop", minutes)) == []
+
+
 def test_without_run_start_there_is_no_curve() -> None:
     assert curve_of(line("eval_accuracy", 12, 0.7, epoch_num=5)) == Curve("log")
 
