@@ -92,13 +92,18 @@ def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []
     values: dict[str, set[str]] = {}
-    findings = (finding for run in runs for finding in run.findings)
-    broken = {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
+    broken = broken_keys(runs)
     for run in runs:
         for key, value in run.hyperparameters.items():
             values.setdefault(key, set()).add(value)
     different = [key for key in values if len(values[key]) > 1 and key not in broken]
     return [f"{key} {' and '.join(sorted(values[key]))}" for key in different]
+
+
+def broken_keys(runs: Sequence[Run]) -> set[str]:
+    """Return the keys whose values break a rule, as the first words of messages."""
+    findings = (finding for run in runs for finding in run.findings)
+    return {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
 
 
 def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from mlperf_pkg.checks.scaling import check_scaling, normalisation, scaling_fact
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
+from mlperf_pkg.checks.unlike_published import check_unlike_published
 from mlperf_pkg.checks.weak_scaling import (
     check_alone,
     check_scale,
@@ -88,8 +89,10 @@ def check_set(context: SetContext) -> SetResult:
             run_findings = unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
     score = weak_set_score(context) if context.weak else _score(context)
+    row = _row(context, verdict, score, rcp_result, SeedsRow(not seeds))
+    findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
-        row=_row(context, verdict, score, rcp_result, SeedsRow(not seeds)),
+        row=row,
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
