@@ -44,7 +44,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
-    sizes = sorted({size for run in context.runs for size in run.batch_sizes})
+    sizes = sorted({size for run in _not_killed(context) for size in run.batch_sizes})
     if len(sizes) > 1:
         yield set_finding(
             context,
@@ -60,7 +60,8 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
-    spellings = {_letters(name): name for name in (run.text("platform") for run in context.runs)}
+    runs = _not_killed(context)
+    spellings = {_letters(name): name for name in (run.text("platform") for run in runs)}
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
         yield set_finding(
@@ -71,7 +72,7 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             found=sorted(platforms),
             expected="one submission_platform",
         )
-    if differences := _different_hyperparameters(context.runs):
+    if differences := _different_hyperparameters(runs):
         yield set_finding(
             context,
             "SET122",
@@ -82,12 +83,17 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
         )
 
 
+def _not_killed(context: SetContext) -> list[Run]:
+    """Return the runs whose logs are whole; of a run that was killed, nothing counts."""
+    return [run for run in context.runs if not run.killed]
+
+
 def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     """Return the hyperparameters of which several runs log different values, with these.
 
     Those of different benchmarks are not compared, nor those of which a value breaks a rule.
     """
-    if all(run.hyperparameters == runs[0].hyperparameters for run in runs):
+    if not runs or all(run.hyperparameters == runs[0].hyperparameters for run in runs):
         return []
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []

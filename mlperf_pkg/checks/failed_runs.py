@@ -14,6 +14,7 @@ from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, with
 from mlperf_pkg.run.model import Run
 
 _UNREADABLE = "LOG113"  # the package checker crashes on such a log
+_NO_POWER = "POW101"
 _ENDINGS = frozenset({"LOG110", "RUN130"})  # say by themselves how a run failed
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
@@ -42,6 +43,8 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         accepted = run in forgiveness.officially
         findings = (*run.findings, *of_power.get(run.path, ()))
+        if run in forgiveness.by_rules:
+            findings = tuple(map(_without_power, findings))
         if run.killed:
             findings = tuple(_of_killed(findings, shown=not accepted))
         if accepted:
@@ -102,6 +105,14 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
 
 def _accepted(finding: Finding) -> Finding:
     return finding if finding.code == _UNREADABLE else without_official(finding, _OLYMPIC)
+
+
+def _without_power(finding: Finding) -> Finding:
+    """Return a finding that only the official checker has, if it is that power is missing.
+
+    By the rules, the energy is that of the runs whose time counts.
+    """
+    return replace(finding, basis=Basis.OFFICIAL) if finding.code == _NO_POWER else finding
 
 
 def _noted(run: Run, finding: Finding) -> Finding:

@@ -214,13 +214,22 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
+    sparse = next(filter(_misses_much, nodes), None)
     slowest = max(nodes, key=lambda log: log.longest_gap_ms, default=None)
-    if slowest and slowest.longest_gap_ms > _MAX_GAP_MS:
+    if sparse:
+        yield _rule_finding(
+            "POW201",
+            "{found} samples; expected {expected}, one per second",
+            sparse,
+            severity=Severity.ERROR,
+            found=sparse.readings,
+            expected=round(_length_ms(sparse) / _MAX_GAP_MS),
+        )
+    elif slowest and slowest.longest_gap_ms > _MAX_GAP_MS:
         yield _rule_finding(
             "POW201",
             "{found:.1f} s without a sample; expected one per second",
             slowest,
-            severity=_severity(any(map(_misses_much, nodes))),
             found=slowest.longest_gap_ms / 1000,
             expected=_MAX_GAP_MS / 1000,
         )
@@ -246,12 +255,13 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         early_s = 0.0 if log.stop_ms is None else (stop_ms - log.stop_ms) / 1000
         if late_s > 0 or early_s > _ROUNDING_S:
             late = late_s > 0
+            misses_much = max(late_s, early_s) > _TOLERATED * run.minutes * 60
             yield _rule_finding(
                 "POW203",
                 f"the measurement {'starts' if late else 'ends'} {{found:.3f}} s"
                 f" {'after run_start' if late else 'before run_stop'}; expected to cover the run",
                 log,
-                severity=_severity(max(late_s, early_s) > _TOLERATED * run.minutes * 60),
+                severity=Severity.ERROR if misses_much else Severity.WARNING,
                 found=late_s if late else early_s,
             )
             return
@@ -259,13 +269,11 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
 
 def _misses_much(log: PowerLog) -> bool:
     """Return whether a measurement has too few samples for its time to be a slip of seconds."""
-    if log.start_ms is None or log.stop_ms is None:
-        return False
-    return log.readings * _MAX_GAP_MS < (1 - _TOLERATED) * (log.stop_ms - log.start_ms)
+    return log.readings * _MAX_GAP_MS < (1 - _TOLERATED) * _length_ms(log)
 
 
-def _severity(misses_much: bool) -> Severity:
-    return Severity.ERROR if misses_much else Severity.WARNING
+def _length_ms(log: PowerLog) -> float:
+    return log.stop_ms - log.start_ms if log.start_ms and log.stop_ms else 0.0
 
 
 def _estimates(switches: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -39,9 +39,9 @@ class PowerLog(Struct, frozen=True):
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
-    the number of samples, ``longest_gap_ms`` the longest time without one, from the start to the
-    stop. ``estimated`` says that the log of a switch holds an estimate; without one, the switch
-    counts as 0 watts. ``impossible`` is the first value that no measurement gives.
+    the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
+    says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
+    ``impossible`` is the first value that no measurement gives.
     ``unchecked`` is the finding in place of a log that could not be read.
     """
 
@@ -87,17 +87,16 @@ def read_power_log(file: PowerFile) -> PowerLog:
     watts = None
     if crash is None:
         watts, crash = _watts(samples, switch=file.switch)
-    readings = sorted(_times(samples, _READING))
-    starts, stops = _times(samples, _START), _times(samples, _STOP) or readings[-1:]
-    times = sorted([*starts[:1], *readings, *stops[-1:]])
+    times = sorted(_times(samples, _READING))
+    stops = _times(samples, _STOP) or times[-1:]
     return PowerLog(
         path=file.source.label,
         switch=file.switch,
         watts=watts,
         crash=crash,
-        start_ms=min(starts, default=None),
+        start_ms=min(_times(samples, _START), default=None),
         stop_ms=max(stops, default=None),
-        readings=len(readings),
+        readings=len(times),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
         estimated=any(sample.key == _ESTIMATE for sample in samples),
         impossible=next((value for s in samples if (value := _impossible(s, file.switch))), None),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.checks import test_traps as traps
-from tests.checks.test_traps import FILE, OLYMPIC, RUN, SET, Change, Trap, field, system
+from tests.checks.test_traps import FILE, OLYMPIC, RUN, SET, Change, Trap, field, measured, system
 from tests.helpers.logs import edited, joined, records, without
-from tests.helpers.trees import SYSTEM
+from tests.helpers.trees import SYSTEM, remove
 from tests.parity.incumbent import rules_parsed_once
 
 LORA, LLAMA, SD, OSS = (
@@ -122,6 +122,9 @@ MORE_RATE = value("lars_opt_base_learning_rate", 11.0)
 
 TRAPS = [
     Trap("a killed run", change(SET, killed, 0), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
+    Trap("a killed run of another platform", both(change(SET, killed, 0), field("submission_platform", "another", 0)), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
+    Trap("a killed run without power", both(measured(), change(SET, killed, 0), lambda r: remove(r / SET / "power/result_0")), "pass", "pass", (f"POW101 warning official {SET}/power", f"RUN130 note rules {RUN}"), OLYMPIC),
+    Trap("a run without power", both(measured(), lambda r: remove(r / SET / "power/result_0")), "pass", "fail", (f"POW101 error rules {SET}/power", f"POW105 warning official {SET}/power"), OLYMPIC),
     Trap("a run killed early", change(SET, killed_early, 0), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
     Trap("a run killed while it writes", change(SET, killed_while_writing, 0), "fail", "pass", (f"LOG101 warning official {RUN}:197", f"RUN130 note rules {RUN}", f"SEED103 error official {RUN}")),
     Trap("a placeholder of a run", change(SET, placeholder, 0), "fail", "pass", (f"LOG110 note official {RUN}", f"RCP103 error official {SET}", f"SEED101 error official {RUN}")),
