@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -323,3 +324,14 @@ def test_runs_of_many_sets(tmp_path: Path) -> None:
     assert len(findings) == 10
     assert sum(finding.runs or 0 for finding in findings) == 14
     assert "results/a09/resnet and 4 more result sets" in findings[-1].text
+
+
+def test_a_submission_in_an_archive(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0/Graphcore")
+    with tarfile.open(tmp_path / "Acme.tar", "w") as archive:
+        archive.add(tree, "training_results_v2.0/Acme")
+    report = report_of(tree, tmp_path / "Acme.tar", round="2.0")
+    (finding,) = found(report)
+    assert (finding.code, finding.severity) == ("SET150", "error")
+    assert "Acme" in finding.about
+    assert "(identical files)" in finding.text
