@@ -64,7 +64,8 @@ class Rule(Struct, frozen=True):
     With ``reached``, a record whose status is success requires that the last evaluation reached
     the target; with ``covers_target``, that no record is earlier than the first evaluation that
     reached it. No record of the keys ``no_later_than`` may be earlier than the first of this key.
-    Both compare the times of records, and forgive a second between clocks.
+    Both compare the times of records, and forgive a second between clocks; ``covers_target`` does
+    not where the evaluation is also logged after the record.
 
     Where a ``fatal`` rule is broken, the official checker crashes: it loads a rule file by the
     value's name.

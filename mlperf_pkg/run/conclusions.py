@@ -159,12 +159,16 @@ class Conclusions:
             self._report_time(rule, logged, late_ms, "after", key)
 
     def _compare_stop(self, rule: Rule, logged: Logged) -> None:
-        """Report a stop before the first evaluation that reached the target."""
+        """Report a stop before the first evaluation that reached the target.
+
+        Clocks explain no difference where the evaluation is also logged after the stop.
+        """
         reached_ms = self._evidence.reached_ms
         early_ms = 0.0 if reached_ms is None else reached_ms - logged.earliest_ms
         start = self._seen.get("run_start")
         is_backwards = start is not None and logged.earliest_ms < start.earliest_ms  # RUN155
-        if early_ms > _CLOCKS_MS and not is_backwards:
+        allowed_ms = 0.0 if self._evidence.reached_late else _CLOCKS_MS
+        if early_ms > allowed_ms and not is_backwards:
             event = "the evaluation that reached the target"
             self._report_time(rule, logged, early_ms, "before", event)
 

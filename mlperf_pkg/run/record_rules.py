@@ -52,9 +52,10 @@ class Evidence(msgspec.Struct, eq=False):
 
     ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
     reached, ``incomparable`` of those whose target a record could not be compared with.
-    ``reached_ms`` is the time of the first record that reached a target. ``refusals`` wait for the
-    end of the log, which shows whether only the order of its records is wrong. ``crash`` says why
-    the official checker crashes on this log, if a rule is the reason.
+    ``reached_ms`` is the time of the first record that reached a target, ``reached_late`` that it
+    is logged after ``run_stop``. ``refusals`` wait for the end of the log, which shows whether only
+    the order of its records is wrong. ``crash`` says why the official checker crashes on this log,
+    if a rule is the reason.
     """
 
     seen: dict[str, Logged] = {}
@@ -62,6 +63,7 @@ class Evidence(msgspec.Struct, eq=False):
     incomparable: set[str] = set()
     refusals: list[Refusal] = []
     reached_ms: float | None = None
+    reached_late: bool = False
     tensors: TensorList = msgspec.field(default_factory=TensorList)
     crash: str | None = None
 
@@ -208,6 +210,7 @@ class RecordRules:
         self.evidence.met.add(rule.code)
         if self.evidence.reached_ms is None:
             self.evidence.reached_ms = record.time_ms
+            self.evidence.reached_late = "run_stop" in self._seen
 
     def _join(self, joiner: Joiner, record: Record, number: int) -> None:
         try:

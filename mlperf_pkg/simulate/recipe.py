@@ -28,8 +28,10 @@ from mlperf_pkg.simulate.settings import Computed
 Number = int | float
 Quantity = Number | Computed
 
-_INTERVAL = re.compile(r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+)")
-"""A formula that fixes the interval between evaluations, which is its second group."""
+_INTERVAL = re.compile(
+    r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)(?: \|\| metadata\.\1 - previous\.\1 > \2)?"
+)
+"""A formula that fixes the least interval between evaluations, which is its second group."""
 
 _EVALUATIONS = 10
 """Evaluations until the reference converges, where nothing says how often there is one."""

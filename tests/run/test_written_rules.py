@@ -117,6 +117,22 @@ def stopped(log: bytes, seconds: float) -> bytes:
     return edited(log, "run_stop", time_ms=last - int(seconds * 1000))
 
 
+def stopped_first(log: bytes, ms: int) -> bytes:
+    """``run_stop`` on a line before the last evaluation, and so long before it."""
+    fields = records(log)
+    (stop,) = (record for record in fields if record["key"] == "run_stop")
+    rest = [record for record in fields if record is not stop]
+    last = max(number for number, record in enumerate(rest) if record["key"] == "eval_accuracy")
+    stop["time_ms"] = rest[last]["time_ms"] - ms
+    return joined([*rest[:last], stop, *rest[last:]])
+
+
+def skipped(log: bytes, index: int) -> bytes:
+    """The log without one of its evaluations."""
+    evaluations = [record for record in records(log) if record["key"] == "eval_accuracy"]
+    return joined([record for record in records(log) if record != evaluations[index]])
+
+
 def positions(change: Callable[[float], float], name: str) -> Change:
     """Another position in all evaluations."""
     return lambda log: joined(
@@ -197,6 +213,8 @@ CASES = [
     Case("stop before evaluation", "5.1", "rgat", partial(stopped, seconds=5), ("RUN157 error rules",)),
     Case("stop at evaluation", "5.1", "rgat", partial(stopped, seconds=0)),
     Case("stop, clocks differ", "5.1", "rgat", partial(stopped, seconds=0.9)),
+    Case("stop logged before evaluation", "5.1", "rgat", partial(stopped_first, ms=1), ("RUN157 error rules",)),
+    Case("stop logged before evaluation, same time", "5.1", "rgat", partial(stopped_first, ms=0)),
     Case("stop, open", "5.1", "rgat", partial(stopped, seconds=5), division="open"),
     Case("offline evaluation", "5.0", "stable_diffusion", partial(stopped, seconds=5)),
     Case("evaluation of minigo", "1.1", "minigo", partial(stopped, seconds=5)),
@@ -237,6 +255,14 @@ CASES = [
     *thorough("5.0", "stable_diffusion", "SD111", 30_000),
     Case("one too many skipped, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 384, "samples_count"), ("LORA121 error rules",)),
     Case("one too many skipped, 405b", "5.1", "llama31_405b", positions(lambda n: n + 2 * 18_432, "samples_count"), ("LLAMAL128 error rules",)),
+    *(
+        Case(f"{benchmark}, evaluation {index} skipped", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",))
+        for round_, benchmark, code in (("6.0", "llama31_8b", "LLAMAS129"), ("6.0", "gpt_oss_20b", "OSS129"), ("6.0", "flux1", "FLUX124"), ("4.1", "gpt3", "GPT140"), ("5.1", "retinanet", "SSD123"), ("3.1", "maskrcnn", "MRCNN122"), ("3.1", "rnnt", "RNNT142"), ("5.1", "rgat", "GNN116"), ("6.0", "dlrm_dcnv2", "DCN122"))
+        for index in (0, 2)
+    ),
+    Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
+    Case("evaluation 2 skipped, lora", "6.0", "llama2_70b_lora", partial(skipped, index=2), ("LORA121 error rules",)),
+    Case("first skipped, 5.0", "5.0", "llama31_405b", partial(skipped, index=0)),
     Case("one too many skipped, bert", "5.0", "bert", positions(lambda n: n + 10**6, "epoch_num"), ("BERT123 error rules",)),
     Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
     Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
