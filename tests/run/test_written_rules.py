@@ -262,7 +262,10 @@ CASES = [
     ),
     Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
     Case("evaluation 2 skipped, lora", "6.0", "llama2_70b_lora", partial(skipped, index=2), ("LORA121 error rules",)),
-    Case("first skipped, 5.0", "5.0", "llama31_405b", partial(skipped, index=0)),
+    *(
+        Case(f"evaluation {index} skipped, 405b", round_, "llama31_405b", partial(skipped, index=index), ("LLAMAL128 error rules",))
+        for round_, index in (("5.0", 0), ("5.0", 2), ("5.1", 0), ("5.1", 1))
+    ),
     Case("one too many skipped, bert", "5.0", "bert", positions(lambda n: n + 10**6, "epoch_num"), ("BERT123 error rules",)),
     Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
     Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
@@ -284,6 +287,10 @@ CASES = [
     Case("resubmitted", "5.1", "rgat", shifted(-400)),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
     # batch size and formats
+    *(
+        Case(f"deepseekv3 at {rate}", "6.0", "deepseekv3_671b", field("opt_base_learning_rate", rate), findings, quotes=True)
+        for rate, findings in ((2.3238e-5, ()), (2.32379e-5, ()), (2.3237e-5, ("DSV129 warning rules",)))
+    ),
     Case("405b, small batch", "5.1", "llama31_405b", field("global_batch_size", 1024), ("LLAMAL106 error both", "LLAMAL122 warning rules", "LLAMAL124 error rules", "LLAMAL127 warning rules", "LLAMAL134 error official"), "fail"),
     Case("405b, small batch, 5.0", "5.0", "llama31_405b", fields(global_batch_size=576, opt_base_learning_rate=4e-5, opt_learning_rate_warmup_steps=16_000), ("LLAMAL122 warning rules",)),
     *(
