@@ -20,7 +20,7 @@ from mlperf_pkg.published.results import FORMAT, HASH_BYTES, INDEX_BYTES, VERSIO
 SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
 LICENCE = "Apache-2.0"
 
-_LEVEL = 12
+_LEVEL, _STORED = 12, 0  # hashes cannot be compressed: only reading them would take time
 
 
 class Log(Struct, frozen=True, order=True):
@@ -51,7 +51,7 @@ def encoded(facts: Facts) -> bytes:
             format=f"{FORMAT}{VERSION}",
             provenance=_provenance(facts),
             sets={name: _packed(column) for name, column in columns.items()},
-            logs=_compressed(_of_logs(facts.logs)),
+            logs=_compressed(_of_logs(facts.logs), _STORED),
             settings={
                 name: _packed(_columns(by_benchmark[name], Setting))
                 for name in sorted(by_benchmark)
@@ -106,8 +106,8 @@ def _packed(part: object) -> bytes:
     return _compressed(msgspec.msgpack.encode(part))
 
 
-def _compressed(data: bytes) -> bytes:
+def _compressed(data: bytes, level: int = _LEVEL) -> bytes:
     # Its bytes do not depend on the zlib of a machine; reading them does not need it.
     from deflate import zlib_compress  # noqa: PLC0415 - only writing needs it
 
-    return bytes(zlib_compress(data, _LEVEL))
+    return bytes(zlib_compress(data, level))
