@@ -45,11 +45,15 @@ def with_comparisons(
 def find_pairs(
     contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
 ) -> list[Pair]:
-    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path."""
-    paths = {run.path for group in groups for runs in group.values() for run in runs}
-    return pairs_of(
-        contexts, groups, _digests({path: sources[path] for path in paths & sources.keys()})
-    )
+    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
+
+    Only logs that were not hashed while they were read are read again.
+    """
+    runs = [run for group in groups for members in group.values() for run in members]
+    hashes = {r.path: r.log_hash.to_bytes(8, "big") for r in runs if r.log_hash is not None}
+    unhashed = sources.keys() & {run.path for run in runs} - hashes.keys()
+    digests = _digests({path: sources[path] for path in unhashed})
+    return pairs_of(contexts, groups, hashes | digests)
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
