@@ -215,6 +215,8 @@ CASES = [
     Case("stop, clocks differ", "5.1", "rgat", partial(stopped, seconds=0.9)),
     Case("stop logged before evaluation", "5.1", "rgat", partial(stopped_first, ms=1), ("RUN157 error rules",)),
     Case("stop logged before evaluation, same time", "5.1", "rgat", partial(stopped_first, ms=0)),
+    Case("stop before evaluation, HPC", "hpc_3.0", "deepcam", partial(stopped, seconds=5), ("RUN157 error rules",)),
+    Case("stop, clocks differ, HPC", "hpc_1.0", "deepcam", partial(stopped, seconds=0.9)),
     Case("stop, open", "5.1", "rgat", partial(stopped, seconds=5), division="open"),
     Case("offline evaluation", "5.0", "stable_diffusion", partial(stopped, seconds=5)),
     Case("evaluation of minigo", "1.1", "minigo", partial(stopped, seconds=5)),
