@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.published.model import (
     Provenance,
@@ -46,18 +47,16 @@ def encoded(facts: Facts) -> bytes:
     for setting in facts.settings:
         by_benchmark.setdefault(facts.sets[setting.set].benchmark, []).append(setting)
     columns = _columns(facts.sets, PublishedSet)
-    return msgspec.msgpack.encode(
-        File(
-            format=f"{FORMAT}{VERSION}",
-            provenance=_provenance(facts),
-            sets={name: _packed(column) for name, column in columns.items()},
-            logs=_compressed(_of_logs(facts.logs), _STORED),
-            settings={
-                name: _packed(_columns(by_benchmark[name], Setting))
-                for name in sorted(by_benchmark)
-            },
-        )
+    file = File(
+        format=f"{FORMAT}{VERSION}",
+        provenance=_provenance(facts),
+        sets={name: _packed(column) for name, column in columns.items()},
+        logs=_compressed(_of_logs(facts.logs), _STORED),
+        settings={
+            name: _packed(_columns(by_benchmark[name], Setting)) for name in sorted(by_benchmark)
+        },
     )
+    return msgspec.msgpack.encode(replace(file, checksum=file.crc))
 
 
 def _in_order(facts: Facts) -> Facts:

@@ -11,7 +11,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence, Sized
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import takewhile
 from pathlib import Path
 from types import GenericAlias
@@ -52,6 +52,13 @@ class File(Struct, frozen=True):
     sets: dict[str, bytes]
     logs: bytes
     settings: dict[str, bytes]
+    checksum: int = 0
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32 of all parts, which ``checksum`` has."""
+        parts = (*self.sets.values(), self.logs, *self.settings.values())
+        return reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
 
 
 class SettingColumns(Struct, frozen=True):
@@ -189,8 +196,12 @@ def may_be_published(start_ms: float | None) -> bool:
 
     Later ones are not; a log without a start is a placeholder, of which there may be many.
     """
-    results = usable_results() if start_ms is not None else None
-    return results is not None and start_ms is not None and start_ms <= results.provenance.end_ms
+    if start_ms is None:
+        return False
+    try:
+        return start_ms <= published_results().provenance.end_ms
+    except PublishedResultsError:
+        return False
 
 
 @cache
@@ -209,9 +220,12 @@ def read_results(path: Path) -> PublishedResults:
         raise PublishedResultsError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         _refuse_other_version(path, msgspec.msgpack.decode(data, type=_Head).format)
-        return PublishedResults(msgspec.msgpack.decode(data, type=File), path)
+        file = msgspec.msgpack.decode(data, type=File)
     except msgspec.MsgspecError as error:
         raise _damaged(path, error) from error
+    if file.crc != file.checksum:
+        raise _damaged(path, "its checksum is wrong")
+    return PublishedResults(file, path)
 
 
 def _refuse_other_version(path: Path, format_: str) -> None:

@@ -7,6 +7,8 @@ from datetime import date
 
 import pytest
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import published_results
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
@@ -43,3 +45,22 @@ def test_they_are_those_of_the_corpus(round_name: str) -> None:
     for log in facts.logs:
         names = results.names_with(log.hash)
         assert indexes[key(facts.sets[log.set])] in {name.index for name in names}
+
+
+RESUBMITTED = {
+    "hpc_v2.0": ["published in hpc 1.0 as TACC/longhorn-tf/strong/cosmoflow"],
+    "hpc_v3.0": ["published in hpc 2.0 as Dell/32xXE8545x4A100-SXM4-40GB/strong/deepcam"],
+}
+
+
+@needs_corpus
+@pytest.mark.parametrize("round_name", ROUNDS)
+def test_what_is_said_of_published_rounds(round_name: str) -> None:
+    """Nothing but which sets were published before: all have the same system in both rounds."""
+    folder = corpus_folder()
+    assert folder is not None
+    report = check([str(folder / round_name)], Options(jobs=1)).report
+    codes = ("SET160", "SET161", "SET162", "SET163", "CHECK103")
+    texts = [(f.code, f.text) for f in report.findings if f.code in codes]
+    same = " with the same system, as far as its description is published"
+    assert texts == [("SET160", f"{text}{same}") for text in RESUBMITTED.get(round_name, [])]

@@ -125,15 +125,25 @@ def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("part", [b"", b"no zlib", encoded(FACTS)])
 def test_a_damaged_part(tmp_path: Path, part: bytes) -> None:
-    results = read_results(
-        written(tmp_path, sets={"usage": part}, logs=part, settings={"bert": part})
-    )
+    file = msgspec.msgpack.decode(encoded(FACTS), type=File)
+    damaged = replace(file, sets={"usage": part}, logs=part, settings={"bert": part})
+    results = PublishedResults(damaged, tmp_path)
     with pytest.raises(PublishedResultsError, match="results are damaged"):
         _ = results.sets
     with pytest.raises(PublishedResultsError, match="results are damaged"):
         results.names_with(5)
     with pytest.raises(PublishedResultsError, match="results are damaged"):
         results.settings("bert")
+
+
+@pytest.mark.parametrize("field", ["sets", "settings"])
+def test_a_changed_part(tmp_path: Path, field: str) -> None:
+    file = msgspec.msgpack.decode(encoded(FACTS), type=File)
+    part = {name: data + b"." for name, data in getattr(file, field).items()}
+    with pytest.raises(
+        PublishedResultsError, match=r"damaged \(its checksum is wrong\): reinstall"
+    ):
+        read_results(written(tmp_path, FACTS, **{field: part}))
 
 
 # ---- the file of this package -------------------------------------------------------------
