@@ -39,6 +39,11 @@ _COUNTS = {  # field: what the results table counts with it
 }
 _DIVISION_SPELLING: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.WARNING}
 _NO_DIVISION: dict[str, Any] = {"basis": Basis.RULES}
+_ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than one of 25
+    *("submitter", "division", "status", "system_name", "framework", "host_network_card_count"),
+    *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
+    "accelerator_model_name",
+})  # fmt: skip
 _PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
 
 
@@ -210,7 +215,7 @@ def _not_fixed_status(description: Description, category: Any, *, is_known: bool
 
 
 def _answers(description: Description) -> Iterator[Finding]:
-    """Warn about unanswered fields in one finding, as most published files have some.
+    """Warn about unanswered fields: as advice of those that many published files leave empty.
 
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
@@ -218,17 +223,19 @@ def _answers(description: Description) -> Iterator[Finding]:
     required = needing_answer(description.round, preview=_is_preview(description))
     groups = ([field for field in group if field in fields] for group in required)
     empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
-    if empty:
-        names = [" or ".join(group) for group in empty]
-        yield system_finding(
-            "SYS202",
-            description.path,
-            min(description.line(group[0]) for group in empty),
-            "no value for {expected:s}",
-            severity=Severity.WARNING,
-            basis=Basis.RULES,
-            expected=names,
-        )
+    by_most = [group for group in empty if _ANSWERED_BY_MOST.issuperset(group)]
+    by_some = [group for group in empty if group not in by_most]
+    for unanswered, basis in ((by_most, Basis.RULES), (by_some, Basis.ADVICE)):
+        if unanswered:
+            yield system_finding(
+                "SYS202",
+                description.path,
+                min(description.line(group[0]) for group in unanswered),
+                "no value for {expected:s}",
+                severity=Severity.WARNING,
+                basis=basis,
+                expected=[" or ".join(group) for group in unanswered],
+            )
 
 
 def _nodes(description: Description) -> Iterator[Finding]:

@@ -89,7 +89,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("text", b'\n"submitter system_name"', "2.0", [("SYS004", 2, *AGREED)]),
     ("null", b"null", "2.0", [("SYS004", 1, *AGREED)]),
     ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "3.0", [
-        ("SYS202", 35, "warning", "rules"),
+        ("SYS202", 35, *ADVISED),
         ("SYS005", 35, *ADVISED),
     ]),
     ("infinite", written(cooling=float("inf")), "2.0", [("SYS006", 29, *ADVISED)]),
@@ -164,10 +164,11 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("cores for vcpus", written(host_processor_core_count="", host_processor_vcpu_count="64"),
      "2.0", []),
     ("no cores", written(host_processor_core_count="TBD"), "2.0", [
-        ("SYS202", 9, "warning", "rules"),
+        ("SYS202", 9, *ADVISED),
     ]),
     ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "3.0", [
-        ("SYS202", 17, "warning", "rules"),
+        ("SYS202", 31, "warning", "rules"),
+        ("SYS202", 17, *ADVISED),
     ]),
     ("no answers, early", written(cooling="TODO", host_networking="?", framework=" "), "2.1", [
         ("SYS202", 31, "warning", "rules"),
@@ -182,7 +183,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("no network cards, early", written(host_network_card_count="?"), "2.1", []),
     ("network cards", written(host_network_card_count="8"), "3.0", []),
     ("an empty stack", written(other_software_stack={}), "2.0", [
-        ("SYS202", 32, "warning", "rules"),
+        ("SYS202", 32, *ADVISED),
     ]),
     # Names.
     ("HBM3e", written(accelerator_model_name="AMD Instinct MI325X 256GB HBM3e"), "5.1", [

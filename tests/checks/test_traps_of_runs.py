@@ -75,7 +75,7 @@ TRAPS = [
     Trap("another bucket of data", change(RNNT, value("data_train_max_duration", 14.0), 0), "pass", "fail", (f"SET122 error rules {RNNT}",), round="3.1", benchmark="rnnt"),
     # descriptions
     Trap("six empty fields", system(**dict.fromkeys(SIX, "")), "pass", "pass"),
-    Trap("six empty fields", system(**dict.fromkeys(SIX, ""), **CURRENT), "pass", "pass", (f"SYS202 warning rules {FILE}:17",), **IN_BERT),
+    Trap("six empty fields", system(**dict.fromkeys(SIX, ""), **CURRENT), "pass", "pass", (f"SYS202 warning advice {FILE}:17",), **IN_BERT),
     Trap("a preview without processors", system(status="Preview", host_processor_core_count="", host_processor_vcpu_count=""), "pass", "pass", **IN_BERT),
     Trap("a spelling of the rules", system(status=RDI), "fail", "pass", (f"SYS103 error official {FILE}:4",), "status", **IN_BERT),
     Trap("a spelling of the checker", system(status=f"{RDI} (RDI)"), "pass", "pass", **IN_BERT),
