@@ -108,7 +108,7 @@ def command(
     system, submitter or both (ACME/dgx) that --baseline names.
 
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
-    compare, 2 if the comparison could not be done.
+    compare, 2 if the comparison or its chart could not be done.
 
     \b
     Examples:
@@ -129,9 +129,11 @@ def command(
     result_filter = Filter(benchmarks, systems, divisions, accelerators)
     results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
-    if chart and picture:
-        write_whole(chart, picture(rows), replace=target.force)
-    target.write(COMPARE_FORMATS[format_](rows, target.view()))
+    try:
+        if chart and picture:
+            write_whole(chart, picture(rows), replace=target.force)
+    finally:  # without its chart, a comparison is still a comparison
+        target.write(COMPARE_FORMATS[format_](rows, target.view()))
     return int(not any(row.speed is not None and not row.baseline for row in rows))
 
 

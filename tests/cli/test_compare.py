@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg.commands.charts import ratio_picture
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
+from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
@@ -178,6 +180,18 @@ def test_chart(tree: Path, name: str, head: bytes) -> None:
     again = call("compare", tree, scores, "--chart", name)
     assert again.exit_code == 2
     assert "exists already" in again.stderr
+
+
+def test_a_comparison_without_its_chart_is_still_a_comparison(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = published("dgx,resnet,40,2.0,Other,closed,8")
+    expected = call("compare", tree, scores).stdout
+    monkeypatch.setattr(ratio_picture, "comparison", fail)
+    result = call("compare", tree, scores, "--chart", "speed.svg")
+    assert (result.exit_code, result.stdout) == (2, expected)
+    assert result.stderr == f"mlperf-pkg: error: speed.svg: the chart cannot be drawn: {DEFECT}\n"
+    assert not Path("speed.svg").exists()
 
 
 def test_chart_shows_every_ratio(tree: Path) -> None:

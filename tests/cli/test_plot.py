@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mlperf_pkg.commands import charts
+from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
@@ -87,6 +89,23 @@ def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
     arguments = ("plot", logs, "-o", out, "--chart", "times")
     assert [call(*arguments).exit_code, call(*arguments).exit_code] == [0, 2]
     assert call(*arguments, "--force").exit_code == 0
+
+
+def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "rcp", fail)
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    result = call("plot", logs, "-o", out)
+    name = "resnet-bow-pod16"
+    assert result.exit_code == 1
+    assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
+    assert names(out) == [
+        f"{name}.curves.svg",
+        f"{name}.timeline.svg",
+        f"{name}.times.svg",
+        "resnet.scoreboard.svg",
+    ]
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mlperf_pkg.commands import charts
 from mlperf_pkg.commands.charts import pictures as vega
+from mlperf_pkg.commands.charts import scoreboard
+from mlperf_pkg.commands.page import html
+from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
 
@@ -23,6 +30,30 @@ def test_a_page(tmp_path: Path) -> None:
     result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
     assert (result.exit_code, result.output) == (0, f"{page}\n")
     assert "<title>MLPerf Training 2.0: pass / pass</title>" in page.read_text("utf-8")
+
+
+SCOREBOARD = sys.modules[scoreboard.__module__]
+BROKEN = [
+    (charts, "curves", ["curves"]),
+    (charts, "times", ["times"]),
+    (charts, "rcp", ["rcp"]),
+    (charts, "timeline", ["timeline"]),
+    (SCOREBOARD, "_chart", ["scoreboard"]),
+    (html, "packable", ["scoreboard", "curves", "times", "rcp", "timeline"]),
+]
+
+
+@pytest.mark.parametrize(("module", "function", "names"), BROKEN)
+def test_a_page_without_one_chart_says_which_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str, names: list[str]
+) -> None:
+    monkeypatch.setattr(module, function, fail)
+    page = tmp_path / "page.html"
+    result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
+    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    text = unescape(page.read_text("utf-8"))
+    remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
+    assert remarks == [(name, DEFECT) for name in names]
 
 
 def test_findings_are_exit_status_1(tmp_path: Path) -> None:

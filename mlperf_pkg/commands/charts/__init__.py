@@ -7,10 +7,12 @@ draws all charts of a check, ``pictures`` makes SVG and PNG of a chart.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.chart import CONFIG, Chart
+from mlperf_pkg.commands.charts.chart import CONFIG, Chart, prepared
 from mlperf_pkg.commands.charts.curves import curves
 from mlperf_pkg.commands.charts.rcp import rcp
 from mlperf_pkg.commands.charts.scoreboard import scoreboard
@@ -31,13 +33,27 @@ _USUAL = Detail()
 
 def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
     """Return the charts of a result set, without empty ones."""
-    charts = [
-        *curves(drawn, detail.points),
-        times(drawn),
-        rcp(drawn),
-        timeline(drawn, detail.spans),
-    ]
-    return [replace(chart, subject=drawn.subject) for chart in charts if chart]
+    kinds: dict[str, Callable[[], Iterable[Chart | None]]] = {
+        "curves": lambda: curves(drawn, detail.points),
+        "times": lambda: [times(drawn)],
+        "rcp": lambda: [rcp(drawn)],
+        "timeline": lambda: [timeline(drawn, detail.spans)],
+    }
+    charts = (
+        chart
+        for name, function in kinds.items()
+        for chart in prepared(name, drawn.row.path, function)
+    )
+    return [replace(chart, subject=drawn.subject) for chart in charts]
 
 
-__all__ = ["CONFIG", "Chart", "Detail", "DrawnRun", "DrawnSet", "scoreboard", "set_charts"]
+__all__ = [
+    "CONFIG",
+    "Chart",
+    "Detail",
+    "DrawnRun",
+    "DrawnSet",
+    "prepared",
+    "scoreboard",
+    "set_charts",
+]

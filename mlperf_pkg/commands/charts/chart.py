@@ -5,12 +5,14 @@ Text from logs is only in the data of a chart, never in the name of a field or i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.text import visible
 
 _Item = TypeVar("_Item")
@@ -57,7 +59,7 @@ class Chart(Struct, frozen=True):
     """A Vega-Lite view, ``spec``, which refers to its ``data`` by name.
 
     ``description`` says in words what the chart shows, ``subject`` what it is about, for a file
-    of its own.
+    of its own. A chart that could not be prepared is empty, and ``missing`` says why.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Chart(Struct, frozen=True):
     spec: Spec
     data: Mapping[str, Rows]
     subject: str = ""
+    missing: str = ""
 
     def document(self) -> Spec:
         """Return the chart with its data and a fixed size, for a file of its own.
@@ -86,6 +89,22 @@ class Chart(Struct, frozen=True):
             "datasets": {name: list(rows) for name, rows in self.data.items()},
             "config": {**_for_file(CONFIG), "background": "white"},
         }
+
+
+def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]]) -> list[Chart]:
+    """Return the charts of a function, without None; one that is ``missing`` if it raises.
+
+    Raises:
+        UserError: as the function.
+    """
+
+    def missing(finding: Unchecked) -> list[Chart]:
+        reason = f"internal error of mlperf-pkg: {finding.found}; {finding.hint}"
+        return [Chart(name, name, "", {}, {}, missing=reason)]
+
+    return guarded(
+        path, f"preparing the chart {name}", lambda: list(filter(None, function())), missing
+    )
 
 
 class Look(Struct, frozen=True):

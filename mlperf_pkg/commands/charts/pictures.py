@@ -84,6 +84,8 @@ def _lost(error: WorkerLostError) -> bytes | WorkerLostError:
 
 
 def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:
+    if chart.missing:
+        return WorkerLostError(chart.missing)
     signal.alarm(_SECONDS)
     try:
         return PICTURES[format_](chart)

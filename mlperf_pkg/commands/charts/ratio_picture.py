@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mlperf_pkg.commands.charts import prepared
 from mlperf_pkg.commands.charts.comparison import comparison
 from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
 from mlperf_pkg.commands.compare.model import Row
@@ -25,10 +26,10 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
     library()
 
     def picture(rows: Sequence[Row]) -> bytes:
-        chart = comparison(rows)
-        if chart is None:
+        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+        if not charts:
             raise UserError(f"{file}: no ratio to draw")
-        [picture] = drawn([chart], format_)
+        [picture] = drawn(charts, format_)
         if isinstance(picture, WorkerLostError):
             raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
         return picture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -16,6 +17,7 @@ from mlperf_pkg.commands.charts.chart import (
     Spec,
     by_look,
     decades,
+    prepared,
     rounded,
     tooltip,
     view,
@@ -38,7 +40,9 @@ def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     """Yield a chart for each benchmark that has a score, with its name."""
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
     for benchmark in sorted({row.benchmark for row in scored}):
-        yield benchmark, _chart([row for row in scored if row.benchmark == benchmark])
+        of_benchmark = [row for row in scored if row.benchmark == benchmark]
+        [chart] = prepared("scoreboard", benchmark, partial(map, _chart, [of_benchmark]))
+        yield benchmark, chart
 
 
 def _chart(rows: list[ResultSetRow]) -> Chart:

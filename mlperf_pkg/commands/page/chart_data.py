@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
+from msgspec.structs import replace
+
 from mlperf_pkg.commands.charts import CONFIG, Chart
 from mlperf_pkg.commands.charts.chart import Rows
 from mlperf_pkg.results.report import as_json
@@ -27,8 +29,18 @@ def packed(text: str) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
+def packable(chart: Chart) -> Chart:
+    """Return a chart with short texts, and with its data as ``columns`` returns them."""
+    return replace(
+        chart,
+        title=short(chart.title),
+        description=short(chart.description),
+        data={name: columns(rows) for name, rows in chart.data.items()},
+    )
+
+
 def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
-    """Return the charts of a page as JSON, by the id of the element that shows them.
+    """Return ``packable`` charts as JSON, by the id of the element that shows them.
 
     ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
     {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
@@ -39,11 +51,12 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
         element: [
             [
                 specs.index(chart.spec),
-                short(chart.title),
-                short(chart.description),
-                {name: data.index(columns(rows)) for name, rows in chart.data.items()},
+                chart.title,
+                chart.description,
+                {name: data.index(table) for name, table in chart.data.items()},
             ]
             for chart in element_charts
+            if not chart.missing
         ]
         for element, element_charts in charts.items()
     }

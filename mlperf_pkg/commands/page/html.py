@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from mlperf_pkg.commands.charts import Chart, Detail, scoreboard, set_charts
-from mlperf_pkg.commands.page.chart_data import packed, payload, short
+from mlperf_pkg.commands.charts import Chart, Detail, prepared, scoreboard, set_charts
+from mlperf_pkg.commands.page.chart_data import packable, packed, payload, short
 from mlperf_pkg.commands.page.content import Content, amount
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import visible
@@ -66,7 +67,11 @@ def html(content: Content, runtime: str) -> str:
     text = ""
     for detail in _DETAILS:
         charts = _charts(content, list(boards.values()), detail)
-        text = template.render(values, charts=_raw(packed(payload(charts))))
+        missing = {
+            element: [chart for chart in shown if chart.missing]
+            for element, shown in charts.items()
+        }
+        text = template.render(values, missing=missing, charts=_raw(packed(payload(charts))))
         if len(text.encode()) <= MAX_BYTES:
             break
     return text
@@ -77,7 +82,13 @@ def _charts(
 ) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
     charts: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
-    return charts | {section.id: set_charts(section.drawn, detail) for section in content.sections}
+    charts |= {section.id: set_charts(section.drawn, detail) for section in content.sections}
+    return {element: list(_packable(element, shown)) for element, shown in charts.items()}
+
+
+def _packable(element: str, charts: Iterable[Chart]) -> Iterator[Chart]:
+    for chart in charts:
+        yield from prepared(chart.name, element, partial(map, packable, [chart]))
 
 
 def library() -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.page.chart_data import columns, packed, payload
+from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
 from tests.helpers.charts import charts, drawn
 
 
@@ -42,7 +42,7 @@ def test_numbers_too_large_to_be_counted_in_decimals_stay_as_they_are() -> None:
 
 
 def test_what_charts_share_occurs_once() -> None:
-    shown = list(charts(drawn("bert")).values())
+    shown = list(map(packable, charts(drawn("bert")).values()))
     document = json.loads(payload({"s0": shown, "s1": shown}))
     assert document["charts"]["s0"] == document["charts"]["s1"]
     assert len(document["specs"]) == len(shown)
