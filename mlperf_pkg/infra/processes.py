@@ -79,7 +79,7 @@ class _Forks:
             for _ in range(min(self._workers, len(parts))):
                 self._fork(indexes, function, parts)
             early: dict[int, list[_Result]] = {}
-            results = self._results(lambda: self._fork(indexes, function, parts))
+            results = self._results(len(parts), lambda: self._fork(indexes, function, parts))
             for index in range(len(parts)):
                 while index not in early:
                     number, outcome = next(results)
@@ -112,27 +112,33 @@ class _Forks:
             os.close(write_end)
         return read_end
 
-    def _results(self, start: Callable[[], int]) -> Iterator[tuple[int, bytes | WorkerLostError]]:
+    def _results(
+        self, count: int, start: Callable[[], int]
+    ) -> Iterator[tuple[int, bytes | WorkerLostError]]:
         """Yield the index of each part and its results, as they come.
 
-        A worker that was lost is replaced by another, which ``start`` starts.
+        A worker that was lost is replaced by another, which ``start`` starts. One that is lost
+        before it says which part it took is not: the parts of which nothing was heard come last.
         """
         ready, taken = select.poll(), dict[int, int]()  # the parts by the ends of the pipes
+        unheard, lost = set(range(count)), "no worker is left"
         for end in self._children:
             ready.register(end, select.POLLIN)
         while self._children:
             for end, _ in ready.poll():
                 if end not in taken and (head := _read(end, _INDEX_BYTES)):
                     taken[end] = int.from_bytes(head)
+                    unheard.discard(taken[end])
                 elif end in taken and (data := _read_results(end)):
                     yield taken.pop(end), data
                 else:
                     ready.unregister(end)
                     reason = self._forget(end)
+                    lost = reason if reason.startswith("SIG") else lost
                     if end in taken:
                         ready.register(start(), select.POLLIN)
                         yield taken.pop(end), WorkerLostError(reason)
-        raise WorkerLostError("no worker is left")
+        yield from ((number, WorkerLostError(lost)) for number in unheard)
 
     def _forget(self, end: int) -> str:
         """Wait for the end of a worker, and return how it ended."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import processes
 from mlperf_pkg.infra.processes import pool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no forks")
@@ -77,6 +78,41 @@ def be_killed(number: int) -> int:
 def test_a_worker_that_is_killed_is_reported() -> None:
     with pytest.raises(RuntimeError, match="ended before its work was done"), pool(2) as workers:
         list(workers.map(be_killed, range(5)))
+
+
+def describe(number: int) -> str:
+    return str(number)
+
+
+def test_workers_that_are_killed_before_they_take_a_part_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parent = os.getpid()
+
+    def be_killed_early() -> None:
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(processes, "leave_signals_to_the_parent", be_killed_early)
+    with pool(2) as workers:
+        results = list(workers.map(describe, range(3), instead=lambda loss: loss.reason))
+    assert results == ["SIGKILL"] * 3
+
+
+def test_a_part_that_a_lost_worker_took_in_silence_is_reported_and_the_others_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe_of_indexes = processes._pipe_of_indexes
+
+    def without_the_first(count: int) -> int:
+        end = pipe_of_indexes(count)
+        os.read(end, 4)
+        return end
+
+    monkeypatch.setattr(processes, "_pipe_of_indexes", without_the_first)
+    with pool(2) as workers:
+        results = list(workers.map(describe, range(3), instead=lambda loss: loss.reason))
+    assert results == ["no worker is left", "1", "2"]
 
 
 def sleep(_: int) -> None:
