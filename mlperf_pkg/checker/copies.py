@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from itertools import islice
 
 from msgspec.structs import replace
@@ -17,11 +15,9 @@ from mlperf_pkg.checks.copy_rules import findings_on
 from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.shared_runs import Members, has_several_rounds
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded
 from mlperf_pkg.infra.source import Source
-
-_CHUNK = 1 << 20
+from mlperf_pkg.published.hashing import digests_of
 
 
 def with_comparisons(
@@ -32,7 +28,7 @@ def with_comparisons(
     ``groups`` are their shared runs.
     """
     contexts = [context for item in judged for context in item.contexts]
-    sources = {log.source.label: log.source for item in judged for log in item.plan.logs}
+    sources = {path: source for item in judged for path, source in item.plan.sources.items()}
     findings = copies_in(contexts, find_pairs(contexts, groups, sources))
     if has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
@@ -45,15 +41,10 @@ def with_comparisons(
 def find_pairs(
     contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
 ) -> list[Pair]:
-    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
-
-    Only logs that were not hashed while they were read are read again.
-    """
-    runs = [run for group in groups for members in group.values() for run in members]
-    hashes = {r.path: r.log_hash.to_bytes(8, "big") for r in runs if r.log_hash is not None}
-    unhashed = sources.keys() & {run.path for run in runs} - hashes.keys()
-    digests = _digests({path: sources[path] for path in unhashed})
-    return pairs_of(contexts, groups, hashes | digests)
+    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path."""
+    runs = (run for group in groups for members in group.values() for run in members)
+    paths = dict.fromkeys(run.path for run in runs if run.path in sources)
+    return pairs_of(contexts, groups, digests_of({path: sources[path] for path in paths}))
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
@@ -89,17 +80,3 @@ def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> Jud
 def _failed(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     is_failed = any(finding.fails(Basis.RULES) for finding in findings)
     return replace(verdicts, rules=Verdict.FAIL) if is_failed else verdicts
-
-
-def _digests(sources: Mapping[str, Source]) -> dict[str, bytes]:
-    """Return the digests of logs by path, without those that cannot be read."""
-    from hashlib import sha256  # noqa: PLC0415 - most checks need none
-
-    digests = {}
-    for path, source in sources.items():
-        digest = sha256()
-        with suppress(OSError, UserError), source.open() as stream:
-            for chunk in iter(partial(stream.read, _CHUNK), b""):
-                digest.update(chunk)
-            digests[path] = digest.digest()
-    return digests

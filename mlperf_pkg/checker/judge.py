@@ -95,7 +95,7 @@ def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
 def _judge(plan: Plan, runs: Sequence[Run], contents: Contents, waivers: Waivers) -> JudgedPlan:
     round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
     if plan.submission is None:
-        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(runs)
+        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(plan, runs)
         return _judge_sets(plan, contexts, runs, waivers)
     if round_ is None:
         return _judge_without_round(plan, plan.submission, waivers)
@@ -186,6 +186,7 @@ def _contexts(
     plan: Plan, round_: Round, contents: Contents, systems: tuple[SystemFile, ...] = ()
 ) -> Iterator[SetContext]:
     """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
+    sources = plan.sources
     systems_by_id, submission = {system.id: system for system in systems}, plan.submission
     code = _code(submission) if submission else None
     timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
@@ -203,6 +204,7 @@ def _contexts(
             power_logs=contents.power_logs,
             timed=timed if submission else None,
             together=contents.names,
+            sources=sources,
         )
 
 
@@ -261,9 +263,10 @@ class _SetKey(Struct, frozen=True):
     round: str
 
 
-def _loose_sets(runs: Iterable[Run]) -> Iterator[SetContext]:
+def _loose_sets(plan: Plan, runs: Iterable[Run]) -> Iterator[SetContext]:
     """Group loose logs into result sets; logs without a benchmark are in none."""
     groups: dict[_SetKey, list[Run]] = {}
+    sources = plan.sources
     for run in runs:
         folder, division = run.path.rpartition("/")[0], run.division
         key = _SetKey(folder, run.text("platform"), run.benchmark, division, run.usage, run.round)
@@ -280,4 +283,5 @@ def _loose_sets(runs: Iterable[Run]) -> Iterator[SetContext]:
                 round=load_round(key.usage, key.round),
                 rules=rules,
                 origin=Origin.LOGS if is_complete else Origin.PART,
+                sources=sources,
             )

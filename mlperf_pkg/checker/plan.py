@@ -14,6 +14,7 @@ from mlperf_pkg.checks.context import NameInRound
 from mlperf_pkg.checks.published import name_in_round
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.formula import load_library
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.rounds import (
@@ -53,6 +54,11 @@ class Plan(Struct, frozen=True):
     def label(self) -> str | None:
         """The path of the submission; None without one."""
         return self.submission.place.label if self.submission else None
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The logs by path."""
+        return {log.source.label: log.source for log in self.logs}
 
 
 class Choice(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
@@ -63,7 +64,7 @@ class SetContext(Struct, frozen=True):
     the submission. ``code`` is by benchmark, None for a submission without any. ``power_logs``
     maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
     strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
-    that are checked together.
+    that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
     """
 
     files: ResultSet
@@ -78,6 +79,7 @@ class SetContext(Struct, frozen=True):
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None
     together: frozenset[NameInRound] = frozenset()
+    sources: Mapping[str, Source] = field(default_factory=dict)
 
     @property
     def path(self) -> str:

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.described import PREVIEW, category, differences
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
+from mlperf_pkg.published.hashing import digests_of, log_hash
 from mlperf_pkg.published.model import PublishedName, PublishedSet
 from mlperf_pkg.published.results import (
-    PublishedResults,
     PublishedResultsError,
+    may_be_published,
     published_results,
     usable_results,
 )
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import ResultSet
 
+PublishedRuns: TypeAlias = Mapping[str, tuple[PublishedName, ...]]
+"""The published sets that have the log of a run, by its path; the first first."""
 
-def check_published(context: SetContext) -> Iterator[Finding]:
+
+def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns | None:
+    """Return which runs of a set were published; None if all were, first in this set.
+
+    Only logs of runs as old as the published ones are hashed, unless they are those of a published
+    set: it has the same name, number of runs and mean in ``minutes``.
+    """
+    results = usable_results()
+    runs = [run for run in context.runs if may_be_published(run.start_ms)]
+    if results is None or not runs:
+        return {}
+    own = context.round
+    if context.submitter and results.is_first_of_its_logs(
+        own.usage,
+        own.name,
+        name_in_round(context.submitter, context.files),
+        len(context.runs),
+        minutes,
+    ):
+        return None
+    paths = [run.path for run in runs if run.path in context.sources]
+    digests = digests_of({path: context.sources[path] for path in paths})
+    return {path: results.names_with(log_hash(digest)) for path, digest in digests.items()}
+
+
+def check_published(context: SetContext, published: PublishedRuns) -> Iterator[Finding]:
     """Note runs that were published before, and warn where the rules do not allow it.
 
     A set that is checked together with the one that had its runs is compared with that itself.
@@ -35,7 +62,7 @@ def check_published(context: SetContext) -> Iterator[Finding]:
         return
     fields: dict[PublishedName, dict[str, Any]] = {}
     for run in context.runs:
-        name = _published_as(context, run, results)
+        name = _published_as(context, published.get(run.path, ()))
         if name and (name.usage, name.round, name.name) not in context.together:
             fields[name] = fields.get(name) or _fields(context, results.sets[name.index])
             yield set_finding(context, path=run.path, found=_words(name), **fields[name])
@@ -63,20 +90,11 @@ def check_readable() -> Iterator[Finding]:
         )
 
 
-def is_published(context: SetContext, results: PublishedResults) -> bool:
-    """Return whether any run of a set was published, in this set or another."""
-    hashes = (run.log_hash for run in context.runs if run.log_hash is not None)
-    return any(map(results.names_with, hashes))
-
-
-def _published_as(context: SetContext, run: Run, results: PublishedResults) -> PublishedName | None:
+def _published_as(context: SetContext, names: Sequence[PublishedName]) -> PublishedName | None:
     """Return the published set that a run is from; None if it was first published in this set.
 
     Of several, it is the one of the same name, or else the first.
     """
-    if run.log_hash is None:
-        return None
-    names = results.names_with(run.log_hash)
     if context.origin.has_folder:
         names = tuple(takewhile(partial(_is_before, context), names))
     namesakes = (name for name in names if _is_namesake(context, name))

@@ -13,7 +13,7 @@ from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.failed_runs import findings_of_runs
 from mlperf_pkg.checks.power import check_power, energy
-from mlperf_pkg.checks.published import check_published
+from mlperf_pkg.checks.published import check_published, published_runs
 from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
 from mlperf_pkg.checks.runs import (
     check_count,
@@ -74,10 +74,13 @@ class SetResult(Struct, frozen=True):
 def check_set(context: SetContext) -> SetResult:
     """Judge and score one result set."""
     rcp_result, seeds = rcp_test(context), tuple(seed_findings(context))
+    score = weak_set_score(context) if context.weak else _score(context)
+    published = published_runs(context, score.minutes)
     findings = [finding for check in _CHECKS for finding in check(context)]
     findings += check_seeds(context, seeds)
     findings += check_rcp(context, rcp_result)
     findings += check_scaling(context, rcp_result)
+    findings += check_published(context, published or {})
     if not context.origin.is_judged:
         findings = [for_information(finding) for finding in findings]
         run_findings = [finding for run in context.runs for finding in run.findings]
@@ -88,9 +91,9 @@ def check_set(context: SetContext) -> SetResult:
             findings = unread(findings, _SKIPPED)
             run_findings = unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    score = weak_set_score(context) if context.weak else _score(context)
     row = _row(context, verdict, score, rcp_result, SeedsRow(not seeds))
-    findings += check_unlike_published(context, row.score_minutes)
+    if published is not None and not any(published.values()):
+        findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
         row=row,
         findings=tuple(findings),
@@ -230,5 +233,4 @@ _CHECKS = (
     *CONSISTENCY_CHECKS,
     *SYSTEM_CHECKS,
     check_code,
-    check_published,
 )

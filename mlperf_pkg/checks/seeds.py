@@ -14,7 +14,7 @@ from mlperf_pkg.run.seeds import OTHER_RECORDS, Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)
-_OF_MODELS: dict[str, Any] = {"basis": Basis.BOTH, "source": "hpc_training_rules, Throughput"}
+_OF_HPC: dict[str, Any] = {"basis": Basis.BOTH}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -82,8 +82,8 @@ def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, An
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set.
 
-    The rules do not ask for a seed of a run that was killed, which counts as one that failed. The
-    models of a set of weak scaling have different seeds in all rounds.
+    The rules do not ask for a seed of a run that was killed, which counts as one that failed. Equal
+    seeds break those of HPC in all rounds.
     """
     in_rules = context.round.version >= _IN_RULES_FROM
     source = _RULES if in_rules else PACKAGE_CHECKER
@@ -106,7 +106,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     path=run.path,
                     line=seed.line,
                     found=seed.value,
-                    **(_OF_MODELS if context.weak else fields),
+                    **(_OF_HPC if context.round.usage == "hpc" else fields),
                 )
             else:
                 first[key] = run.path

@@ -10,7 +10,6 @@ from msgspec import Struct
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.described import texts_of
-from mlperf_pkg.checks.published import is_published
 from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.numbers import to_finite
@@ -30,14 +29,14 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
     """Note hyperparameters and a ``score`` in minutes that are unlike all published ones.
 
     They are compared with those of the Closed sets of this benchmark in rounds with the same
-    target. A set of which runs were published, or of several benchmarks, is not compared.
+    target. A set of several benchmarks is not compared.
     """
     if not (context.origin.is_judged and context.closed_by_rules and context.rules):
         return
     if {run.benchmark for run in context.runs} != {context.files.benchmark}:
         return
     results = usable_results()
-    if results is None or is_published(context, results):
+    if results is None:
         return
     peers = _peers(context, results)
     yield from _check_hyperparameters(context, results, peers)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.log.block import (
@@ -56,13 +56,6 @@ _LIKE_TOKEN = _ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
-class Readable(Protocol):
-    """What a log is read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to ``size`` bytes, none at the end."""
-
-
 class LogReader:
     """Read the records of one log, once.
 
@@ -77,7 +70,7 @@ class LogReader:
 
     def __init__(
         self,
-        stream: Readable,
+        stream: BinaryIO,
         path: str,
         report: Callable[[Finding], None],
         words: tuple[bytes, ...] = (),
@@ -293,7 +286,7 @@ def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
     return any(text.count(name) != len(records) for name in _QUOTED_NAMES)
 
 
-def _chunks(stream: Readable, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
     """Yield chunks of whole lines, without the text of lines that are too long.
 
     Of these, the ones with a token are reported.

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Mapping
+from contextlib import suppress
 
-if TYPE_CHECKING:
-    from hashlib import _Hash
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import Source
 
+_CHUNK = 1 << 20
 _BYTES = 8
 
 
-class HashedStream:
-    """A stream whose content is hashed while it is read.
+def digests_of(sources: Mapping[str, Source]) -> dict[str, bytes]:
+    """Return the SHA-256 of logs by path, without those that cannot be read."""
+    from hashlib import sha256  # noqa: PLC0415 - most checks need none
 
-    The first portion, which is all of most logs, waits until the hash is asked for.
-    """
+    digests = {}
+    for path, source in sources.items():
+        digest = sha256()
+        with suppress(OSError, UserError), source.open() as stream:
+            while data := stream.read(_CHUNK):
+                digest.update(data)
+            digests[path] = digest.digest()
+    return digests
 
-    def __init__(self, stream: BinaryIO) -> None:
-        """Start at the head of a stream."""
-        self._stream = stream
-        self._first = b""
 
-    def read(self, size: int, /) -> bytes:
-        """Return the next portion."""
-        data = self._stream.read(size)
-        if not self._first:
-            self._first = data
-        elif data:
-            self._digest.update(data)
-        return data
-
-    @property
-    def log_hash(self) -> int:
-        """The first eight bytes of the SHA-256 of what was read."""
-        return int.from_bytes(self._digest.digest()[:_BYTES], "big")
-
-    @cached_property
-    def _digest(self) -> _Hash:
-        from hashlib import sha256  # noqa: PLC0415 - logs later than the published ones need none
-
-        return sha256(self._first)
+def log_hash(digest: bytes) -> int:
+    """Return the part of a digest that the published results hold."""
+    return int.from_bytes(digest[:_BYTES], "big")

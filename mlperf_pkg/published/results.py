@@ -12,7 +12,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence, Sized
 from functools import cache, cached_property, reduce
-from itertools import takewhile
+from itertools import compress, takewhile
+from operator import eq
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
@@ -27,6 +28,7 @@ from mlperf_pkg.published.model import (
     PublishedName,
     PublishedSet,
     Setting,
+    comparable,
     name_in_round,
 )
 
@@ -108,13 +110,27 @@ class PublishedResults:
         _ = self._names, self._logs
 
     def names_with(self, log_hash: int) -> tuple[PublishedName, ...]:
-        """Return all result sets that have a log, by ``HashedStream.log_hash``; the first first."""
+        """Return all result sets that have a log, by its ``log_hash``; the first first."""
         hashes, indexes = self._logs
         first = bisect_left(hashes, log_hash)
         alike = takewhile(lambda place: hashes[place] == log_hash, range(first, len(hashes)))
         return tuple(
             self._name(index) for index in dict.fromkeys(indexes[place] for place in alike)
         )
+
+    def is_first_of_its_logs(
+        self, usage: str, round_: str, name: str, runs: int, minutes: float | None
+    ) -> bool:
+        """Return whether a set is published by this name, and none of its logs in another set.
+
+        It is the published one if it has as many runs and the same mean in ``minutes``.
+        """
+        index = self._indexes.get((usage, round_, name))
+        if index is None or minutes is None:
+            return False
+        number, mean = self._scores[0][index], self._scores[1][index]
+        is_same = number == runs and mean is not None and comparable(mean) == comparable(minutes)
+        return is_same and index not in self._with_shared_logs
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""
@@ -135,6 +151,24 @@ class PublishedResults:
         columns = tuple(self._column(name, str) for name in ("usage", "round", "path"))
         self._refuse_unequal(columns)
         return columns
+
+    @cached_property
+    def _indexes(self) -> dict[tuple[str, str, str], int]:
+        usages, rounds, paths = self._names
+        keys = zip(usages, rounds, map(name_in_round, paths), strict=True)
+        return {key: index for index, key in enumerate(keys)}
+
+    @cached_property
+    def _scores(self) -> tuple[list[int], list[float | None]]:
+        columns = self._column("runs", int), self._column("unscaled_minutes", float | None)
+        self._refuse_unequal((*columns, self._names[0]))
+        return columns
+
+    @cached_property
+    def _with_shared_logs(self) -> set[int]:
+        hashes, indexes = self._logs
+        alike = list(map(eq, hashes, hashes[1:]))
+        return {*compress(indexes, alike), *compress(indexes[1:], alike)}
 
     @cached_property
     def _logs(self) -> tuple[array[int], array[int]]:

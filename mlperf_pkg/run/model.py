@@ -57,8 +57,7 @@ class Run(msgspec.Struct, frozen=True):
     ``config_filename``, as JSON, of the latter with their first lines; no more than
     ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
-    findings are known. ``log_hash`` is that of its bytes, None for a log that cannot be among the
-    published results.
+    findings are known.
     ``hyperparameters`` are as in ``hyperparameters_of``.
     """
 
@@ -91,7 +90,6 @@ class Run(msgspec.Struct, frozen=True):
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
-    log_hash: int | None = None
 
     @property
     def unchecked(self) -> bool:

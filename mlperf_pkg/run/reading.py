@@ -5,15 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from msgspec.structs import replace
-
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.published.hashing import HashedStream
-from mlperf_pkg.published.results import may_be_published
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day
 from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
@@ -46,18 +42,15 @@ def read_run(log: LogFile) -> Run:
     """
     findings = Folding()
     with log.source.open() as stream:
-        hashed = HashedStream(stream)
-        reader = LogReader(hashed, log.source.label, findings.add, _WORDS)
+        reader = LogReader(stream, log.source.label, findings.add, _WORDS)
         blocks = reader.blocks()
         head = next(blocks, None)
         reading = _Reading(log, identify(log, head), reader, findings)
         for block in chain([head] if head else [], blocks):
             reading.take(block)
         reading.conclude(problem_of(stream))
-    run, count = reading.run(), reading.counter.count
-    if may_be_published(run.start_ms):
-        run = replace(run, log_hash=hashed.log_hash)
-    return with_cause(run, log, count, read_run) if count > 1 else run
+    count = reading.counter.count
+    return with_cause(reading.run(), log, count, read_run) if count > 1 else reading.run()
 
 
 class _Reading:

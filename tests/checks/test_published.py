@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks import published
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
+from mlperf_pkg.published.hashing import digests_of
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 from tests.tools.published import of_rounds
 
@@ -33,10 +37,10 @@ def texts(*paths: Path) -> list[str]:
     return [f"{f.severity} {f.basis} {f.runs}/{f.of_runs} {f.text}" for f in findings(*paths)]
 
 
-def publish(monkeypatch: pytest.MonkeyPatch, root: Path, made: date = date(2026, 11, 22)) -> None:
-    """Let the published results be those of a round folder."""
-    path = root.parent / f"{made}.msgpack"
-    path.write_bytes(encoded(of_rounds([str(root)], made)))
+def publish(monkeypatch: pytest.MonkeyPatch, *roots: Path, made: date = date(2026, 11, 22)) -> None:
+    """Let the published results be those of round folders."""
+    path = roots[0].parent / f"{made}-{len(roots)}.msgpack"
+    path.write_bytes(encoded(of_rounds(list(map(str, roots)), made)))
     monkeypatch.setattr(results, "PATH", path)
 
 
@@ -119,14 +123,14 @@ def test_a_preview_is_not_proved_by_its_own_runs(
 ) -> None:
     root = resubmitted(first)
     another_status(first)
-    publish(monkeypatch, first, date(2026, 11, 21))
+    publish(monkeypatch, first, made=date(2026, 11, 21))
     assert texts(root) == [f"{BROKEN} new runs, as these were of a Preview"]
 
 
 def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = first / SET / "result_0.txt"
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
-    publish(monkeypatch, first, date(2026, 11, 21))
+    publish(monkeypatch, first, made=date(2026, 11, 21))
     root = resubmitted(first)
     assert texts(root) == [f"{BROKEN} logs that pass the checker of 2.1"]
 
@@ -161,12 +165,55 @@ def test_another_set_of_the_round(first: Path) -> None:
     assert texts(first) == [f"{BROKEN} the same system description, which differs in framework"]
 
 
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the logs that are hashed."""
+    names: list[str] = []
+
+    def spy(sources: Mapping[str, Source]) -> dict[str, bytes]:
+        names.extend(path.rpartition("/")[2] for path in sources)
+        return digests_of(sources)
+
+    monkeypatch.setattr(published, "digests_of", spy)
+    return names
+
+
+RUNS = [f"result_{number}.txt" for number in range(5)]
+
+
 def test_runs_later_than_the_collection_are_not_hashed(
-    first: Path, monkeypatch: pytest.MonkeyPatch
+    first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
-    publish(monkeypatch, first, date(2020, 1, 1))
-    checked = check([str(first)], Options(jobs=1))
-    assert [run.log_hash for run in checked.runs] == [None] * 5
+    publish(monkeypatch, first, made=date(2020, 1, 1))
+    assert texts(resubmitted(first)) == []
+    assert hashed == []
+
+
+def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:
+    assert texts(first) == []
+    assert hashed == []
+
+
+def test_a_published_set_with_a_changed_time_is_hashed(first: Path, hashed: list[str]) -> None:
+    log = first / SET / "result_2.txt"
+    records = log.read_bytes().split(b"\n")
+    (stop,) = (number for number, line in enumerate(records) if b'"run_stop"' in line)
+    records[stop] = re.sub(
+        rb'"time_ms": (\d+)', lambda m: b'"time_ms": %d' % (int(m[1]) + 1), records[stop]
+    )
+    log.write_bytes(b"\n".join(records))
+    assert texts(first) == []
+    assert hashed == RUNS
+
+
+def test_published_logs_of_an_earlier_round_are_noted_in_their_later_round(
+    first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
+) -> None:
+    second = resubmitted(first)
+    publish(monkeypatch, first, second)
+    hashed.clear()  # by what makes the published results
+    assert texts(second) == [AGAIN]
+    assert hashed == RUNS
 
 
 @pytest.mark.parametrize("data", [None, b"", b"no results"])

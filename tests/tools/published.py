@@ -27,9 +27,8 @@ from mlperf_pkg.checks.described import counts_of, texts_of
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.log.reader import CHUNK_BYTES
 from mlperf_pkg.published.encode import Facts, Log, encoded
-from mlperf_pkg.published.hashing import HashedStream
+from mlperf_pkg.published.hashing import digests_of, log_hash
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PATH
 from mlperf_pkg.results.report import description_path
@@ -67,11 +66,7 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
 
 
 def hash_of(place: Place) -> int:
-    with place.source.open() as stream:
-        hashed = HashedStream(stream)
-        while hashed.read(CHUNK_BYTES):
-            pass
-        return hashed.log_hash
+    return log_hash(digests_of({place.label: place.source})[place.label])
 
 
 def published_set(

@@ -19,6 +19,7 @@ from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results import wording as words
@@ -68,8 +69,11 @@ def judge(
 ) -> tuple[JudgedSet, ...]:
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = _waivers(workspace)
-    contexts = [_context(planned, plan.submitter, workspace.round) for planned in plan.sets]
-    copies = _copies(contexts, workspace)
+    sources = {path: log.source for path, log in workspace.logs.items()}
+    contexts = [
+        _context(planned, plan.submitter, workspace.round, sources) for planned in plan.sets
+    ]
+    copies = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources))
     judged = (
         _judge_set(planned, context, waivers, bypasses)
         for planned, context in zip(plan.sets, contexts, strict=True)
@@ -78,15 +82,6 @@ def judge(
         replace(s, result=with_findings(s.result, waivers.waive(copies.get(index, ()))))
         for index, s in enumerate(judged)
     )
-
-
-def _copies(
-    contexts: Sequence[SetContext], workspace: Workspace
-) -> Mapping[int, Sequence[Finding]]:
-    """Return the findings on runs that are in several sets, by the index of the set."""
-    groups = shared_runs(contexts)
-    sources = {path: log.source for path, log in workspace.logs.items()}
-    return copies_in(contexts, find_pairs(contexts, groups, sources))
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
@@ -194,7 +189,9 @@ def _judge_set(
     return JudgedSet(planned, flags, result)
 
 
-def _context(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
+def _context(
+    planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
+) -> SetContext:
     return SetContext(
         files=ResultSet(
             place=Place(Path(planned.folder), planned.folder),
@@ -208,6 +205,7 @@ def _context(planned: PlannedSet, submitter: str, round_: Round) -> SetContext:
         rules=load_benchmark(round_.usage, round_.name, planned.benchmark),
         submitter=submitter,
         system=planned.system,
+        sources=sources,
     )
 
 
