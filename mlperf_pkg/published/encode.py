@@ -52,6 +52,7 @@ def encoded(facts: Facts) -> bytes:
         provenance=_provenance(facts),
         sets={name: _packed(column) for name, column in columns.items()},
         logs=_compressed(_of_logs(facts.logs), _STORED),
+        sharing=_packed(_sharing(facts.logs)),
         settings={
             name: _packed(_columns(by_benchmark[name], Setting)) for name in sorted(by_benchmark)
         },
@@ -95,6 +96,14 @@ def _provenance(facts: Facts) -> Provenance:
 def _of_logs(logs: Sequence[Log]) -> bytes:
     hashes = b"".join(log.hash.to_bytes(HASH_BYTES, "little") for log in logs)
     return hashes + b"".join(log.set.to_bytes(INDEX_BYTES, "little") for log in logs)
+
+
+def _sharing(logs: Sequence[Log]) -> list[int]:
+    """Return the indexes of the sets that have a log of another set."""
+    sets: dict[int, set[int]] = {}
+    for log in logs:
+        sets.setdefault(log.hash, set()).add(log.set)
+    return sorted({index for indexes in sets.values() if len(indexes) > 1 for index in indexes})
 
 
 def _columns(rows: Sequence[Struct], kind: type[Struct]) -> dict[str, list[Any]]:

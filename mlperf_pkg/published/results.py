@@ -12,8 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence, Sized
 from functools import cache, cached_property, reduce
-from itertools import compress, takewhile
-from operator import eq
+from itertools import takewhile
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
@@ -46,20 +45,22 @@ class File(Struct, frozen=True):
     """The file: its parts are compressed, the sets by field and the settings by benchmark.
 
     ``logs`` holds numbers, little-endian: the hashes of all logs in order (eight bytes each), then
-    the indexes of their sets (two bytes each).
+    the indexes of their sets (two bytes each). ``sharing`` are the indexes of the sets that have a
+    log of another set.
     """
 
     format: str
     provenance: Provenance
     sets: dict[str, bytes]
     logs: bytes
+    sharing: bytes
     settings: dict[str, bytes]
     checksum: int = 0
 
     @property
     def crc(self) -> int:
         """The CRC-32 of all parts, which ``checksum`` has."""
-        parts = (*self.sets.values(), self.logs, *self.settings.values())
+        parts = (*self.sets.values(), self.logs, self.sharing, *self.settings.values())
         return reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
 
 
@@ -130,7 +131,7 @@ class PublishedResults:
             return False
         number, mean = self._scores[0][index], self._scores[1][index]
         is_same = number == runs and mean is not None and comparable(mean) == comparable(minutes)
-        return is_same and index not in self._with_shared_logs
+        return is_same and index not in self._sharing
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""
@@ -165,10 +166,8 @@ class PublishedResults:
         return columns
 
     @cached_property
-    def _with_shared_logs(self) -> set[int]:
-        hashes, indexes = self._logs
-        alike = list(map(eq, hashes, hashes[1:]))
-        return {*compress(indexes, alike), *compress(indexes[1:], alike)}
+    def _sharing(self) -> frozenset[int]:
+        return self._decoded(self._file.sharing, frozenset[int])  # type: ignore[no-any-return]
 
     @cached_property
     def _logs(self) -> tuple[array[int], array[int]]:
