@@ -106,7 +106,7 @@ def _finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
         preview.context,
         "SET152",
         f"a Preview with {preview.in_words}; Available in round {name} with {best.in_words}"
-        f" ({path}): the performance is {'' if is_proven else 'not '}met",
+        f" ({path}): the performance is {'' if is_proven else 'not '}matched",
         severity=Severity.NOTE if is_proven else Severity.WARNING,
         basis=Basis.ADVICE if is_proven else Basis.RULES,
     )

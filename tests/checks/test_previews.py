@@ -54,7 +54,7 @@ def test_the_performance(factor: float, changes: Any, is_met: bool, tmp_path: Pa
     assert finding.about.endswith(f"training_results_v2.0/Graphcore/results/{SYSTEM}/resnet")
     assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet): " in finding.text
     assert finding.text.endswith(
-        "the performance is met" if is_met else "the performance is not met"
+        "the performance is matched" if is_met else "the performance is not matched"
     )
     assert (finding.severity, finding.basis) == (("note", "advice") if is_met else ("warning", "rules"))  # fmt: skip
 
