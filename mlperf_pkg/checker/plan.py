@@ -126,7 +126,7 @@ def _plan_sets(
     if round_ and inferred and usage != TRAINING:
         round_ = round_.of_usage(inferred)
     choice = Choice(usage, round_)
-    train_samples = submission is not None and bool(TRAIN_SAMPLES & submission.flags)
+    train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
     name, reason = (round_.name, round_.reason) if round_ else (None, "")
     return Plan(submission, sets, usage, name, reason, logs)

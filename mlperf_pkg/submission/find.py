@@ -174,13 +174,14 @@ class _Finder(Struct):
                 yield self._result_set(folder, name, self._flags_alone(folder, name))
 
     def _flags_alone(self, folder: Place, name: SetName) -> frozenset[str]:
-        """Return the flags of a set, and of its system if that is within the argument."""
-        levels, system = [folder], folder
-        if len(folder.path.parts) - len(self.top.path.parts) >= name.levels:
-            for _ in range(name.levels):
-                system = system.folder
-            levels.append(system)
-        return frozenset[str]().union(*(self._flags(level, {}, inner_params) for level in levels))
+        """Return the flags of a set, of its system and of its submission, as in that submission."""
+        above, path = [], folder.path.resolve()
+        for _ in range(name.levels + 2):
+            path = path.parent
+            above.append(Place(path, str(path)))
+        *_, system, _, submission = folder, *above
+        inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
+        return self._flags(submission, {}, top_params).union(*inner)
 
     # ---- submissions ----------------------------------------------------------------------
 

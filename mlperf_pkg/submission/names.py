@@ -29,7 +29,7 @@ class SetName(Struct, frozen=True):
 def set_name(folder: AnyPath) -> SetName | None:
     """Return the names in the path of a folder, links resolved; None if a result set is elsewhere.
 
-    Only the path is used: nothing above the folder is read.
+    Only the path is used.
     """
     *_, top, system, scaling, benchmark = ("", "", "", *folder.resolve().parts)
     if scaling in SCALINGS and top == "results":

@@ -127,16 +127,21 @@ def test_the_path_of_a_result_set(
     assert name == (SetName(*expected) if expected else None)
 
 
-def test_nothing_above_the_argument_is_read(tmp_path: Path) -> None:
-    root = write_submission(tmp_path)
-    system = root / "results" / SYSTEM
-    for folder in (root, system, system / "resnet"):
-        (folder / "package_checker_params").write_text("rcp-bypass")
-    (system / "resnet" / "package_checker_params").write_text("seed-checker-bypass")
-    (alone,) = find_input(str(system / "resnet")).result_sets
-    (in_system,) = find_input(str(system)).result_sets
-    assert alone.flags == {"seed-checker-bypass"}
-    assert in_system.flags == {"seed-checker-bypass", "rcp-bypass"}
+@pytest.mark.parametrize(
+    ("usage", "below"), [("training", f"{SYSTEM}/resnet"), ("hpc", f"{SYSTEM}/weak/resnet")]
+)
+def test_a_set_alone_has_the_flags_of_its_submission(
+    tmp_path: Path, usage: str, below: str
+) -> None:
+    root = tmp_path / f"{usage}_results_v2.0" / "Graphcore"
+    write_set(root / "results" / below, simulated()[:1])
+    flags = {"": "rcp_bypass", f"results/{SYSTEM}": "seed-checker-bypass"}
+    for folder, flag in flags.items():
+        (root / folder / "package_checker_params").write_text(flag)
+    for argument in (root, root / "results" / SYSTEM, root / "results" / below):
+        content = find_input(str(argument))
+        sets = [*content.result_sets, *(s for sub in content.submissions for s in sub.result_sets)]
+        assert [files.flags for files in sets] == [{"rcp-bypass", "seed-checker-bypass"}]
 
 
 def test_hpc_has_a_level_more(tmp_path: Path) -> None:
