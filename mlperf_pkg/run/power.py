@@ -5,17 +5,18 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain, repeat
 from operator import attrgetter, sub
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.run.crashes import reason_of
 
@@ -78,12 +79,19 @@ class _Sample(Struct, frozen=True, gc=False):
     value: Any
 
 
+_Samples: TypeAlias = defaultdict[str, list[_Sample]]
+"""The samples of each key, in the order of the log."""
+
+_KEYS = frozenset({_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE})
+_NUMBER = attrgetter("number")
+
+
 def read_power_log(file: PowerFile) -> PowerLog:
     """Read one measurement; the summarizer crashes on a file that cannot be opened."""
     try:
         samples, crash = _read(file)
     except OSError as error:
-        samples, crash = [], f"it cannot be read: {error.strerror}"
+        samples, crash = defaultdict(list), f"it cannot be read: {error.strerror}"
     watts = None
     if crash is None:
         watts, crash = _watts(samples, switch=file.switch)
@@ -98,50 +106,45 @@ def read_power_log(file: PowerFile) -> PowerLog:
         stop_ms=max(stops, default=None),
         readings=len(times),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
-        estimated=any(sample.key == _ESTIMATE for sample in samples),
-        impossible=next((value for s in samples if (value := _impossible(s, file.switch))), None),
+        estimated=bool(samples[_ESTIMATE]),
+        impossible=_impossible(samples, _ESTIMATE if file.switch else _READING),
     )
 
 
-def _impossible(sample: _Sample, switch: bool) -> Impossible | None:
-    """Return a value that counts and that is not watts or, of the efficiency, not a share."""
-    if sample.key not in (_EFFICIENCY, _ESTIMATE if switch else _READING):
-        return None
-    number = to_finite(sample.value)
-    is_share = sample.key == _EFFICIENCY
-    possible = number is not None and (0 < number <= 1 if is_share else number >= 0)
-    return None if possible else Impossible(sample.key, sample.value)
+def _impossible(samples: _Samples, watts: str) -> Impossible | None:
+    """Return the first value of the key ``watts`` that is not watts, or that is not a share."""
+    # Of a thousand values, few are left for the functions.
+    unusual = [
+        s for s in samples[watts] if s.value.__class__ is not float or not 0 <= s.value < math.inf
+    ]
+    for sample in sorted(unusual + samples[_EFFICIENCY], key=_NUMBER):
+        number, is_share = to_finite(sample.value), sample.key == _EFFICIENCY
+        if number is None or not (0 < number <= 1 if is_share else number >= 0):
+            return Impossible(sample.key, sample.value)
+    return None
 
 
-def _times(samples: Iterable[_Sample], key: str) -> list[float]:
-    return [sample.time_ms for sample in samples if sample.key == key]
+def _times(samples: _Samples, key: str) -> list[float]:
+    return [sample.time_ms for sample in samples[key]]
 
 
-def _read(file: PowerFile) -> tuple[list[_Sample], str | None]:
+def _read(file: PowerFile) -> tuple[_Samples, str | None]:
     """Return all samples, and why the official parser crashes, if it does."""
-    samples: list[_Sample] = []
+    samples: _Samples = defaultdict(list)
     size = 0
     with file.source.open() as stream:
         reader = LogReader(stream, file.source.label, lambda _: None)
         for block in reader.blocks():
             size += len(block.text)
             if size > MAX_BYTES:
-                return [], f"it is larger than {MAX_BYTES >> 20} MiB, the most that is read"
-            samples += _samples(block)
+                reason = f"it is larger than {MAX_BYTES >> 20} MiB, the most that is read"
+                return defaultdict(list), reason
+            for key in _KEYS & block.indexes.keys():
+                indexes = block.indexes[key]
+                numbers = [block.first + index for index in indexes]
+                times = map(float, block.times(indexes))
+                samples[key] += map(_Sample, numbers, times, repeat(key), block.values(indexes))
     return samples, reader.crash
-
-
-def _samples(block: Block) -> list[_Sample]:
-    """Return the samples of a block, in order."""
-    samples: list[_Sample] = []
-    for key in (_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE):
-        indexes = block.indexes.get(key)
-        if not indexes:
-            continue
-        numbers = [block.first + index for index in indexes]
-        times = map(float, block.times(indexes))
-        samples += map(_Sample, numbers, times, repeat(key), block.values(indexes))
-    return sorted(samples, key=attrgetter("number"))
 
 
 def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
@@ -149,7 +152,7 @@ def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
     return sum(log.watts for log in logs if log.watts is not None) * milliseconds / 1000
 
 
-def _watts(samples: Sequence[_Sample], *, switch: bool) -> tuple[float | None, str | None]:
+def _watts(samples: _Samples, *, switch: bool) -> tuple[float | None, str | None]:
     """Return the mean power, or why the official summarizer crashes."""
     try:
         return float(_of_switch(samples) if switch else _of_node(samples)), None
@@ -157,7 +160,11 @@ def _watts(samples: Sequence[_Sample], *, switch: bool) -> tuple[float | None, s
         return None, reason_of(error)
 
 
-def _of_node(samples: Sequence[_Sample]) -> float:
+def _in_order(samples: _Samples) -> list[_Sample]:
+    return sorted(chain.from_iterable(samples.values()), key=_NUMBER)
+
+
+def _of_node(samples: _Samples) -> float:
     """Return the mean power: each sample times the interval before it, over the whole time.
 
     As in the official summarizer, the last start and the last stop count, but no sample after the
@@ -168,12 +175,13 @@ def _of_node(samples: Sequence[_Sample]) -> float:
     previous = last = 0.0
     total: Any = 0
     efficiency: Any = 1.0
-    for sample in sorted(samples, key=attrgetter("time_ms")):
+    for sample in sorted(_in_order(samples), key=attrgetter("time_ms")):
         key, time = sample.key, sample.time_ms
         if key == _READING:
             if stop is None and start is not None:
                 total += sample.value * (time - previous)
-                previous, last = time, max(last, time)
+                previous = time
+                last = time if time > last else last  # max() takes thrice as long
         elif key == _START:
             start = previous = time
         elif key == _STOP:
@@ -185,10 +193,10 @@ def _of_node(samples: Sequence[_Sample]) -> float:
     return float(efficiency * total * 1.0) / ((last if stop is None else stop) - start)
 
 
-def _of_switch(samples: Sequence[_Sample]) -> float:
+def _of_switch(samples: _Samples) -> float:
     """Return the first estimate, with the last efficiency before it; 0 without an estimate."""
     efficiency: Any = 1.0
-    for sample in samples:
+    for sample in _in_order(samples):
         if sample.key == _EFFICIENCY:
             efficiency = sample.value
         if sample.key == _ESTIMATE:
