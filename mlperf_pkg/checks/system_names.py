@@ -11,7 +11,7 @@ from mlperf_pkg.infra.resources import data_folder
 
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 
-_TRADEMARK = re.compile(r"\((?:r|tm)\)")
+_LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
 
 
 def published_spelling(field: str, name: str) -> str | None:
@@ -30,5 +30,4 @@ def _spellings(field: str) -> Mapping[str, str]:
 
 def plain_name(name: str) -> str:
     """Return letters and digits, and pluses, which distinguish models; no trademarks."""
-    text = _TRADEMARK.sub("", name.lower())
-    return "".join(char for char in text if char.isalnum() or char == "+")
+    return re.sub(_LEFT_OUT, "", name.lower())

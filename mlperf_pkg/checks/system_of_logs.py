@@ -17,7 +17,7 @@ from mlperf_pkg.infra.text import letters
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
 _DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
-_COUNT = re.compile(r"\d+ ?x ?")  # of nodes, before the name of a platform
+_COUNT = r"\d+ ?x ?"  # of nodes, before the name of a platform
 _MIN_LETTERS = 4  # of an abbreviation
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 _WARNING: dict[str, Any] = {"basis": Basis.RULES, "severity": Severity.WARNING}
@@ -86,7 +86,7 @@ def _platforms(context: SetContext) -> set[str]:
 
 
 def _other_system(context: SetContext, system: SystemFile, platform: str) -> _OtherSystem | None:
-    names = {letters(platform), letters(_COUNT.sub("", platform, count=1))} - {""}
+    names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
     own = names_of(system)
     if not names.isdisjoint(own):
         return None

@@ -20,7 +20,7 @@ _ENDINGS = {
     ".md": "markdown",
     ".csv": "csv",
 }
-_PREFIX = re.compile(r"([a-z]+):(?!//)(.*)", re.DOTALL)
+_PREFIX = r"(?s:([a-z]+):(?!//)(.*))"
 
 
 def destinations(
@@ -46,7 +46,7 @@ def destinations(
 
 
 def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
-    matched = _PREFIX.fullmatch(value)
+    matched = re.fullmatch(_PREFIX, value)
     prefix, name = matched.groups() if matched else (None, value)
     if prefix is not None and prefix not in formats:
         suggestion = did_you_mean(prefix, formats) or f"; expected one of {', '.join(formats)}"

@@ -48,10 +48,11 @@ class Output(Struct, frozen=True):
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        from shutil import get_terminal_size  # noqa: PLC0415 - slow to import
-
-        width = get_terminal_size((WIDTH_OF_FILES, 24)).columns
-        return View(width, color=color and os.environ.get("TERM") != "dumb", verbose=self.verbose)
+        return View(
+            _terminal_width(),
+            color=color and os.environ.get("TERM") != "dumb",
+            verbose=self.verbose,
+        )
 
     def write(self, content: str) -> None:
         """Write the whole content.
@@ -66,6 +67,17 @@ class Output(Struct, frozen=True):
         # Characters that the terminal's encoding lacks are written as escapes.
         encoding = sys.stdout.encoding or "utf-8"
         click.echo(content.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+
+
+def _terminal_width() -> int:
+    """Return ``COLUMNS``, else the width of the terminal, as shutil, which is slow to import."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or WIDTH_OF_FILES
+    except OSError:  # no terminal
+        return WIDTH_OF_FILES
 
 
 def _refuse_folder(file: Path) -> None:

@@ -19,7 +19,7 @@ MAX_DEPTH = 200  # nested containers; deeper files are refused rather than recur
 ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
 
 # Strings (an unterminated one reaches to the end), brackets, and numbers or words.
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+_LEXEME = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+)'
 # The same or the end of a line, after what is between tokens; in valid JSON no string has several.
 _PIECE = r'[ \t\r,:]*(\n|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|[\[\]{}]|[^ \t\r\n\[\]{}",:]+|\Z)'
 _OPENING, _CLOSING = ("{", "["), ("}", "]")
@@ -199,7 +199,7 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
     if trailing := re.compile(r",\s*([}\]])").match(text, comma):
         line = text.count("\n", 0, comma) + 1
         return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
-    token = _TOKEN.match(text, error.pos)
+    token = re.compile(_LEXEME).match(text, error.pos)
     token_text = (
         repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
     )

@@ -21,7 +21,7 @@ from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.resources import require_package
 
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://")
+_SCHEME = r"[a-z][a-z0-9+.-]*://"
 
 
 class _Driver(Struct, frozen=True):
@@ -40,7 +40,8 @@ _DRIVERS = {
 
 def is_url(argument: str | Path) -> bool:
     """Return whether it is a URL; a file of this machine with such a name takes precedence."""
-    return bool(_SCHEME.match(str(argument))) and not Path(argument).exists()
+    text = str(argument)
+    return "://" in text and bool(re.match(_SCHEME, text)) and not Path(argument).exists()
 
 
 def is_within(url: str, folder: str) -> bool:

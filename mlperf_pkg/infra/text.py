@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
-_FORMULA = re.compile(r"""((?:^|;)(?=[\s"']*[=+\-@]))""")
+_FORMULA = r"""((?:^|;)(?=[\s"']*[=+\-@]))"""
 
 
 def visible(text: str) -> str:
@@ -52,7 +52,7 @@ def escape_formula(text: str) -> str:
 
     That is its beginning, and what follows a semicolon: many spreadsheets separate cells there.
     """
-    return _FORMULA.sub(r"\1'", text)
+    return re.sub(_FORMULA, r"\1'", text)
 
 
 @lru_cache(maxsize=256)

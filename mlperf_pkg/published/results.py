@@ -145,6 +145,8 @@ class PublishedResults:
 
     def _name(self, index: int) -> PublishedName:
         usages, rounds, paths = self._names
+        if index >= len(paths):  # looked up here, as looking at all indexes takes time
+            raise _damaged(self._path, "there is no such result set")
         return PublishedName(index, usages[index], rounds[index], name_in_round(paths[index]))
 
     @cached_property
@@ -178,8 +180,8 @@ class PublishedResults:
         if sys.byteorder == "big":
             hashes.byteswap()
             indexes.byteswap()
-        if rest or max(indexes, default=-1) >= len(self._names[0]):
-            raise _damaged(self._path, "there is no such result set")
+        if rest:
+            raise _damaged(self._path, "the logs end early")
         return hashes, indexes
 
     def _column(self, name: str, type_: Any) -> list[Any]:
