@@ -180,8 +180,8 @@ class PublishedResults:
         if sys.byteorder == "big":
             hashes.byteswap()
             indexes.byteswap()
-        if rest:
-            raise _damaged(self._path, "the logs end early")
+        if rest or (not self._names[0] and hashes):
+            raise _damaged(self._path, "the logs do not fit the result sets")
         return hashes, indexes
 
     def _column(self, name: str, type_: Any) -> list[Any]:

@@ -5,10 +5,10 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, repeat
+from math import inf
 from operator import attrgetter, sub
 from typing import Any, TypeAlias
 
@@ -79,11 +79,8 @@ class _Sample(Struct, frozen=True, gc=False):
     value: Any
 
 
-_Samples: TypeAlias = defaultdict[str, list[_Sample]]
-"""The samples of each key, in the order of the log."""
-
+_Samples: TypeAlias = defaultdict[str, list[_Sample]]  # by key, in the order of the log
 _KEYS = frozenset({_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE})
-_NUMBER = attrgetter("number")
 
 
 def read_power_log(file: PowerFile) -> PowerLog:
@@ -92,9 +89,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = _read(file)
     except OSError as error:
         samples, crash = defaultdict(list), f"it cannot be read: {error.strerror}"
-    watts = None
-    if crash is None:
-        watts, crash = _watts(samples, switch=file.switch)
+    watts, crash = (None, crash) if crash else _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
     stops = _times(samples, _STOP) or times[-1:]
     return PowerLog(
@@ -114,10 +109,8 @@ def read_power_log(file: PowerFile) -> PowerLog:
 def _impossible(samples: _Samples, watts: str) -> Impossible | None:
     """Return the first value of the key ``watts`` that is not watts, or that is not a share."""
     # Of a thousand values, few are left for the functions.
-    unusual = [
-        s for s in samples[watts] if s.value.__class__ is not float or not 0 <= s.value < math.inf
-    ]
-    for sample in sorted(unusual + samples[_EFFICIENCY], key=_NUMBER):
+    unusual = [s for s in samples[watts] if type(s.value) is not float or not 0 <= s.value < inf]
+    for sample in sorted(unusual + samples[_EFFICIENCY], key=attrgetter("number")):
         number, is_share = to_finite(sample.value), sample.key == _EFFICIENCY
         if number is None or not (0 < number <= 1 if is_share else number >= 0):
             return Impossible(sample.key, sample.value)
@@ -161,7 +154,7 @@ def _watts(samples: _Samples, *, switch: bool) -> tuple[float | None, str | None
 
 
 def _in_order(samples: _Samples) -> list[_Sample]:
-    return sorted(chain.from_iterable(samples.values()), key=_NUMBER)
+    return sorted(chain.from_iterable(samples.values()), key=attrgetter("number"))
 
 
 def _of_node(samples: _Samples) -> float:
@@ -180,8 +173,7 @@ def _of_node(samples: _Samples) -> float:
         if key == _READING:
             if stop is None and start is not None:
                 total += sample.value * (time - previous)
-                previous = time
-                last = time if time > last else last  # max() takes thrice as long
+                previous, last = time, time if time > last else last  # max() takes thrice as long
         elif key == _START:
             start = previous = time
         elif key == _STOP:
