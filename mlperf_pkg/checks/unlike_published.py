@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -91,14 +92,7 @@ class _Published(Struct):
 def _check_hyperparameters(
     context: SetContext, results: PublishedResults, peers: Mapping[int, PublishedSet]
 ) -> Iterator[Finding]:
-    published: dict[str, _Published] = {}
-    for setting in results.settings(context.files.benchmark):
-        number = _number(setting.value)
-        if number is not None and setting.set in peers:
-            of_key = published.setdefault(setting.key, _Published(set(), set(), set()))
-            of_key.numbers.add(number)
-            of_key.sets.add(setting.set)
-            of_key.submitters.add(peers[setting.set].submitter)
+    published = _published(results, context.files.benchmark, tuple(peers))
     unlike = {
         f"{key} {number:.6g}": f"{key} {published[key].words}"
         for key, number in _own_numbers(context.runs)
@@ -113,6 +107,22 @@ def _check_hyperparameters(
             expected=list(unlike.values()),
             **_NOTE,
         )
+
+
+@lru_cache(maxsize=64)  # of the benchmarks in a round, each in many sets
+def _published(
+    results: PublishedResults, benchmark: str, peers: tuple[int, ...]
+) -> Mapping[str, _Published]:
+    """Return the hyperparameters of these sets, which are numbers, by key."""
+    published: dict[str, _Published] = {}
+    indexes = frozenset(peers)
+    for setting in results.settings(benchmark):
+        if setting.set in indexes and (number := _number(setting.value)) is not None:
+            of_key = published.setdefault(setting.key, _Published(set(), set(), set()))
+            of_key.numbers.add(number)
+            of_key.sets.add(setting.set)
+            of_key.submitters.add(results.sets[setting.set].submitter)
+    return published
 
 
 def _own_numbers(runs: Sequence[Run]) -> list[tuple[str, float]]:

@@ -29,13 +29,19 @@ def packed(text: str) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def packable(chart: Chart) -> Chart:
-    """Return a chart with short texts, and with its data as ``columns`` returns them."""
+def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:
+    """Return a chart with short texts, and with its data as ``columns`` returns them.
+
+    ``packed_rows`` keeps the columns by the ``id`` of their rows, which many charts share.
+    """
+    for rows in chart.data.values():
+        if id(rows) not in packed_rows:
+            packed_rows[id(rows)] = columns(rows)
     return replace(
         chart,
         title=short(chart.title),
         description=short(chart.description),
-        data={name: columns(rows) for name, rows in chart.data.items()},
+        data={name: packed_rows[id(rows)] for name, rows in chart.data.items()},
     )
 
 

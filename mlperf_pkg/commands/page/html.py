@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -83,12 +83,15 @@ def _charts(
     """Return the charts by the id of the element that shows them."""
     charts: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
     charts |= {section.id: set_charts(section.drawn, detail) for section in content.sections}
-    return {element: list(_packable(element, shown)) for element, shown in charts.items()}
-
-
-def _packable(element: str, charts: Iterable[Chart]) -> Iterator[Chart]:
-    for chart in charts:
-        yield from prepared(chart.name, element, partial(map, packable, [chart]))
+    pack = partial(packable, packed_rows={})
+    return {
+        element: [
+            packable_chart
+            for chart in shown
+            for packable_chart in prepared(chart.name, element, partial(map, pack, [chart]))
+        ]
+        for element, shown in charts.items()
+    }
 
 
 def library() -> Any:

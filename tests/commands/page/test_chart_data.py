@@ -42,10 +42,16 @@ def test_numbers_too_large_to_be_counted_in_decimals_stay_as_they_are() -> None:
 
 
 def test_what_charts_share_occurs_once() -> None:
-    shown = list(map(packable, charts(drawn("bert")).values()))
+    shown = [packable(chart, {}) for chart in charts(drawn("bert")).values()]
     document = json.loads(payload({"s0": shown, "s1": shown}))
     assert document["charts"]["s0"] == document["charts"]["s1"]
     assert len(document["specs"]) == len(shown)
+
+
+def test_rows_that_charts_share_are_packed_once() -> None:
+    chart, packed_rows = charts(drawn("bert"))["rcp"], dict[int, dict[str, list[Any]]]()
+    first, second = packable(chart, packed_rows), packable(chart, packed_rows)
+    assert all(first.data[name] is second.data[name] for name in chart.data)
 
 
 @given(st.text())
