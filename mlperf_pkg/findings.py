@@ -19,7 +19,7 @@ from msgspec.structs import replace
 MAX_LINES = 10  # of one file
 MAX_VALUES = 20  # different ones of one file, or of one finding
 MAX_MESSAGES = 10  # different ones of one code; a hostile log might have millions
-_MOST_APART = 100  # occurrences in one file that wait to be taken together
+_MOST_APART = 100  # occurrences in one file that are collected before they are merged
 _MAX_WORDS = 6  # of them in a message
 _MAX_CHARACTERS = 80  # of a value in a message
 _MAX_TEXT = 10_000  # characters and members of a value; larger ones are cut
@@ -301,7 +301,7 @@ class Folding:
 
 
 class _Kind(Struct):
-    """Findings alike: the first of them, and their places by path, in the order of their lines."""
+    """Findings to fold: the first one, and the places of all by path, in the order of lines."""
 
     first: Finding
     places: dict[str, list[Occurrence]]
@@ -315,7 +315,7 @@ class _Kind(Struct):
 
 
 def _together(places: Sequence[Occurrence]) -> Occurrence:
-    """Return occurrences in one file, which are in the order of their lines, as one."""
+    """Merge occurrences in one file, which are in the order of their lines."""
     if len(places) == 1:
         return places[0]
     lines = chain.from_iterable(place.lines for place in places)
@@ -423,7 +423,7 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 
 def _merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the different values of all parts; of numbers the least and the greatest."""
+    """Return the different values of all parts; for numbers, the least and the greatest."""
     distinct: dict[str, Any] = {}
     is_numeric = True
     for value in chain.from_iterable(parts):

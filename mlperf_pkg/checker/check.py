@@ -75,7 +75,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
 
 
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
-    """Add the findings that need several result sets."""
+    """Add the findings that compare result sets with each other."""
     contexts = [context for item in judged for context in item.contexts]
     groups = shared_runs(contexts)
     if not groups and not has_several_rounds(contexts):

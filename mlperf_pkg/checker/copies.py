@@ -1,4 +1,4 @@
-"""Compare all result sets that are checked together: their runs, and Previews with their proofs."""
+"""Compare all result sets that are checked together: runs, and Previews with later results."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ from mlperf_pkg.published.hashing import digests_of
 def with_comparisons(
     judged: Sequence[JudgedPlan], groups: Sequence[Members], waivers: Waivers
 ) -> list[JudgedPlan]:
-    """Return what was judged, with the findings that need several result sets.
-
-    ``groups`` are their shared runs.
-    """
+    """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""
     contexts = [context for item in judged for context in item.contexts]
     sources = {path: source for item in judged for path, source in item.plan.sources.items()}
     findings = copies_in(contexts, find_pairs(contexts, groups, sources))
@@ -48,7 +45,7 @@ def find_pairs(
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
-    """Return the findings on the sets that hold copies, by their index, one for each run."""
+    """Return the findings on sets with copies, by the index of the set, one for each run."""
     by_copy: dict[int, list[Pair]] = {}
     for pair in pairs:
         by_copy.setdefault(pair.copy.index, []).append(pair)
@@ -58,13 +55,13 @@ def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:
-    """Return a result set with more findings, which may fail it."""
+    """Add findings, which may fail the result set."""
     row = replace(result.row, verdict=_failed(result.row.verdict, findings))
     return replace(result, row=row, findings=(*result.findings, *findings))
 
 
 def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> JudgedPlan:
-    """Add findings, by set, to a plan that was judged."""
+    """Add findings, by set, to a judged plan."""
     if not any(by_set):
         return item
     pairs = list(zip(item.sets, by_set, strict=True))

@@ -42,7 +42,7 @@ _MAX_README_BYTES = 1 << 20
 
 
 class Contents(Struct, frozen=True):
-    """The runs and power logs that were read, by path, and the ``names`` of all result sets."""
+    """The runs and power logs by path, and the ``names`` of all result sets."""
 
     runs: Mapping[str, Run]
     power_logs: Mapping[str, PowerLog]
@@ -52,7 +52,7 @@ class Contents(Struct, frozen=True):
 class JudgedPlan(Struct, frozen=True):
     """A plan with its verdicts, system descriptions, result sets, and all its findings.
 
-    ``contexts`` are what the ``sets`` were judged by.
+    ``contexts`` are those from which the ``sets`` were judged.
     """
 
     plan: Plan

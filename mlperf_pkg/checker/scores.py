@@ -9,17 +9,17 @@ from mlperf_pkg.results.report import Report, ResultSetRow, RunRow
 
 
 class Rank(Struct, frozen=True):
-    """The rank of a score, 1 for the fastest, among ``of`` that include it."""
+    """The rank of a score, 1 for the fastest, among ``of`` scores including it."""
 
     rank: int
     of: int
 
 
 class Standing(Struct, frozen=True):
-    """The rank of a score among the published ones of a round, by their normalised scores.
+    """The rank of a score among the normalised scores of a published round.
 
-    They are of the same benchmark and division, on as many accelerators; ``of_model`` is the rank
-    among those on accelerators of the same model, None if there is no other.
+    They have the same benchmark, division and number of accelerators; ``of_model`` is the rank
+    among those on the same model of accelerator, None if there is no other.
     """
 
     round: str
@@ -30,7 +30,7 @@ class Standing(Struct, frozen=True):
 
 
 class ScoredSet(Struct, frozen=True):
-    """A result set, its runs, and its standing among published results, None if unknown."""
+    """A result set, its runs, and its standing among published results (None if unknown)."""
 
     row: ResultSetRow
     runs: tuple[RunRow, ...]

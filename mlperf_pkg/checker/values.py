@@ -34,8 +34,8 @@ class Options(Struct, frozen=True):
 class Checked(Struct, frozen=True):
     """A report and the values behind it, for commands that build on a check.
 
-    ``systems`` and ``sets`` are in the order of the rows of the report; ``contexts`` are those that
-    the sets were judged by.
+    ``systems`` and ``sets`` are in the order of the rows of the report; ``contexts`` are those from
+    which the sets were judged.
     """
 
     report: Report

@@ -84,7 +84,7 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
 
 
 def _not_killed(context: SetContext) -> list[Run]:
-    """Return the runs whose logs are whole; of a run that was killed, nothing counts."""
+    """Return the runs that were not killed; the settings of a killed run do not count."""
     return [run for run in context.runs if not run.killed]
 
 

@@ -78,7 +78,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
 
 
 def _no_code(path: str, *, is_copy: bool) -> Finding:
-    """Warn about a submission without code; ``is_copy``: of a round of which none has any."""
+    """Warn about a submission without code, or note it in a copy of the results of a round."""
     message = "no benchmarks/ folder: the code was not checked"
     finding = _warning("CODE100", message, path, codes()["CODE100"].source)
     return replace(finding, severity=Severity.NOTE) if is_copy else finding

@@ -54,7 +54,7 @@ class Code(Struct, frozen=True):
 
 
 NameInRound: TypeAlias = tuple[str, str, str]
-"""The usage and the round of a result set, and its name within, as that of ``PublishedSet``."""
+"""The usage and round of a result set, and its name as in ``PublishedSet``."""
 
 
 class SetContext(Struct, frozen=True):

@@ -16,14 +16,14 @@ from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.run.model import Run
 
-MAX_TOGETHER = 10  # sets that have one run and are compared each with each
+MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
 _VARIANT = str.maketrans("-+ ", "___")
 
 
 class Owner(Struct, frozen=True, dict=True):
-    """A result set at an index of all, with what identifies it.
+    """A result set with copied runs, by its index, and what identifies it.
 
-    ``run`` is one of its runs that other sets have, too.
+    ``run`` is one of its runs that are in other sets, too.
     """
 
     index: int
@@ -52,7 +52,7 @@ class Owner(Struct, frozen=True, dict=True):
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
-        """What no other set of one tree has."""
+        """The names that no other set of a tree shares."""
         files = self.context.files
         return (*self.round, self.submitter, files.system, files.scaling_mode, files.benchmark)
 
@@ -64,14 +64,14 @@ class Owner(Struct, frozen=True, dict=True):
 
     @cached_property
     def rank(self) -> tuple[Hashable, ...]:
-        """The order of originals: by round, then those that the logs name, then by path."""
+        """The sort key of originals: the round, whether the logs name the set, the path."""
         organisation, platform = self.run.text("org"), letters(self.run.text("platform"))
         is_foreign = not (organisation and are_alike(organisation, self.submitter))
         is_of_other_system = platform not in self.names
         return (self.context.round.version, is_foreign, is_of_other_system, self.context.path)
 
     def has_submitter_of(self, other: Owner) -> bool:
-        """Return whether both have one submitter, whose folders may be named by variants."""
+        """Return whether both have the same submitter, perhaps with variants of its name."""
         first, second = (o.submitter.lower().translate(_VARIANT) for o in (self, other))
         return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 
@@ -81,7 +81,7 @@ class Owner(Struct, frozen=True, dict=True):
 
 
 def tree_of(context: SetContext) -> AnyPath:
-    """Return the folder of the submission of a set: that which ``results`` is in."""
+    """Return the folder of the submission of a set, the parent of ``results``."""
     results = context.files.place.path.resolve().parent.parent
     return results.parent if context.files.scaling_mode is None else results.parent.parent
 
@@ -89,9 +89,9 @@ def tree_of(context: SetContext) -> AnyPath:
 class Pair(Struct):
     """Two result sets with the same runs.
 
-    ``runs`` maps the paths of those of the copy to the originals; ``identical`` of them have the
-    same bytes. ``others`` is the number of further sets with one of these runs, if all of them are
-    compared with the original alone.
+    ``runs`` maps the paths of the runs in the copy to those in the original; ``identical`` of them
+    have the same bytes. ``others`` is the number of further sets with one of these runs, if they
+    are only compared with the original.
     """
 
     original: Owner
@@ -106,8 +106,8 @@ def pairs_of(
 ) -> list[Pair]:
     """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path.
 
-    Sets that have a run in common with more than ``MAX_TOGETHER`` are all paired with the first,
-    so that the number of pairs is in proportion to that of the runs.
+    If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
+    that the number of pairs is in proportion to that of the runs.
     """
     owners = {
         index: Owner(index, contexts[index], runs[0])
@@ -126,7 +126,7 @@ def pairs_of(
 
 
 def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iterator[Members]:
-    """Yield groups that are one run each."""
+    """Split the groups into those of a single run."""
     for members in groups:
         if next(iter(members.values()))[0].fingerprint is not None:
             yield members

@@ -20,7 +20,7 @@ _SCALINGS = {"strong", "weak"}
 
 
 class _Opinion(Struct, frozen=True):
-    """What the rules say of a pair of sets with the same runs."""
+    """The judgement of the rules on a pair of sets with the same runs."""
 
     message: str
     code: str = COPIED
@@ -29,15 +29,15 @@ class _Opinion(Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """The smaller, the worse."""
+        """The rank of the severity, 0 for the worst."""
         return tuple(Severity).index(self.severity)
 
 
 def findings_on(pairs: Sequence[Pair], with_power: Collection[AnyPath]) -> Iterator[Finding]:
     """Yield the findings on the copies of one result set: one for each original and run.
 
-    ``with_power`` are the trees that hold measurements of power. Of more than ``MAX_MESSAGES``
-    originals, those with the fewest runs are reported together.
+    ``with_power`` are the trees with power measurements. If there are more than ``MAX_MESSAGES``
+    originals, those with the fewest runs share a finding.
     """
     by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
     is_many = len(pairs) > MAX_MESSAGES
@@ -77,7 +77,7 @@ def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
 
 
 def _allowed(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion | None:
-    """Return why a submitter may have the same runs twice for a benchmark, if it may."""
+    """Return the reason why a submitter may use the same runs twice; None if it may not."""
     original, copy, name = pair.original, pair.copy, _name(pair)
     if copy.identity == original.identity:
         return _Opinion(f"the same result set as {name}")
@@ -101,7 +101,7 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
     if not (before and after and before.contents and after.contents):
         return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
     if category(before.status or "") == PREVIEW != category(after.status or ""):
-        text = f"{text}, a Preview; expected new runs as its proof"
+        text = f"{text}, a Preview; expected new runs to prove it"
     elif fields := _different_fields(before, after):
         text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
     else:
@@ -110,7 +110,7 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
 
 
 def _different_fields(before: SystemFile, after: SystemFile) -> list[str]:
-    """Return the fields that differ; rounds spell the same availability in different ways."""
+    """Return the fields that differ, except spellings of the same availability."""
     old, new = before.contents or {}, after.contents or {}
     fields = sorted(
         key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
@@ -121,7 +121,7 @@ def _different_fields(before: SystemFile, after: SystemFile) -> list[str]:
 
 
 def _name(pair: Pair) -> str:
-    """Return the path of the original, its round if that is another, and whether files differ."""
+    """Return the path of the original, its round if it differs, and whether files are identical."""
     original, count = pair.original, len(pair.runs)
     some = (
         wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"

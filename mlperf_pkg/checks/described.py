@@ -1,4 +1,4 @@
-"""What published results have of a system description, read from one."""
+"""The fields of a system description that published results also have."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TEXTS = {
     "framework": "framework",
 }
 COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_nodes"}
-"""Fields of ``PublishedSet``, and of a description."""
+"""Fields of ``PublishedSet`` and their names in a description."""
 
 
 def texts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the texts of a description, empty where it lacks them, by fields of the results."""
+    """Return the texts of a description by fields of ``PublishedSet``; missing texts are empty."""
     contents = (system and system.contents) or {}
     values = {name: contents.get(field) for name, field in TEXTS.items()}
     return {name: value.strip() if is_text(value) else "" for name, value in values.items()}
 
 
 def counts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the numbers of a description, by fields of the results."""
+    """Return the numbers of a description by fields of ``PublishedSet``."""
     contents = (system and system.contents) or {}
     return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
 
@@ -49,5 +49,5 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
 
 
 def category(status: str) -> str | None:
-    """Return what logs call an availability of any round; None for other text."""
+    """Return the name of an availability in logs, for any round; None for other text."""
     return next(iter(logged_statuses(status)), None)

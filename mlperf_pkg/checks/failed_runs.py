@@ -108,9 +108,9 @@ def _accepted(finding: Finding) -> Finding:
 
 
 def _without_power(finding: Finding) -> Finding:
-    """Return a finding that only the official checker has, if it is that power is missing.
+    """Return a finding with the basis OFFICIAL if it reports missing power.
 
-    By the rules, the energy is that of the runs whose time counts.
+    By the rules, only the energy of runs whose time counts is needed.
     """
     return replace(finding, basis=Basis.OFFICIAL) if finding.code == _NO_POWER else finding
 

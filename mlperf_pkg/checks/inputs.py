@@ -32,7 +32,7 @@ def _unread(file: Unread) -> Finding:
 
 
 def not_read(path: str, reason: str) -> Unchecked:
-    """Return the finding that something cannot be read, and so was not checked."""
+    """Report a file or folder that cannot be read and was not checked."""
     return Unchecked(
         code="TREE114",
         message="cannot be read: {found:s}; not checked",

@@ -22,7 +22,7 @@ from mlperf_pkg.run.power import PowerLog
 
 _MIN_READINGS = 60
 _MAX_GAP_MS = 1000
-_TOLERATED = 0.1  # of a measurement: published ones miss up to 9.4 % of their seconds
+_TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their samples
 _ROUNDING_S = 0.001  # minutes are doubles
 _MS_PER_MINUTE = 60_000
 _KINDS = ("node", "sw")
@@ -182,9 +182,9 @@ def check_power(context: SetContext) -> Iterator[Finding]:
 
 
 def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Iterator[Finding]:
-    """Check for a file of each node, and for one of the interconnect of several.
+    """Check that each node has a file, and the interconnect of several nodes has one.
 
-    The log of the run may say how many nodes it has; the system description does.
+    The number of nodes is that of the log or else of the system description.
     """
     switches = sum(log.switch for log in logs)
     measured = len(logs) - switches
@@ -194,7 +194,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
     if not nodes or name not in (results or {}):
         return
     if nodes > 1 and measured and not switches:
-        message = "no file sw_<number>.txt; expected one of the interconnect of {expected:s}"
+        message = "no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
         yield _finding(
             context, "POW207", message, name, basis=Basis.RULES, expected=f"{nodes} nodes"
         )
@@ -203,7 +203,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
     yield _finding(
         context,
         "POW205",
-        "the number of files node_<number>.txt is {found}; expected {expected}, one of each node",
+        "the number of files node_<number>.txt is {found}; expected {expected}, one for each node",
         name,
         severity=Severity.ERROR if measured < nodes else Severity.WARNING,
         basis=Basis.RULES,
@@ -268,7 +268,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
 
 
 def _misses_much(log: PowerLog) -> bool:
-    """Return whether a measurement has too few samples for its time to be a slip of seconds."""
+    """Return whether more samples are missing than ``_TOLERATED`` allows."""
     return log.readings * _MAX_GAP_MS < (1 - _TOLERATED) * _length_ms(log)
 
 
@@ -303,7 +303,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
 def _rule_finding(
     code: str, message: str, log: PowerLog, severity: Severity = Severity.WARNING, **fields: Any
 ) -> Finding:
-    """Return a warning unless more is asked for, as published measurements miss seconds."""
+    """Return a finding by the rules, by default a warning: published measurements lack samples."""
     return Finding(
         code=code,
         message=message,

@@ -1,4 +1,4 @@
-"""Previews of an earlier round that come back as Available in a later one."""
+"""Previews of an earlier round with Available results in a later one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mlperf_pkg.rulebook.model import version_of
 
 _AVAILABLE = ("onprem", "cloud")
 _ALLOWED = 1.02  # times the minutes of the Preview
-_MOST = 100  # Available results of one kind that a Preview is compared with
+_MOST = 100  # Available results with which a Preview is compared
 
 
 class ScoredSet(Struct, frozen=True):
-    """A result set of a described system, and its score in minutes."""
+    """A result set with a score in minutes, and the number of accelerators of its system."""
 
     context: SetContext
     accelerators: int
@@ -27,14 +27,14 @@ class ScoredSet(Struct, frozen=True):
 
     @property
     def in_words(self) -> str:
-        """The score and the scale."""
+        """The score and the number of accelerators."""
         scale = wording.counted(self.accelerators, "accelerator")
         return f"{wording.minutes(self.minutes)} minutes on {scale}"
 
     def matches(self, preview: ScoredSet) -> bool:
         """Return whether the performance is at least that of a Preview, less the allowed loss.
 
-        More accelerators must be faster; fewer must take fewer minutes times accelerators.
+        More accelerators must be faster; fewer must not take more minutes times accelerators.
         """
         if self.accelerators > preview.accelerators:
             return self.minutes < preview.minutes
@@ -47,8 +47,8 @@ def check_previews(
 ) -> Iterator[tuple[int, Finding]]:
     """Compare Previews with the Available results of the first later round that has any.
 
-    These have the same submitter, benchmark, division and accelerator. Logs of the Preview prove
-    nothing. ``minutes`` are the scores; each finding has the index of its Preview.
+    These have the same submitter, benchmark, division and accelerator, but no runs of the Preview.
+    ``minutes`` are the scores; each finding has the index of its Preview.
     """
     previews: dict[int, ScoredSet] = {}
     available: dict[tuple[str, ...], dict[str, list[ScoredSet]]] = {}
@@ -69,14 +69,14 @@ def check_previews(
 
 
 def _key(context: SetContext) -> tuple[str, ...]:
-    """Return what a Preview and its proof have in common."""
+    """Return what a Preview and its Available results have in common."""
     contents = (context.system.contents if context.system else None) or {}
     names = (context.submitter, context.division_by_rules, contents.get("accelerator_model_name"))
     return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
 
 
 def _proofs(preview: ScoredSet, by_round: dict[str, list[ScoredSet]]) -> list[ScoredSet]:
-    """Return the results of the first later round that are of other runs."""
+    """Return the results with other runs from the first later round that has any."""
     runs = {run.fingerprint for run in preview.context.runs if run.fingerprint}
     for name in sorted(by_round, key=version_of):
         if version_of(name) > preview.context.round.version:
@@ -91,7 +91,7 @@ def _runs(scored: ScoredSet) -> set[bytes | None]:
 
 
 def _finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
-    """Take the best proof, of several the one whose number of accelerators is the nearest."""
+    """Report the best result; among several, that with the nearest number of accelerators."""
     is_proven = any(candidate.matches(preview) for candidate in candidates)
     best = min(
         candidates,

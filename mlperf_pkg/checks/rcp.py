@@ -47,7 +47,7 @@ def _odd_numbers(context: SetContext) -> str | None:
 
 
 def _kept(context: SetContext) -> Sequence[Any]:
-    """Return the epochs or samples whose mean counts; none where too many runs did not converge."""
+    """Return the epochs or samples whose mean counts; none if too many runs did not converge."""
     if sum(not run.convergence.converged for run in context.runs) > context.drop:
         return ()
     values = sorted(run.convergence.to_converge for run in context.runs)

@@ -79,10 +79,10 @@ def _finding(
 
 
 def _value(text: str | None) -> Any:
-    """Return what ``scaling.json`` holds as its factor; None without a file or a factor.
+    """Return the factor in ``scaling.json``, which may be any value; None if there is none.
 
     Raises:
-        JsonSyntaxError: it is not JSON, or too large or too deep to be read.
+        JsonSyntaxError: the file is not JSON, too large, or nested too deeply.
     """
     fields = parse_json(text) if text is not None else None
     return fields.get("scaling_factor") if isinstance(fields, dict) else None

@@ -55,7 +55,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
 
 
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
-    """Warn about runs with several seeds, as the official seed checker does without effect."""
+    """Warn about runs with several seeds; the official seed checker only prints a warning."""
     for run in context.runs:
         count = len({seed.value for seed in run.seeds})
         if count > 1:
@@ -82,7 +82,7 @@ def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, An
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set.
 
-    The rules do not ask for a seed of a run that was killed, which counts as one that failed. Equal
+    The rules do not require a seed of a killed run, which counts as failed. Equal
     seeds break those of HPC in all rounds.
     """
     in_rules = context.round.version >= _IN_RULES_FROM

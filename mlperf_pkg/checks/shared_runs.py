@@ -12,10 +12,10 @@ Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of t
 
 
 def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
-    """Return groups of runs of several sets, each group perhaps one run.
+    """Return groups of runs that may be copies of one run, each in several sets.
 
-    With a fingerprint it is one run, without it only if the bytes are the same, too. Placeholders,
-    which have no start, are in no group.
+    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
+    the same. Placeholders, which have no start, are not in a group.
     """
     groups: dict[Hashable, Members] = {}
     for index, context in enumerate(contexts):

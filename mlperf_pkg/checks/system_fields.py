@@ -119,9 +119,9 @@ def _missing(description: Description, field: str) -> Finding:
 
 
 def _may_be_missing(description: Description, field: str) -> bool:
-    """Return whether the rules do without a field.
+    """Return whether the rules allow a field to be missing.
 
-    One count of two is enough, a preview needs none, and earlier rounds asked for fewer fields.
+    One of the two counts is enough, a Preview needs none, and earlier rounds required fewer fields.
     """
     optional = optional_fields(description.round, preview=_is_preview(description))
     if field in optional or field not in _PROCESSOR_COUNTS:
@@ -279,7 +279,7 @@ def _names(description: Description) -> Iterator[Finding]:
 
 
 def _to_fill_in(description: Description) -> Iterator[Finding]:
-    """Report what ``system init`` or ``system merge`` left to a human."""
+    """Report the values that ``system init`` or ``system merge`` left to fill in."""
     for path, value in _values(description.fields):
         if is_to_fill_in(value):
             yield system_finding(

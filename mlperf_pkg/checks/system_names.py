@@ -29,5 +29,5 @@ def _spellings(field: str) -> Mapping[str, str]:
 
 
 def plain_name(name: str) -> str:
-    """Return letters and digits, and pluses, which distinguish models; no trademarks."""
+    """Return the letters, digits and pluses of a name, which distinguish models; no trademarks."""
     return re.sub(_LEFT_OUT, "", name.lower())

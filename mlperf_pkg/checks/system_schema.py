@@ -19,7 +19,7 @@ FILL_IN = "FILL IN"
 """The start of every value that ``system init`` leaves to a human."""
 
 SIMILAR = 0.85
-"""How alike a field or a status and its misspelling are, of 1."""
+"""The similarity, up to 1, of a field or a status and its misspelling."""
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -102,7 +102,7 @@ def needing_answer(round_: str | None = None, *, preview: bool = False) -> Seque
 
 @cache
 def optional_fields(round_: str | None = None, *, preview: bool = False) -> frozenset[str]:
-    """Return the fields that the rules of a round do not ask for; None is the newest round."""
+    """Return the fields that the rules of a round do not require; None is the newest round."""
     optional = set(schema("system")["x-optional-for-preview"] if preview else ())
     for first, fields in schema("system")["x-asked-from"].items():
         if round_ and version_of(round_) < version_of(first):

@@ -1,4 +1,4 @@
-"""What is unlike all that was published: advice on sets that are not published themselves."""
+"""Hyperparameters and scores unlike all published ones: advice on sets that are not published."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
-_MIN_SETS, _MIN_SUBMITTERS = 20, 5  # that have a hyperparameter, before a value is unlike theirs
-_FACTOR = 2.0  # beyond the published values of a hyperparameter
-_MIN_SCORES = 3  # of the same accelerators, before a score is unlike theirs
+_MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
+_FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
+_MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
 _FAST, _SLOW = 1.3, 1.5
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
@@ -82,7 +82,7 @@ class _Published(Struct):
         return " to ".join(f"{limit:.6g}" for limit in limits)
 
     def has_like(self, number: float) -> bool:
-        """Return whether a number is within the published ones, or not far from them."""
+        """Return whether a number is between the published ones, or near them."""
         least, greatest = min(self.numbers), max(self.numbers)
         lower = least / _FACTOR if least > 0 else least * _FACTOR
         upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
@@ -126,7 +126,7 @@ def _published(
 
 
 def _own_numbers(runs: Sequence[Run]) -> list[tuple[str, float]]:
-    """Return the numbers to compare: none of steps, and none that breaks a rule."""
+    """Return the numbers to compare, without those of steps and those that break a rule."""
     values = {pair for run in runs for pair in run.hyperparameters.items()}
     broken = broken_keys(runs)
     keys = {key for key, _ in values if not key.endswith("_steps") and key not in broken}
@@ -171,7 +171,7 @@ def _check_score(
     yield set_finding(
         context,
         "SET163",
-        f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result of"
+        f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result on"
         f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"
         f" ({row.submitter} in {row.round})",
         found=score,

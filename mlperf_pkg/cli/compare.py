@@ -98,10 +98,10 @@ def command(
     Such a file has the columns system, benchmark and minutes, and optionally round,
     submitter, division, accelerators, nodes, energy_joules and availability.
 
-    --published adds the published results of a round, which the package contains: of
-    the benchmarks and divisions of the PATHs, or without any PATH, of all. They are
-    marked [5.1], and their scores are normalised. Text shows those on as many
-    accelerators as the PATHs have; --verbose shows all.
+    --published adds the published results of a round, which the package contains: those
+    of the benchmarks and divisions of the PATHs or, without a PATH, all of them. They
+    are marked [5.1], and their scores are normalised. Text shows only those on as many
+    accelerators as the PATHs; --verbose shows all.
 
     Results are compared where benchmark and division agree, the fastest first. The
     baseline of each benchmark is the first result of the first PATH, or of the
@@ -143,7 +143,7 @@ def _results(
     result_filter: Filter,
     check_options: Options,
 ) -> list[Result]:
-    """Return the results in paths, then published ones, of which alone the system is chosen."""
+    """Return the results in paths, then published ones; only these are filtered by system."""
     own_filter = Filter(result_filter.benchmarks, divisions=result_filter.divisions)
     own_filter = own_filter if published else result_filter
     results = read_results(paths, own_filter, check_options)

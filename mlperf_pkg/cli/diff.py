@@ -22,8 +22,8 @@ def command(*, old: str, new: str, check_options: Options, format_: str, target:
     OLD and NEW are submissions, folders of submissions or of logs, or result sets,
     which may be of different systems or submitters. Diff compares systems and the
     fields of their descriptions, result sets, hyperparameters, runs, scores,
-    verdicts, findings and other files. Of different rounds it also names copied runs,
-    resubmitted logs, and Previews that came back.
+    verdicts, findings and other files. For different rounds, it also reports copied
+    runs, resubmitted logs, and Previews that became Available.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.

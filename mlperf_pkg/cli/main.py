@@ -86,7 +86,7 @@ def main() -> None:
     prepare_streams()
     try:
         cli(prog_name="mlperf-pkg")
-    except OSError as error:  # of a help text: all others are messages by now
+    except OSError as error:  # from a help text; all others are messages already
         failure = Failure(system_error(error))
         failure.show()
         raise SystemExit(failure.exit_code) from error

@@ -34,16 +34,17 @@ def command(
     PATH is as for 'mlperf-pkg check'. For one result set, or with --verbose, score
     shows the minutes of every run, which runs are dropped and why, the olympic mean,
     the factor for convergence faster than the reference, and the score. For several
-    it shows a line each: system, benchmark, score, RCP margin and verdict.
+    result sets, it shows one line per set: system, benchmark, score, RCP margin and
+    verdict.
 
-    The line "published" compares the score with the published ones (normalised) of the
-    same benchmark and division on as many accelerators: those of the set's own round
-    or, for a new round, of the latest with the same target. The number of accelerators
-    is that of the system description.
+    The line "published" ranks the score among the normalised published ones of the same
+    benchmark and division on as many accelerators: those of the set's own round or, for
+    a new round, of the latest round with the same target. The number of accelerators
+    is from the system description.
 
-    --tables needs submissions of one round. It writes what the official
-    summarizer would: summary, summary_detailed and (HPC) summary_weak_scaling, each
-    as .csv and .json, and summary.xlsx.
+    --tables needs submissions of one round. It writes the same files as the official
+    summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv
+    and .json, and summary.xlsx.
 
     Exit status: 0 if there is a score, 1 if there is none, 2 if the scores could not
     be computed.
@@ -68,7 +69,7 @@ def command(
 
 
 def _with_standings(result: Scores, checked: Checked) -> Scores:
-    """Return the scores with their standings; a note says if published results cannot be read."""
+    """Return the scores with their standings; print a note if these cannot be read."""
     if all(scored.row.score_minutes is None for scored in result.sets):
         return result
     from mlperf_pkg.commands.score.standing import with_standings  # noqa: PLC0415 - if needed

@@ -16,10 +16,10 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class _Lossy(io.FileIO):
-    """A file that takes what cannot be written as written."""
+    """A file that ignores errors of writing."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Return the number of all bytes."""
+        """Write to the file; if that fails, report all bytes as written."""
         try:
             return super().write(data)
         except OSError:
@@ -27,7 +27,7 @@ class _Lossy(io.FileIO):
 
 
 class _Named(io.FileIO):
-    """Standard output, whose errors say what it is."""
+    """Standard output, with its name in errors."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Write to the file, or raise an error that names it."""
@@ -41,10 +41,10 @@ class _Named(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Open closed standard streams again, so that no other file gets their numbers.
+    """Reopen closed standard streams, so that no other file gets their numbers.
 
-    Standard output then cannot be written, which its use reports. Messages that cannot be written
-    to standard error are lost, and do not change what the command does.
+    Writing to a closed standard output raises an error. Messages that cannot be written to standard
+    error are lost and do not change the outcome of the command.
     """
     modes = {_STDIN: os.O_RDWR, _STDOUT: os.O_RDONLY, _STDERR: os.O_RDWR}
     for number, mode in modes.items():

@@ -17,8 +17,8 @@ def command(*, user_values: UserValues, target: Output) -> int:
     Run the command on a node of the system, in the environment used for training:
     versions are those of the Python distributions installed there. Required fields
     that could not be detected begin with "FILL IN", which 'system check' rejects.
-    The host's name is not read. Where nodes may differ, run it on each of them and
-    join the descriptions with 'system merge'.
+    The host's name is not read. If nodes may differ, run it on each of them and merge
+    the descriptions with 'system merge'.
 
     Exit status: 0 if the description was written, 2 if it could not be.
 

@@ -18,10 +18,10 @@ from mlperf_pkg.results.wording import counted
 def command(*, paths: tuple[str, ...], user_values: UserValues, target: Output) -> int:
     """Write the description of a system from those of its nodes.
 
-    NODE is a description that 'system init' wrote on a node, or a folder in which every
-    *.json is one. The number of nodes is that of the files. Fields in which nodes
-    differ are listed on standard error; where several values are possible, the field
-    begins with "FILL IN", which 'system check' rejects.
+    NODE is a description that 'system init' wrote on a node, or a folder of such *.json
+    files. The number of nodes is the number of files. Standard error lists the fields in
+    which nodes differ; if several values are possible, the field begins with "FILL IN",
+    which 'system check' rejects.
 
     Exit status: 0 if the nodes are alike, 1 if they differ, 2 if the description could
     not be written.

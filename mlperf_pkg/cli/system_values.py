@@ -24,7 +24,7 @@ _OPTIONS = (
     click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud."),
     click.option("--name", metavar="TEXT", help="Set the system's name in the results table."),
     click.option(
-        "--nodes", type=click.IntRange(min=1), metavar="N", help="Set the number of such nodes."
+        "--nodes", type=click.IntRange(min=1), metavar="N", help="Set the number of nodes."
     ),
     options.output_option("Write to FILE (default: standard output).", metavar="FILE"),
     options.force_option(),
@@ -57,7 +57,7 @@ def described(function: _Command) -> _Command:
 
 
 def write_description(target: Output, fields: Mapping[str, Any]) -> None:
-    """Write a description, and name on standard error the fields that a human has to fill in."""
+    """Write a description, and list the fields to fill in on standard error."""
     target.write(f"{json.dumps(fields, indent=2)}\n")
     missing = [field for field, value in fields.items() if FILL_IN in str(value)]
     if missing:

@@ -74,7 +74,7 @@ def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: b
 def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iterator[Path]:
     """Provide a private folder for the files ``names``, which move to ``folder`` at the end.
 
-    What a killed process leaves behind, the next call removes.
+    The next call removes what a killed process left behind.
 
     Raises:
         UserError: as ``write_together``.

@@ -51,7 +51,7 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Provide a private folder that is locked while this process runs, and removed at the end.
 
-    What a killed process leaves behind, the next call removes.
+    The next call removes what a killed process left behind.
     """
     sweep(parent)
     with ExitStack() as undo:
@@ -100,7 +100,7 @@ def _move_back(scratch: Path, parent: Path) -> None:
 
 
 def _take_back(scratch: Path, parent: Path) -> None:
-    """Remove the names that some of several files already had, if others had none yet."""
+    """Remove the links of a killed process, unless all of its files were linked."""
     named = {path: _is_same(path, parent / path.name) for path in scratch.iterdir()}
     if not all(named.values()):
         for path in filter(named.get, named):
@@ -152,7 +152,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _replace_in_two_steps(folder: Path, target: Path) -> None:
-    """Move ``target`` aside first, where ``sweep`` finds it if this process is killed."""
+    """Move ``target`` aside first, so that ``sweep`` can restore it if this process is killed."""
     old = folder.with_name(f"{folder.name}{_OLD}")
     target.rename(old)
     try:

@@ -28,7 +28,7 @@ class TooLargeError(OSError):
 
 
 class _File(FileIO):
-    """A file that ends where it would wait: the kernel offers streams as files in ``/proc``."""
+    """A file that ends instead of waiting: some files in ``/proc`` are streams."""
 
     def readinto(self, buffer: Any) -> int:
         return super().readinto(buffer) or 0

@@ -48,9 +48,9 @@ def escape_cell(text: str) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """Return ``text`` with an apostrophe before what a spreadsheet would take for a formula.
+    """Return ``text`` with an apostrophe before everything that a spreadsheet reads as a formula.
 
-    That is its beginning, and what follows a semicolon: many spreadsheets separate cells there.
+    Formulas start the text or follow a semicolon, which separates cells in many spreadsheets.
     """
     return re.sub(_FORMULA, r"\1'", text)
 

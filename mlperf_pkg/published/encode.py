@@ -1,4 +1,4 @@
-"""Write the file of the published results, with the same bytes for the same results."""
+"""Write the file of the published results, reproducibly."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _packed(part: object) -> bytes:
 
 
 def _compressed(data: bytes, level: int = _LEVEL) -> bytes:
-    # Its bytes do not depend on the zlib of a machine; reading them does not need it.
+    # The bytes do not depend on the zlib of the machine; reading does not need this library.
     from deflate import zlib_compress  # noqa: PLC0415 - only writing needs it
 
     return bytes(zlib_compress(data, level))

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from msgspec import Struct
 
 _SCALINGS = ("strong", "weak")
-_DECIMALS = 9  # of minutes: the scores of different runs never agree that far
+_DECIMALS = 9  # of minutes: scores of different runs never agree to this precision
 
 
 class PublishedRound(Struct, frozen=True):
@@ -35,11 +35,11 @@ class Provenance(Struct, frozen=True):
 
 
 class PublishedSet(Struct, frozen=True):
-    """A published result set, as its system description and its logs have it.
+    """A published result set, from its system description and its logs.
 
-    Texts are empty and numbers None where a description lacks them. ``division`` and ``status``
-    are as spelt there. ``accelerators`` is the number in the whole system; ``path`` is below the
-    round. ``score_minutes`` is normalised, ``official_minutes`` as ``ResultSetRow`` has it.
+    Texts are empty and numbers None if the description lacks them. ``division`` and ``status`` are
+    spelt as there. ``accelerators`` is the number in the whole system; ``path`` is below the round.
+    ``score_minutes`` is normalised, ``official_minutes`` is as in ``ResultSetRow``.
     """
 
     usage: str
@@ -98,7 +98,7 @@ class Setting(Struct, frozen=True):
 
 
 def known_division(division: str | None) -> str:
-    """Return a division as the rules spell it, or empty; some descriptions have ``close``."""
+    """Return a division as the rules spell it, or an empty text; some have ``close``."""
     name = (division or "").strip().lower()
     return "closed" if name == "close" else name
 
@@ -109,5 +109,5 @@ def name_in_round(path: str) -> str:
 
 
 def comparable(minutes: float) -> float:
-    """Return a score such that a published one equals the same computed anew, and no other."""
+    """Round a score, so that a published one equals the same score computed again, and no other."""
     return round(minutes, _DECIMALS)

@@ -1,7 +1,7 @@
-"""Read the published results, which are a file of this package, part by part when asked.
+"""Read the published results, a file of this package, one part at a time.
 
-The file is MessagePack: the format and the provenance, then parts that are compressed with zlib,
-columns of equal length. ``encode.py`` writes it.
+The file is MessagePack: the format and the provenance, then parts in zlib format, which are columns
+of equal length. ``encode.py`` writes it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class File(Struct, frozen=True):
 
     @property
     def crc(self) -> int:
-        """The CRC-32 of all parts, which ``checksum`` has."""
+        """The CRC-32 of all parts, to compare with ``checksum``."""
         parts = (*self.sets.values(), self.logs, self.sharing, *self.settings.values())
         return reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
 
@@ -95,7 +95,7 @@ class PublishedResults:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the results come from, and of which rounds they are."""
+        """The source of the results, and their rounds."""
         return self._file.provenance
 
     @cached_property
@@ -227,9 +227,9 @@ def usable_results() -> PublishedResults | None:
 
 
 def may_be_published(start_ms: float | None) -> bool:
-    """Return whether a log whose run started then may be among the published ones.
+    """Return whether a log with this start of its run may be a published one.
 
-    Later ones are not; a log without a start is a placeholder, of which there may be many.
+    Later logs are not, and logs without a start are placeholders.
     """
     if start_ms is None:
         return False
@@ -270,7 +270,7 @@ def _refuse_other_version(path: Path, format_: str) -> None:
     if version == format_ or not version.isdecimal():
         raise _damaged(path, f"the format is {format_!r}")
     older = int(version) < VERSION
-    remedy = "make the file anew" if older else "update mlperf-pkg"
+    remedy = "rebuild the file" if older else "update mlperf-pkg"
     raise PublishedResultsError(
         f"{path}: the published results have version {version} of the format; expected {VERSION}:"
         f" {remedy}"

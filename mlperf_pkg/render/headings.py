@@ -17,7 +17,7 @@ NO_RESULT_SET = "no result set: no log names its benchmark"
 
 
 def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
-    """Return what names the system of a result set, with what distinguishes it in the report."""
+    """Return the name of the system of a result set, with details that make it unique."""
     differ = len({row.submitter for row in report.result_sets}) > 1
 
     def title(row: ResultSetRow) -> str:

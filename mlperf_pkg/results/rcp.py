@@ -217,7 +217,7 @@ def judge(
 
 
 def is_too_large(values: Sequence[float]) -> bool:
-    """Return whether the mean of values is an integer too large for a double: Python crashes."""
+    """Return whether the mean of values is an integer too large for a double (Python raises)."""
     try:
         numpy_mean(sorted(values))
     except OverflowError:

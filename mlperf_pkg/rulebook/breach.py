@@ -15,7 +15,7 @@ from mlperf_pkg.rulebook.of_value import OF_VALUE, holds
 class Breach(msgspec.Struct, frozen=True):
     """How a record breaks a rule; ``message`` is a template as in ``Finding``.
 
-    ``is_limit`` says that the record is at a limit, which only the official checker refuses.
+    ``is_limit`` marks a value exactly at a limit, which only the official checker rejects.
     """
 
     found: Any

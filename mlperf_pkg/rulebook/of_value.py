@@ -15,9 +15,9 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 
 
 class OfValue(msgspec.Struct, frozen=True):
-    """A constraint on a value alone, which serves for parts of a value as well.
+    """A constraint on a value or on a part of it, without the rest of the log.
 
-    ``compile`` makes the test of a value from the argument.
+    ``compile`` returns the test of a value for an argument.
     """
 
     compile: Callable[[Any], Callable[[Any], Any]]

@@ -187,11 +187,11 @@ def _layers(rules: Benchmark, division: str, chosen: frozenset[tuple[str, str]])
 
 
 def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
-    """Compile the rules of Closed runs of a benchmark, so that forks of this process need not.
+    """Compile the rules of Closed runs of a benchmark before this process forks.
 
     Raises:
         UserError: the rulebook has no such round.
-        RulebookError, ValueError: a file of the rulebook is wrong.
+        RulebookError, ValueError: a file of the rulebook is invalid.
     """
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:

@@ -161,7 +161,7 @@ class Conclusions:
     def _compare_stop(self, rule: Rule, logged: Logged) -> None:
         """Report a stop before the first evaluation that reached the target.
 
-        Clocks explain no difference where the evaluation is also logged after the stop.
+        There is no tolerance for clocks if the evaluation is logged after the stop, too.
         """
         reached_ms = self._evidence.reached_ms
         early_ms = 0.0 if reached_ms is None else reached_ms - logged.earliest_ms

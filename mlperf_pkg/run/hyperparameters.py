@@ -61,7 +61,7 @@ def is_hyperparameter(key: str) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as JSON; of numbers six significant digits."""
+    """Return a value as JSON; numbers have six significant digits."""
     if type(value) in (int, float) and -_LARGE < value < _LARGE:  # nearly all of them
         return f"{value:.6g}"
     number = to_finite(value)

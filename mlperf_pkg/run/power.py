@@ -29,7 +29,7 @@ class PowerFile(Struct, frozen=True):
 
 
 class Impossible(Struct, frozen=True):
-    """The value of a key that no measurement gives."""
+    """A key with a value that cannot be measured."""
 
     key: str
     value: Any
@@ -42,7 +42,7 @@ class PowerLog(Struct, frozen=True):
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
     the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
     says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
-    ``impossible`` is the first value that no measurement gives.
+    ``impossible`` is the first value that cannot be measured.
     ``unchecked`` is the finding in place of a log that could not be read.
     """
 
@@ -107,7 +107,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
 
 
 def _impossible(samples: _Samples, watts: str) -> Impossible | None:
-    """Return the first value of the key ``watts`` that is not watts, or that is not a share."""
+    """Return the first power that is not a number of watts, or efficiency that is not a share."""
     # Of a thousand values, few are left for the functions.
     unusual = [s for s in samples[watts] if type(s.value) is not float or not 0 <= s.value < inf]
     for sample in sorted(unusual + samples[_EFFICIENCY], key=attrgetter("number")):

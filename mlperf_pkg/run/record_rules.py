@@ -52,10 +52,10 @@ class Evidence(msgspec.Struct, eq=False):
 
     ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
     reached, ``incomparable`` of those whose target a record could not be compared with.
-    ``reached_ms`` is the time of the first record that reached a target, ``reached_late`` that it
-    is logged after ``run_stop``. ``refusals`` wait for the end of the log, which shows whether only
-    the order of its records is wrong. ``crash`` says why the official checker crashes on this log,
-    if a rule is the reason.
+    ``reached_ms`` is the time of the first record that reached a target, ``reached_late`` whether
+    it is logged after ``run_stop``. ``refusals`` wait for the end of the log, which shows whether
+    only the order of its records is wrong. ``crash`` says why the official checker crashes on this
+    log, if a rule is the reason.
     """
 
     seen: dict[str, Logged] = {}

@@ -143,7 +143,7 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
 def _scalings(
     number: int, submitter: str, benchmarks: Sequence[str], timed: set[tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield the scaling of each set: weak only if the submitter is ``timed`` on the benchmark."""
+    """Yield the scaling of each set: weak only if the submitter also has strong scaling."""
     for index, benchmark in enumerate(benchmarks):
         may_be_weak = (submitter, benchmark) in timed
         timed.add((submitter, benchmark))

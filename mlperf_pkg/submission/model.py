@@ -46,7 +46,7 @@ class Place(Struct, frozen=True):
 
     @property
     def labels_above(self) -> Iterator[str]:
-        """The labels of the folders that it is in, from the innermost on."""
+        """The labels of its parent folders, innermost first."""
         label = self.label
         while label:
             label = label.rpartition("/")[0]
@@ -125,7 +125,7 @@ class Submission(Struct, frozen=True):
 
     ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
     path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
-    including those without a result set. ``of_results`` says that it is one of several
+    including those without a result set. ``of_results`` marks one of several
     submissions without code: a copy of the results of a round.
     """
 

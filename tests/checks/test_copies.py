@@ -1,4 +1,4 @@
-"""Runs that are in several of the result sets checked together: copies, allowed or not."""
+"""Runs in several of the result sets that are checked together: copies, allowed or not."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def report_of(*trees: Path, **options: Any) -> Report:
     return check(list(map(str, trees)), Options(jobs=1, **options)).report
 
 
-def found(report: Report) -> list[Finding]:
+def copied(report: Report) -> list[Finding]:
     return [finding for finding in report.findings if finding.code in CODES]
 
 
 def facts(report: Report) -> list[tuple[str, str, str, str, int | None, int | None]]:
-    """Of each finding: code, severity, basis, path of the copies, their number, all runs."""
-    return [(f.code, f.severity, f.basis, f.about, f.runs, f.of_runs) for f in found(report)]
+    """Return code, severity, basis, path, number of copies and number of runs of the findings."""
+    return [(f.code, f.severity, f.basis, f.about, f.runs, f.of_runs) for f in copied(report)]
 
 
 def system(tree: Path, name: str, logs: tuple[bytes, ...], **changes: Any) -> None:
@@ -90,7 +90,7 @@ def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_
     report = report_of(tree, round="2.0")
     copy, original = "results/pod64/resnet", f"results/{SYSTEM}/resnet"
     assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
-    (finding,) = found(report)
+    (finding,) = copied(report)
     assert finding.text == f"copies of the runs of {original} {files}; expected separate runs"
     runs = [(place.path, place.found) for place in finding.places]
     names = [f"result_{number}.txt" for number in range(count)]
@@ -104,7 +104,7 @@ def test_some_files_are_identical(tmp_path: Path) -> None:
     tree = two_systems(tmp_path)
     path = tree / "results/pod64/resnet/result_2.txt"
     path.write_bytes(reseeded(path.read_bytes()))
-    (finding,) = found(report_of(tree, round="2.0"))
+    (finding,) = copied(report_of(tree, round="2.0"))
     assert "(4 identical files)" in finding.text
 
 
@@ -115,17 +115,17 @@ def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
     assert [fact[3] for fact in facts(report_of(tree, round="2.0"))] == [f"results/{SYSTEM}/resnet"]
 
 
-def test_other_runs_are_no_copies(tmp_path: Path) -> None:
-    assert not found(report_of(two_systems(tmp_path, count=0), round="2.0"))
+def test_other_runs_are_not_copies(tmp_path: Path) -> None:
+    assert not copied(report_of(two_systems(tmp_path, count=0), round="2.0"))
 
 
-def test_a_pair_within_a_set_is_reported_there_alone(tmp_path: Path) -> None:
+def test_copies_within_a_set_are_only_reported_there(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "Graphcore")
     logs = simulated()
     write_set(tree / "results" / SYSTEM / "resnet", (*logs[:4], reseeded(logs[0])))
     report = report_of(tree, round="2.0")
     assert "SET112" in {finding.code for finding in report.findings}
-    assert not found(report)
+    assert not copied(report)
 
 
 def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
         log.unlink()
     report = report_of(tmp_path / "logs", round="2.0")
     assert facts(report) == [("SET150", "note", "advice", "b", 5, 5)]
-    assert "(identical files)" in found(report)[0].text
+    assert "(identical files)" in copied(report)[0].text
 
 
 # ---- runs without a fingerprint ------------------------------------------------------------
@@ -149,20 +149,20 @@ def killed(log: bytes) -> bytes:
 
 def test_killed_runs_are_compared_by_their_bytes(tmp_path: Path) -> None:
     tree = two_systems(tmp_path, killed, 1)
-    assert not found(report_of(tree, round="2.0"))
+    assert not copied(report_of(tree, round="2.0"))
     path = tree / "results" / SYSTEM / "resnet/result_0.txt"
     path.write_bytes(killed(path.read_bytes()))
     assert [fact[4] for fact in facts(report_of(tree, round="2.0"))] == [1]
     path.write_bytes(path.read_bytes().replace(b"cache_clear", b"cache_cleax"))
-    assert not found(report_of(tree, round="2.0"))
+    assert not copied(report_of(tree, round="2.0"))
 
 
 @pytest.mark.parametrize("log", [b"", b"killed by the scheduler\n"])
-def test_placeholders_are_no_copies(log: bytes, tmp_path: Path) -> None:
+def test_placeholders_are_not_copies(log: bytes, tmp_path: Path) -> None:
     tree = two_systems(tmp_path, count=0)
     for name in (SYSTEM, "pod64"):
         (tree / "results" / name / "resnet/result_0.txt").write_bytes(log)
-    assert not found(report_of(tree, round="2.0"))
+    assert not copied(report_of(tree, round="2.0"))
 
 
 # ---- several submitters, rounds, scalings ---------------------------------------------------
@@ -195,7 +195,7 @@ def test_two_versions_of_a_tree(tmp_path: Path) -> None:
     trees = [write_submission(tmp_path / name / "Graphcore") for name in ("old", "new")]
     report = report_of(*trees, round="2.0")
     assert [fact[:3] for fact in facts(report)] == [("SET150", "note", "advice")]
-    assert "the same result set as " in found(report)[0].text
+    assert "the same result set as " in copied(report)[0].text
 
 
 def models() -> tuple[bytes, ...]:
@@ -237,7 +237,7 @@ def test_logs_of_an_earlier_round(
 ) -> None:
     rounds = two_rounds(tmp_path, **changes)
     report = report_of(*(reversed(rounds) if reverse else rounds))
-    (finding,) = found(report)
+    (finding,) = copied(report)
     assert (finding.code, finding.severity, finding.basis) == ("SET151", severity, basis)
     assert finding.about.endswith(f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet")
     assert "(round 2.0, identical files)" in finding.text
@@ -249,9 +249,9 @@ def test_logs_of_an_earlier_round(
 def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     rounds = two_rounds(tmp_path)
     write_system(rounds[0] / "Graphcore/systems", status="preview")
-    (finding,) = found(report_of(*rounds))
+    (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
-    assert finding.text.endswith("a Preview; expected new runs as its proof")
+    assert finding.text.endswith("a Preview; expected new runs to prove it")
 
 
 def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
@@ -262,12 +262,12 @@ def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
 
 def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
     paths = [tree / f"Graphcore/results/{SYSTEM}/resnet" for tree in two_rounds(tmp_path)]
-    (finding,) = found(report_of(*paths))
+    (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
     assert "system descriptions not compared" in finding.text
 
 
-# ---- what is done with them -----------------------------------------------------------------
+# ---- waivers, pack, defects -----------------------------------------------------------------
 
 
 def test_a_waiver(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_defect_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert report.verdict.rules == "not_checked"
 
 
-# ---- very many ------------------------------------------------------------------------------
+# ---- many copies ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [MAX_TOGETHER, MAX_TOGETHER + 1, 60])
@@ -305,7 +305,7 @@ def test_one_run_in_many_sets(count: int, tmp_path: Path) -> None:
     tree = tmp_path / "Graphcore"
     for number in range(count):
         system(tree, f"pod{number:02}", simulated()[:1])
-    findings = found(report_of(tree, round="2.0"))
+    findings = copied(report_of(tree, round="2.0"))
     is_star = count > MAX_TOGETHER
     assert len(findings) == (count - 1 if is_star else count * (count - 1) // 2)
     assert {finding.about for finding in findings} == {
@@ -315,12 +315,12 @@ def test_one_run_in_many_sets(count: int, tmp_path: Path) -> None:
 
 
 def test_runs_of_many_sets(tmp_path: Path) -> None:
-    """A set with runs of more sets than are reported one by one."""
+    """A set with runs of more sets than have a finding each."""
     tree, logs = tmp_path / "Graphcore", simulated(runs=14)
     for number, log in enumerate(logs):
         system(tree, f"a{number:02}", (log,))
     system(tree, "z", logs)
-    findings = [f for f in found(report_of(tree, round="2.0")) if f.about == "results/z/resnet"]
+    findings = [f for f in copied(report_of(tree, round="2.0")) if f.about == "results/z/resnet"]
     assert len(findings) == 10
     assert sum(finding.runs or 0 for finding in findings) == 14
     assert "results/a09/resnet and 4 more result sets" in findings[-1].text
@@ -331,7 +331,7 @@ def test_a_submission_in_an_archive(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "Acme.tar", "w") as archive:
         archive.add(tree, "training_results_v2.0/Acme")
     report = report_of(tree, tmp_path / "Acme.tar", round="2.0")
-    (finding,) = found(report)
+    (finding,) = copied(report)
     assert (finding.code, finding.severity) == ("SET150", "error")
     assert "Acme" in finding.about
     assert "(identical files)" in finding.text

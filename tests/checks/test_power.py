@@ -43,7 +43,7 @@ def node(
     missing: int = 0,
     efficiency: Any = 0.9,
 ) -> bytes:
-    """A sample every ``step`` seconds, but the ``missing`` one."""
+    """A sample every ``step`` seconds, except the ``missing`` one."""
     times = [second for second in range(step, seconds + 1, step) if second != missing]
     return b"".join(
         [

@@ -1,4 +1,4 @@
-"""Previews of an earlier round, and what came back as Available."""
+"""Previews of an earlier round, and their Available results in a later one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
 
 def slower(log: bytes, factor: float) -> bytes:
-    """The log of a run that takes another time."""
+    """The log of a run with another duration."""
     fields = records(log)
     start: float = fields[0]["time_ms"]
     return joined([{**r, "time_ms": start + factor * (r["time_ms"] - start)} for r in fields])
@@ -30,7 +30,7 @@ def submission(root: Path, round_: str, factor: float, seed: int, **system: Any)
 
 
 def rounds(root: Path, factor: float = 1.0, seed: int = 8, **changes: Any) -> list[Finding]:
-    """The findings on a Preview in 2.0 with what is submitted to 2.1."""
+    """The findings on a Preview in 2.0 that is checked with a submission to 2.1."""
     old = submission(root, "2.0", 1.0, 8, status="preview", number_of_nodes="4")
     new = submission(root, "2.1", factor, seed, **{"number_of_nodes": "4", **changes})
     findings = check([str(new), str(old)], Options(jobs=1)).report.findings
@@ -49,7 +49,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("factor", "changes", "is_met"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])  # fmt: skip
-def test_the_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) -> None:
+def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) -> None:
     (finding,) = rounds(tmp_path, factor, **changes)
     assert finding.about.endswith(f"training_results_v2.0/Graphcore/results/{SYSTEM}/resnet")
     assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet): " in finding.text
@@ -69,7 +69,7 @@ NO_PROOF = [
 
 
 @pytest.mark.parametrize(("factor", "changes"), [c[1:] for c in NO_PROOF], ids=[c[0] for c in NO_PROOF])  # fmt: skip
-def test_what_is_no_proof(factor: float, changes: Any, tmp_path: Path) -> None:
+def test_results_that_do_not_prove_a_preview(factor: float, changes: Any, tmp_path: Path) -> None:
     assert rounds(tmp_path, factor, **changes) == []
 
 

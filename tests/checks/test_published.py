@@ -38,7 +38,7 @@ def texts(*paths: Path) -> list[str]:
 
 
 def publish(monkeypatch: pytest.MonkeyPatch, *roots: Path, made: date = date(2026, 11, 22)) -> None:
-    """Let the published results be those of round folders."""
+    """Replace the published results by those of round folders."""
     path = roots[0].parent / f"{made}-{len(roots)}.msgpack"
     path.write_bytes(encoded(of_rounds(list(map(str, roots)), made)))
     monkeypatch.setattr(results, "PATH", path)
@@ -57,7 +57,7 @@ def resubmitted(first: Path, round_: str = "v2.1") -> Path:
 
 
 def nothing(_: Path) -> None:
-    """The same again."""
+    """Change nothing."""
 
 
 def another_framework(root: Path) -> None:
@@ -147,7 +147,7 @@ def test_an_earlier_round_is_not_compared_with_a_later_one(
     assert texts(first) == []
 
 
-def test_both_rounds_at_hand(first: Path) -> None:
+def test_both_rounds_checked_together(first: Path) -> None:
     assert texts(first, resubmitted(first)) == []
 
 

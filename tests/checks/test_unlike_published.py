@@ -21,7 +21,7 @@ MODEL = "Graphcore Bow IPU"
 
 
 def peer(number: int, **fields: Any) -> PublishedSet:
-    """A set that simulated ones of resnet, on 16 accelerators in 20 minutes, are compared with."""
+    """A published set of resnet: 16 accelerators, 20 minutes."""
     defaults = {
         "round": "1.1",
         "submitter": f"S{number % 5}",
@@ -147,7 +147,7 @@ def test_scores(
     assert len(notes) == bool(words)
     for text in notes:
         limit, model = sets[0].score_minutes, sets[0].accelerator_model
-        assert f" minutes: {words} published result of 16 {model}, {limit:.3f} minutes" in text
+        assert f" minutes: {words} published result on 16 {model}, {limit:.3f} minutes" in text
         assert text.startswith(f"SET163 {HEAD} the score is ")
         assert text.endswith("(S0 in 1.1)")
 
@@ -166,7 +166,7 @@ def test_an_open_set_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_rounds_with_another_target_are_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, round_: str, count: int
 ) -> None:
-    """Of bert, whose target changed after 0.7."""
+    """The target of bert changed after 0.7."""
     write_submission(tmp_path / "v2.0/Graphcore", "bert")
     sets = scores([42, 50, 60], round=round_, benchmark="bert")
     assert len(texts(tmp_path / "v2.0", monkeypatch, sets)) == count

@@ -52,7 +52,7 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
 
 
 def test_copies_of_the_runs_of_another_system(tmp_path: Path) -> None:
-    """Another platform and other seeds do not hide them; a waiver allows them."""
+    """Another platform and other seeds do not hide copies; a waiver allows them."""
     logs = [edited(log, "submission_platform", value="bow-pod64") for log in RESNET]
     copies = [edited(log, "seed", value=9000 + number) for number, log in enumerate(logs)]
     pod64 = {"systems/bow-pod64.json": described("bow-pod64")}

@@ -231,7 +231,7 @@ def test_resubmitted_logs(tmp_path: Path, names: tuple[str, str]) -> None:
     assert back == [finding]
 
 
-def test_a_preview_that_came_back(tmp_path: Path) -> None:
+def test_a_preview_that_became_available(tmp_path: Path) -> None:
     old, new = resubmitted(tmp_path)
     write_submission(new, seed=8)
     for folder in (old, new):
@@ -240,7 +240,7 @@ def test_a_preview_that_came_back(tmp_path: Path) -> None:
     assert (finding["code"], finding["subject"]) == ("SET152", f"{old}/{SET}")
 
 
-def test_versions_of_one_round_have_nothing_to_resubmit(tmp_path: Path) -> None:
+def test_versions_of_one_round_are_not_resubmitted(tmp_path: Path) -> None:
     trees = [write_submission(tmp_path / name / "ACME") for name in ("a", "b")]
     result = call("diff", *trees, "--round", "2.0")
     assert result.exit_code == 0

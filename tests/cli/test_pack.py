@@ -160,7 +160,7 @@ def test_a_passphrase_is_all_bytes_to_the_line_feed(
     assert call("verify", archive, *file).exit_code == 0
 
 
-def test_age_takes_no_passphrase_that_is_not_utf_8(tree: Path, tmp_path: Path) -> None:
+def test_age_refuses_a_passphrase_that_is_not_utf_8(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"\xff\n")
     result = call("pack", tree, "--encrypt", "age", "--passphrase-file", tmp_path / "secret")
     assert result.exit_code == 2

@@ -98,7 +98,7 @@ def test_without_a_selection(tmp_path: Path, changed: bytes, text: str) -> None:
     assert text in result.stdout
 
 
-def test_a_set_that_is_not_checked_ends_the_selection_of_no_other(tmp_path: Path) -> None:
+def test_an_unchecked_set_does_not_stop_the_selection_of_others(tmp_path: Path) -> None:
     write_set(tmp_path / "a", (edited(SEVEN[0], "submission_benchmark", value="chess"),))
     write_set(tmp_path / "b", SEVEN)
     result = call("select", tmp_path)

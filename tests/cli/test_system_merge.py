@@ -92,19 +92,19 @@ def test_the_description_is_valid_json(nodes: Path) -> None:
     "values",
     [{"number_of_nodes": "1"}, {"number_of_nodes": 3}, {"division": "open"}, {"status": "onprem"}],
 )
-def test_what_the_user_gives_does_not_differ(nodes: Path, values: dict[str, Any]) -> None:
+def test_values_from_options_do_not_differ(nodes: Path, values: dict[str, Any]) -> None:
     change(nodes, 1, **values)
     assert call("system", "merge", nodes, *GIVEN).exit_code == 0
 
 
-def test_many_values_are_few_words(nodes: Path) -> None:
+def test_many_values_are_shortened(nodes: Path) -> None:
     for number in range(9):
         (nodes / f"n{number}.json").write_text(json.dumps({"hw_notes": f"serial {number % 5}"}))
     result = call("system", "merge", nodes)
     assert result.stderr.endswith('; "serial 2" (n2.json, n7.json); 2 other values\n')
 
 
-def test_the_check_finds_a_version_to_fill_in(nodes: Path, tmp_path: Path) -> None:
+def test_the_check_reports_a_version_to_fill_in(nodes: Path, tmp_path: Path) -> None:
     file = tmp_path / "pod.json"
     change(nodes, 0, other_software_stack={"CUDA": "12"})
     change(nodes, 1, other_software_stack={"CUDA": "13"})
@@ -117,7 +117,7 @@ def test_the_check_finds_a_version_to_fill_in(nodes: Path, tmp_path: Path) -> No
     ("content", "message"),
     [("[]", "x.json: the file holds []; expected an object"), ("{\n'", "x.json:2: found ")],
 )
-def test_no_description(nodes: Path, content: str, message: str) -> None:
+def test_files_that_are_not_descriptions(nodes: Path, content: str, message: str) -> None:
     (nodes / "x.json").write_text(content, "utf-8")
     result = call("system", "merge", nodes)
     assert (result.exit_code, result.stdout) == (2, "")

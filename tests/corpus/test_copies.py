@@ -1,4 +1,4 @@
-"""Runs in several published result sets: what the record of all rounds knows, and what we find."""
+"""Runs in several published result sets: the record of all rounds, and our findings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def recorded_pairs(*, below: bool = True) -> Pairs:
 
 
 @cache
-def found() -> tuple[Finding, ...]:
+def copied() -> tuple[Finding, ...]:
     """The findings on all rounds together."""
     report = check([str(CORPUS / name) for name in ROUNDS], Options(jobs=1)).report
     return tuple(finding for finding in report.findings if finding.code in CODES)
@@ -84,13 +84,13 @@ def perlmutter(folder: str) -> frozenset[str]:
 UNDER_OTHER_BYTES = {perlmutter("mxnet/weak/cosmoflow"), perlmutter("pytorch/weak/deepcam")}
 
 
-def test_every_pair_that_the_corpus_holds_is_found_and_no_other() -> None:
+def test_exactly_the_pairs_of_the_corpus_are_reported() -> None:
     held = {
         pair for pair in recorded_pairs(below=False) if all((CORPUS / p).is_dir() for p in pair)
     }
     assert held
-    assert {sets_of(finding) for finding in found()} == held | UNDER_OTHER_BYTES
-    assert len(found()) == len(held | UNDER_OTHER_BYTES)
+    assert {sets_of(finding) for finding in copied()} == held | UNDER_OTHER_BYTES
+    assert len(copied()) == len(held | UNDER_OTHER_BYTES)
 
 
 def test_logs_in_a_folder_of_a_set_are_in_no_set() -> None:
@@ -103,19 +103,19 @@ def test_logs_in_a_folder_of_a_set_are_in_no_set() -> None:
     assert unread[max(pair)] == ["bert"]
 
 
-def test_each_is_a_resubmission() -> None:
-    assert {(f.code, f.severity, f.basis, f.runs == f.of_runs) for f in found()} == {
+def test_every_pair_is_a_resubmission() -> None:
+    assert {(f.code, f.severity, f.basis, f.runs == f.of_runs) for f in copied()} == {
         ("SET151", "note", "advice", True),
         ("SET151", "warning", "rules", True),
     }
-    assert {sets_of(f) for f in found() if f.severity == "warning"} == UNDER_OTHER_BYTES
+    assert {sets_of(f) for f in copied() if f.severity == "warning"} == UNDER_OTHER_BYTES
 
 
 # ---- the record ----------------------------------------------------------------------------
 
 
 def contexts() -> list[SetContext]:
-    """All published result sets: their places, and all that the record has of their systems."""
+    """All published result sets with their places, and with their systems from the record."""
     logs: dict[str, list[dict[str, str]]] = {}
     for row in rows("logs"):
         if "/" not in row["name"]:
@@ -165,7 +165,7 @@ def _system(row: dict[str, str]) -> SystemFile:
 
 @pytest.fixture(scope="module")
 def opinions() -> dict[frozenset[str], Finding]:
-    """What the rules say of each pair of the record."""
+    """The finding on every pair of the record."""
     all_contexts = contexts()
     pairs = pairs_of(all_contexts, shared_runs(all_contexts), {})
     with_power = {tree_of(context) for context in all_contexts if context.files.power}
@@ -184,7 +184,7 @@ def is_of_one_round(pair: frozenset[str]) -> bool:
     return len({path.split("/")[0] for path in pair}) == 1
 
 
-def test_what_the_rules_say_of_them(opinions: dict[frozenset[str], Finding]) -> None:
+def test_findings_on_the_pairs_of_the_record(opinions: dict[frozenset[str], Finding]) -> None:
     kinds = Counter(
         (is_of_one_round(pair), f.code, f.severity.value) for pair, f in opinions.items()
     )
@@ -205,7 +205,7 @@ def test_errors_in_published_results(opinions: dict[frozenset[str], Finding]) ->
 
 
 def test_published_previews() -> None:
-    """Those that came back, by the numbers of the record."""
+    """Previews that became Available, with the scores of the record."""
     all_contexts = contexts()
     scores = {paths()[row["set"]]: float(row["score_minutes"] or 0) for row in rows("sets")}
     findings = check_previews(all_contexts, [scores[context.path] for context in all_contexts])

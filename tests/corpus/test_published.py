@@ -1,4 +1,4 @@
-"""The published results of this package are what the corpus holds."""
+"""The published results of this package equal those of the corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 from tests.tools.published import of_rounds
 
 OTHER_LOGS = {"Habana/results/SYS-420GH-TNGR/resnet"}
-"""A set of which the corpus lacks a folder with the logs of another benchmark."""
+"""A set with a folder that is not in the corpus: the logs of another benchmark."""
 
 
 def key(row: PublishedSet) -> tuple[str, str, str]:
@@ -28,7 +28,7 @@ def values(settings: Iterable[Setting], index: int) -> set[tuple[str, str, int]]
 
 @needs_corpus
 @pytest.mark.parametrize("round_name", ROUNDS)
-def test_they_are_those_of_the_corpus(round_name: str) -> None:
+def test_results_equal_those_of_the_corpus(round_name: str) -> None:
     folder = corpus_folder()
     assert folder is not None
     facts = of_rounds([str(folder / round_name)], made=date(2026, 11, 22))
@@ -55,8 +55,8 @@ RESUBMITTED = {
 
 @needs_corpus
 @pytest.mark.parametrize("round_name", ROUNDS)
-def test_what_is_said_of_published_rounds(round_name: str) -> None:
-    """Nothing but which sets were published before: all have the same system in both rounds."""
+def test_findings_on_published_rounds(round_name: str) -> None:
+    """The only findings are on sets that were published before, with the same system."""
     folder = corpus_folder()
     assert folder is not None
     report = check([str(folder / round_name)], Options(jobs=1)).report

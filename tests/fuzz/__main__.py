@@ -15,7 +15,7 @@ from tests.fuzz import sanitized
 SECONDS = 300.0
 SEEDS = Path(__file__).with_name("seeds.txt")
 FAILED = sanitized.ROOT / "build" / "fuzz" / "failed.txt"
-SLOW = 20.0  # seconds that no case may take
+SLOW = 20.0  # seconds; a case that takes longer fails
 NAMES = ("scanner", "logs", "descriptions", "yaml", "archives", "sets")
 
 

@@ -93,7 +93,7 @@ def _spoiled_log(rng: Random) -> bytes:
 
 
 def scanner(rng: Random) -> None:
-    """The scanner in C and the reader in Python make the same of a log."""
+    """The scanner in C and the reader in Python give the same result for a log."""
     file = LogFile(Source("result_0.txt", _spoiled_log(rng)), "training", "2.0")
     with mock.patch.object(reader, "CHUNK_BYTES", rng.choice((1 << 20, 1 << 20, 4096, 100))):
         by_scanner = repr(read_run(file))  # as NaN is not equal to itself
@@ -191,7 +191,7 @@ def _archives() -> tuple[tuple[str, bytes], ...]:
 
 
 def archives(rng: Random) -> None:
-    """An archive is read, or refused with a message; nothing is written beside it."""
+    """An archive is read, or refused with a message; no other file is written."""
     name, data = rng.choice(_archives())
     with _folder() as folder:
         inner = folder / "inner"
@@ -250,7 +250,7 @@ def _make_hostile(paths: list[Path], rng: Random) -> None:
         path.write_bytes(b"\n".join(lines))
 
 
-# ---- what all have in common --------------------------------------------------------------
+# ---- shared by all campaigns --------------------------------------------------------------
 
 
 @contextmanager
@@ -260,7 +260,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _check(path: Path, rng: Random) -> None:
-    """Check a path and render the report, which must hold no defect of ours."""
+    """Check a path and render the report, which must not contain a defect of ours."""
     report = check([str(path)], Options(jobs=1)).report
     json.dumps(as_json(report), allow_nan=False)
     FORMATS[rng.choice(sorted(FORMATS))](report, View(80))

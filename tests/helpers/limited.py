@@ -26,7 +26,7 @@ _MEASURED = [
 
 
 class Outcome(Struct):
-    """How a command ended: its status, output, and the most memory that a process of it had."""
+    """The status and output of a command, and the peak memory of its processes."""
 
     status: int
     stdout: bytes

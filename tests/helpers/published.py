@@ -21,7 +21,7 @@ def results_of(*sets: PublishedSet, settings: Sequence[Setting] = ()) -> Publish
 
 
 def published_set(**fields: Any) -> PublishedSet:
-    """A set of ten runs on eight accelerators, but for ``fields``."""
+    """A set of ten runs on eight accelerators, except for ``fields``."""
     benchmark = fields.get("benchmark", "bert")
     defaults = {
         "usage": "training",

@@ -1,4 +1,4 @@
-"""Hostile submissions: each case changes a valid one, as a stranger may."""
+"""Hostile submissions: each case changes a valid one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def file(path: str, content: bytes) -> Case:
 
 
 def instead(path: str, make: Callable[[Path], object]) -> Case:
-    """Put something else in the place of a file."""
+    """Replace a file by something else."""
 
     def case(top: Path) -> None:
         target = top / path
@@ -111,7 +111,7 @@ def deep_folders(below: str) -> Case:
 
 
 def replaced(path: str, make: Callable[[Path], object]) -> Case:
-    """Put something else in the place of a folder."""
+    """Replace a folder by something else."""
 
     def case(top: Path) -> None:
         shutil.rmtree(top / path)
@@ -232,7 +232,7 @@ CASES: dict[str, Case] = {
     "large description": system_text(b'{"a": "' + b"x" * 5_000_000 + b'"}'),
     "many fields": system_text(b"[" + b"{}," * 300_000 + b"{}]"),
     "large flags": file("package_checker_params", b"rcp-bypass\n" * 500_000),
-    # What is not a file.
+    # Devices, pipes and sockets.
     **{
         f"pipe {path}": pipe(path)
         for path in (

@@ -78,7 +78,7 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
 
 
 def calls_of(action: Callable[[], object]) -> int:
-    """How many functions an action calls."""
+    """Return the number of function calls of an action."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -94,7 +94,7 @@ def calls_of(action: Callable[[], object]) -> int:
 
 
 def costs(log: bytes) -> tuple[int, float]:
-    """How many functions a check of a log calls, and how many seconds it takes."""
+    """Return the number of function calls and the seconds of a check of a log."""
     file = LogFile(Source("x.txt", HEAD + log), "training", "2.0")
     begun = time.process_time()
     read_run(file)

@@ -38,7 +38,7 @@ def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(valid: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What a report says about a valid submission."""
+    """The part of a report about the valid submission."""
     root = tmp_path_factory.mktemp("expected") / ROUND
     shutil.copytree(valid, root / ALICE)
     shutil.copytree(valid, root / MALLORY)

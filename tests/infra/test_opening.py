@@ -1,4 +1,4 @@
-"""Opening files of strangers."""
+"""Opening untrusted files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from mlperf_pkg.infra.opening import open_file, read_file
 
-WAITS = Path("/proc/kmsg")  # a file by its kind, which waits for the next message of the kernel
+WAITS = Path("/proc/kmsg")  # a regular file that waits for the next message of the kernel
 
 
 def test_a_file_that_would_wait_ends() -> None:

@@ -1,4 +1,4 @@
-"""The file of published results: what it holds, and what is said of one that is not right."""
+"""The file of published results: its contents, and the errors of an invalid one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_file_without_results(tmp_path: Path) -> None:
     [
         (
             "mlperf-pkg/published/0",
-            r"have version 0 of the format; expected 1: make the file anew$",
+            r"have version 0 of the format; expected 1: rebuild the file$",
         ),
         ("mlperf-pkg/published/2", r"have version 2 of the format; expected 1: update mlperf-pkg$"),
         ("mlperf-pkg/report/2", r"are damaged \(the format is 'mlperf-pkg/report/2'\): reinstall"),

@@ -118,7 +118,7 @@ def stopped(log: bytes, seconds: float) -> bytes:
 
 
 def stopped_first(log: bytes, ms: int) -> bytes:
-    """``run_stop`` on a line before the last evaluation, and so long before it."""
+    """``run_stop`` on a line before the last evaluation, with this time between them."""
     fields = records(log)
     (stop,) = (record for record in fields if record["key"] == "run_stop")
     rest = [record for record in fields if record is not stop]

@@ -72,7 +72,7 @@ def test_a_round_of_submissions(tmp_path: Path) -> None:
     assert contents.submissions[0].systems[0].label == f"v2.0/A/systems/{SYSTEM}.json"
 
 
-def test_results_that_are_no_folder(tmp_path: Path) -> None:
+def test_results_that_are_not_a_folder(tmp_path: Path) -> None:
     write_submission(tmp_path / "A")
     write_system(tmp_path / "B" / "systems")
     (tmp_path / "B" / "results").write_text("")

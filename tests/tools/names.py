@@ -1,4 +1,4 @@
-"""Make ``rules/systems/names.json`` anew from the published results: ``python -m tests.tools.names``.
+"""Generate ``rules/systems/names.json`` from the published results: ``python -m tests.tools.names``.
 
 ``check`` reads that small file, as the published results take longer to read.
 """
@@ -18,7 +18,7 @@ from mlperf_pkg.published.results import published_results
 
 FILE = Path(__file__).parents[2] / "rules" / "systems" / "names.json"
 LEFT_OUT = "x-left-out"
-FEWEST_SETS = 5  # of a name, so that a slip of one submitter is not the spelling of all
+FEWEST_SETS = 5  # of a name, so that a typo of one submitter does not become the spelling
 
 _COLUMNS = {
     "accelerator_model_name": attrgetter("accelerator_model"),

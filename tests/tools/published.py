@@ -1,4 +1,4 @@
-"""Make the file of the published results anew, with the same bytes for the same results.
+"""Rebuild the file of the published results, with the same bytes for the same results.
 
 From round folders, as downloaded from the results repositories of MLCommons:
 

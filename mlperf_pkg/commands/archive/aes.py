@@ -59,7 +59,7 @@ _TRIED = (PBKDF2, Derivation(10_000), OLD)
 
 @contextmanager
 def encrypting(target: BinaryIO, passphrase: str, how: Derivation) -> Iterator[Sink]:
-    """Provide what encrypts the bytes that it is called with, and writes them to ``target``.
+    """Provide a function that encrypts bytes and writes them to ``target``.
 
     Raises:
         MissingPackageError: cryptography is not installed.

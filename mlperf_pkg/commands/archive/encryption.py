@@ -63,12 +63,12 @@ def form_of(path: Path) -> Form | None:
 
 @contextmanager
 def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
-    """Provide what encrypts the bytes that it is called with into a new file.
+    """Provide a function that encrypts bytes into a new file.
 
-    Nothing is on disk before it is encrypted. By passphrase, age needs all bytes in memory.
+    No plaintext is written to disk. With a passphrase, age needs all bytes in memory.
 
     Raises:
-        UserError: a recipient is not valid, the passphrase cannot be one of age, there are too
+        UserError: a recipient is not valid, age cannot use the passphrase, there are too
             many bytes for one, or the library is not installed.
     """
     with target.open("xb") as stream:
@@ -87,7 +87,7 @@ def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
 
 @contextmanager
 def _age_for(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
-    """Encrypt in a thread, as the library reads from a stream rather than being written to."""
+    """Encrypt in a thread, because the library reads from a stream."""
     age, (reading, writing) = _age(), os.pipe()
 
     def encrypt() -> None:
@@ -106,7 +106,7 @@ def _age_for(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
 
 
 class _Whole(Struct):
-    """Collects the bytes of the file ``name``."""
+    """Collect the bytes of the file ``name``."""
 
     name: str
     data: bytearray = field(default_factory=bytearray)
@@ -191,7 +191,7 @@ def _identities(path: Path) -> list[object]:
 
 
 def _whole(path: Path) -> bytes:
-    """Return a whole file: the library decrypts by passphrase only in memory."""
+    """Return a whole file: with a passphrase, the library only decrypts in memory."""
     _refuse_large(path.name, path.stat().st_size)
     return path.read_bytes()
 

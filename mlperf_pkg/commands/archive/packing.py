@@ -95,7 +95,7 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
 def write_archive(
     path: Path, how: Encryption | None, top: str, tree: Path, files: tuple[HashedFile, ...]
 ) -> None:
-    """Write a new archive of files, below the folder ``top`` in it; encrypt it on the way."""
+    """Write a new archive with files below the folder ``top``, perhaps encrypted."""
     with encrypting(path, how) if how else _writing(path) as sink:
         compress(sink, top, tree, files)
 

@@ -79,7 +79,7 @@ class _Member(Struct, frozen=True):
 
 
 class _Stream(Struct):
-    """Reads exact sizes, up to ``largest`` bytes in all, of which ``left`` are left."""
+    """Read exact sizes, up to ``largest`` bytes in all; ``left`` is what remains."""
 
     read: Read
     largest: int

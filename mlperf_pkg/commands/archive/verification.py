@@ -59,8 +59,8 @@ def verify_archive(
     """Return the report on the checksum and the manifest of an archive, and of its checks.
 
     The archive is unpacked into a temporary folder, which the next call removes if this process is
-    killed, or into ``extract``, which exists afterwards
-    only if the archive is what was packed. ``largest`` is the limit of the unpacked bytes.
+    killed, or into ``extract``, which exists afterwards only if nothing has changed since packing.
+    ``largest`` is the limit of the unpacked bytes.
 
     Raises:
         UserError: it is not an archive, cannot be read or decrypted, holds no log, or cannot be

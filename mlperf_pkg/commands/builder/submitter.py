@@ -39,8 +39,8 @@ def _bad_submitter(submitters: Sequence[str]) -> Iterator[str]:
     elif len(submitters) > 1:
         names = [visible(submitter) for submitter in submitters]
         yield (
-            f"several submitters: {', '.join(names)}. A submission has one: build with the"
-            f" systems and logs of one at a time. If they are the same: {lines}{names[0]}"
+            f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
+            f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
         )
     elif not FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")

@@ -1,4 +1,4 @@
-"""What text shows of the published results beside one's own."""
+"""Published results next to the user's own, as text shows them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def in_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
-    """Return the rows without published results on other numbers of accelerators than one's own.
+    """Leave out published results on other numbers of accelerators than the user's own results.
 
-    A group keeps all rows in a ``verbose`` view, and if none or only such results would remain.
+    A group keeps all rows in a ``verbose`` view, without own results, or if no other rows remain.
     """
     groups = in_groups(rows)
     return [row for members in groups for row in (members if view.verbose else _near(members))]
@@ -41,9 +41,9 @@ def _near(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def hyperparameters(rows: Sequence[Row], view: View) -> list[Group]:
-    """Return the values of hyperparameters by group, if it has published results.
+    """Return the hyperparameters of the groups that have published results.
 
-    Values that all results share appear in a ``verbose`` view only.
+    Values that all results share appear only in a ``verbose`` view.
     """
     groups = []
     for members in in_groups(rows):

@@ -34,8 +34,8 @@ _LEGEND = (
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _PUBLISHED = (
-    "[round]: published in that round; its score is normalised by the rules, and its system is as"
-    " its submitter described it."
+    "[round]: published in that round; its score is normalised, and its system is described by its"
+    " submitter."
 )
 _JOULES_IN_MJ = 1e6
 _SETTINGS = "hyperparameters"  # in JSON only

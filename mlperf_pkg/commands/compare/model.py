@@ -42,8 +42,8 @@ class Result(Struct, frozen=True):
     "tokens") per second, means over the runs that count in the score; ``logged_throughput`` is in
     whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and
     ``framework`` identify the results of other rounds that are of the same system.
-    ``availability`` is the status that the system description gives. ``published`` says that it is
-    one of the published results in this package. The values of ``hyperparameters`` are JSON.
+    ``availability`` is the status in the system description. ``published`` marks a published result
+    of this package. The values of ``hyperparameters`` are JSON.
     """
 
     argument: int

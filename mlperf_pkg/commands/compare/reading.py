@@ -32,7 +32,7 @@ _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class Filter(Struct, frozen=True):
-    """Which results to compare: one of each kind must match; without any, all do."""
+    """Which results to compare: of every kind that has values, one must match."""
 
     benchmarks: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The published results of this package, as results to be compared."""
+"""The published results of this package, as results to compare."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _Sets = Mapping[int, PublishedSet]  # by their index
 def read_rounds(
     names: Sequence[str], own: Sequence[Result], result_filter: Filter, usage: str | None
 ) -> list[Result]:
-    """Return the published results of rounds, the fastest first; the name ``all`` is every round.
+    """Return the published results of rounds, fastest first; the name ``all`` means every round.
 
-    Where there are ``own`` results: only those of their groups, without these results themselves.
-    Without ``usage``, the rounds of all usages with a name are meant.
+    With ``own`` results, only those of the same groups are returned, without the own ones. Without
+    ``usage``, a name means the rounds of all usages.
 
     Raises:
-        UserError: there is no such round or no such result; the message says what there is.
+        UserError: no such round or result exists; the message lists those that do.
     """
     published = published_results()
     scored = {i: row for i, row in enumerate(published.sets) if row.score_minutes is not None}
@@ -80,7 +80,7 @@ def _refuse_unknown(
 
 
 def _nothing(groups: Iterable[ResultGroup], sets: Iterable[PublishedSet]) -> str:
-    """Return that there is no result of these groups, and the rounds that have one."""
+    """Return a message that no result has these groups, with the rounds that have one."""
     names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
     rounds = _rounds_in_words(row for row in sets if _group(row) in groups)
     return f"--published: no result of {names} in these rounds{rounds}"
@@ -99,7 +99,7 @@ def _none_accepted(result_filter: Filter, results: Sequence[Result]) -> str:
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
-    """Return the hyperparameters of sets by their index, of each key the most frequent value."""
+    """Return the hyperparameters of sets by index, with the most frequent value of each key."""
     values: dict[int, dict[str, str]] = {index: {} for index in sets}
     runs: dict[tuple[int, str], int] = {}
     for benchmark in {row.benchmark for row in sets.values()}:

@@ -1,4 +1,4 @@
-"""What two sides of different rounds have to do with each other: copied runs, Previews."""
+"""Findings between two sides of different rounds: copied runs, Previews."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mlperf_pkg.findings import Finding, folded, in_order
 
 
 def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Finding, ...]:
-    """Return the findings that need a set of each side; ``names`` of the sides begin their paths.
+    """Return the findings between the sides; their ``names`` begin the paths.
 
-    Sides of one round are versions of each other, whose equal runs are unchanged.
+    There are none between sides of one round, which are versions of each other.
     """
     sides = [list(_contexts(name, checks, index)) for index, name in enumerate(names)]
     contexts = [context for side in sides for context in side]
@@ -44,16 +44,16 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
 
 
 def _is_across(pair: Pair, old: int) -> bool:
-    """Return whether a pair is of different sides and rounds."""
+    """Return whether a pair is from different sides and rounds."""
     first, second = pair.original, pair.copy
     is_of_sides = (first.index < old) != (second.index < old)
     return is_of_sides and first.context.round.name != second.context.round.name
 
 
 def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:
-    """Yield the sets of a side by paths below its name.
+    """Yield the sets of a side, with paths below its name.
 
-    A submission alone may have another name on the other side, as it may in all of a comparison.
+    If both sides are single submissions, their names may differ.
     """
     alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
     submitter = checks[0].inputs[0].submissions[0].name if alone else None

@@ -179,12 +179,12 @@ def _messages(changes: Iterable[FindingChange]) -> Iterator[str]:
 
 
 def _across_rounds(findings: Sequence[Finding], view: View) -> Iterator[str]:
-    """Yield what the sides have in common, or only the first if there is much."""
+    """Yield the findings between the sides, or only the first if there are many."""
     number = len(findings) if view.verbose else _LISTED
     for finding in findings[:number]:
         yield f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
     if len(findings) > number:
-        yield f"and {len(findings) - number} more about both rounds; -v shows them"
+        yield f"and {len(findings) - number} more between the rounds; -v shows them"
 
 
 def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:

@@ -123,7 +123,7 @@ class SetChange(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
 
-    ``across_rounds`` are the findings that need a set of each side, if these are of several rounds.
+    ``across_rounds`` are the findings between the sides, if they are of different rounds.
     """
 
     verdicts: tuple[Change, ...]

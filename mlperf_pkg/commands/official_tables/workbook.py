@@ -114,7 +114,7 @@ class _Writer:
 
 
 def _fitting(cell: Cell) -> Cell:
-    """Return a cell as the format can hold it: its numbers are doubles."""
+    """Return a cell that the format can hold; its numbers are doubles."""
     if isinstance(cell, int) and to_finite(cell) is None:
         cell = str(cell)
     return visible(cell)[:_LONGEST] if isinstance(cell, str) else cell

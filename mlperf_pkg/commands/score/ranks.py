@@ -1,4 +1,4 @@
-"""Standings among published results in words."""
+"""The wording of standings among published results."""
 
 from __future__ import annotations
 

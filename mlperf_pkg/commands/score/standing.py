@@ -1,4 +1,4 @@
-"""Where scores stand among the published results on as many accelerators."""
+"""The ranks of scores among the published results on as many accelerators."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
 
 
 class _Group(NamedTuple):
-    """What results have in common that are ranked together; benchmarks tell the usage."""
+    """The properties shared by results that are ranked together; benchmarks imply the usage."""
 
     benchmark: str
     division: str
@@ -46,7 +46,7 @@ class _Group(NamedTuple):
 
 
 class _Own(Struct, frozen=True):
-    """A result set to be ranked."""
+    """A result set to rank."""
 
     usage: str
     round: str
@@ -89,7 +89,7 @@ class _Ranking:
         return replace(scored, published=self._standing(own))
 
     def _description_of(self, run: Run) -> SystemFile | None:
-        """Return the description of the system of a folder that was named without its tree."""
+        """Return the system description of a folder that was checked without its tree."""
         path = self._places[run.path].path
         folders = path.resolve().parents if isinstance(path, Path) else ()
         for system, results in pairwise(folders[: _DEPTH + 1]):
@@ -103,7 +103,7 @@ class _Ranking:
         return None
 
     def _standing(self, own: _Own) -> Standing | None:
-        """Return the standing in the set's own round or, if that is new, in the latest alike."""
+        """Return the standing in the set's own round or, if it is new, in the latest comparable."""
         rows = self._sets.get(own.group, [])
         name = own.round if (own.usage, own.round) in self._rounds else _latest(own, rows)
         others = _without(own, [row for row in rows if row.round == name])
@@ -125,7 +125,7 @@ def _group(row: PublishedSet) -> _Group:
 
 
 def _latest(own: _Own, rows: Sequence[PublishedSet]) -> str:
-    """Return the latest earlier round with the same target, or nothing."""
+    """Return the latest earlier round with the same target, or an empty name."""
     earlier = {row.round for row in rows if version_of(row.round) < version_of(own.round)}
     benchmark = own.group.benchmark
     rules = load_benchmark(own.usage, own.round, benchmark)

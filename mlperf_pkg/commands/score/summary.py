@@ -26,7 +26,7 @@ _TITLES = {  # column: whether it holds numbers
     "RCP margin": False,
     "Verdict": False,
 }
-_FEW = 10  # result sets, each of which has a line more
+_FEW = 10  # result sets; each one has another line
 _GRAVITY = (Verdict.PASS, Verdict.NOT_CHECKED, Verdict.FAIL)
 
 
@@ -109,7 +109,7 @@ def _notes(sets: Sequence[ScoredSet]) -> Iterator[str]:
 
 
 def _standings(sets: Sequence[ScoredSet]) -> Iterator[str]:
-    """Yield where scores stand among the published ones."""
+    """Yield the ranks of scores among the published ones."""
     for scored in sets:
         if scored.published:
             yield f"{_name(scored.row)}: published: {standing_in_short(scored.published)}"

@@ -37,7 +37,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import TRAINING
 
 ONE_NODE = "N/A, one node"
-"""The topology of the network of a system of one node."""
+"""The network topology of a system with one node."""
 
 
 class UserValues(Struct, frozen=True):
@@ -57,7 +57,7 @@ class UserValues(Struct, frozen=True):
 
 
 def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
-    """Return the description of a machine, as ``completed`` does, with names as published.
+    """Return the completed description of a machine, with names as published.
 
     Raises:
         UserError: the round has no such availability.

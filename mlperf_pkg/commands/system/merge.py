@@ -1,4 +1,4 @@
-"""The description of a system of several nodes, from one description for each node."""
+"""The description of a system with several nodes, from the descriptions of its nodes."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from mlperf_pkg.results.wording import counted
 
 _MOST_NAMED = 3  # files with one value, and values of one field
 _COUNT = "number_of_nodes"
-_BY_NAME = "other_software_stack"  # of which each member is a value of its own
+_BY_NAME = "other_software_stack"  # its members are separate values
 
 _Name = tuple[str, ...]  # a field, or a field and the name of a member
 
 
 class Node(Struct, frozen=True):
-    """The description of one node, and its file."""
+    """The file and the fields of the description of one node."""
 
     path: str
     fields: dict[str, Any]
 
 
 class Merged(Struct, frozen=True):
-    """The description of a system, and how its nodes differ, a line for each field."""
+    """The description of a system, and the differences between its nodes, one line per field."""
 
     fields: dict[str, Any]
     differences: tuple[str, ...]
 
 
 def read_nodes(paths: Sequence[str]) -> list[Node]:
-    """Return the descriptions in files, and in the ``*.json`` of folders.
+    """Return the descriptions in files, and in the ``*.json`` files of folders.
 
     Raises:
-        UserError: a file is named twice or is not a description, or a folder has none.
+        UserError: a file is named twice or is not a description, or a folder has no ``*.json``.
         OSError: a file cannot be read.
     """
     files = [file for path in paths for file in description_files(path)]
@@ -70,8 +70,8 @@ def _fields(file: str) -> dict[str, Any]:
 def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
     """Return the description of the system of these nodes.
 
-    A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer:
-    that is the system's. Those that the user gives do not differ.
+    A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer, which
+    then applies to the system. Fields that the user sets do not differ.
 
     Raises:
         UserError: the user gives another number of nodes, or an unknown availability.
@@ -94,7 +94,7 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
 
 
 def _other_counts(nodes: Sequence[Node]) -> Iterator[str]:
-    """Yield the numbers of nodes that descriptions give, other than one or that of the files."""
+    """Yield the numbers of nodes in descriptions that are neither 1 nor the number of files."""
     counts = [node.fields.get(_COUNT) for node in nodes]
     unlike = [value if whole_number(value) not in (1, len(nodes)) else None for value in counts]
     if others := {text: answer for text, answer in _answers(nodes, unlike).items() if text}:
@@ -102,7 +102,7 @@ def _other_counts(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
-    """Return the value of each field on all nodes, None where a node has none."""
+    """Return the values of each field, one per node, None if a node has no value."""
     named = all(isinstance(node.fields.get(_BY_NAME, {}), dict) for node in nodes)
     flat = [dict(_members(node, named=named)) for node in nodes]
     names = dict.fromkeys(name for values in flat for name in values)
@@ -110,7 +110,7 @@ def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
 
 
 def _members(node: Node, *, named: bool) -> Iterator[tuple[_Name, Any]]:
-    """Yield the values of a node, those of the software one by one if it is ``named``."""
+    """Yield the values of a node, with each version of its software if it is ``named``."""
     for name, value in node.fields.items():
         if name == _BY_NAME and named:
             yield from (((name, member), version) for member, version in value.items())
@@ -126,7 +126,7 @@ class _Answer(Struct, frozen=True):
 
 
 def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
-    """Return the different values by their text; it is empty where a node has no answer."""
+    """Return the different values by their text, which is empty for nodes without an answer."""
     answers: dict[str, _Answer] = {}
     for node, value in zip(nodes, values, strict=True):
         text = value if isinstance(value, str) else json.dumps(value)
@@ -137,7 +137,7 @@ def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]
 
 
 def _merged(answers: Mapping[str, _Answer]) -> Any:
-    """Return the only answer, or a text that leaves the choice or the answer to a human."""
+    """Return the only answer, or a text to fill in."""
     texts = [text for text in answers if text]
     if len(texts) > 1:
         return f"{FILL_IN}: {' or '.join(_some(texts))}"
@@ -145,7 +145,7 @@ def _merged(answers: Mapping[str, _Answer]) -> Any:
 
 
 def _in_words(answers: Mapping[str, _Answer]) -> str:
-    """Return the values, the most frequent first, with their files or the number of these."""
+    """Return the values, the most frequent first, with their files or the number of nodes."""
     ordered = sorted(answers.items(), key=lambda pair: -len(pair[1].files))
     parts = [f"{shown(text) if text else 'no value'} ({_files(a.files)})" for text, a in ordered]
     return "; ".join(_some(parts))

@@ -212,7 +212,7 @@ STEPS = {"open", "os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir"}
 
 
 def die_at(step: int) -> None:
-    """Kill this process at a step of its work on files."""
+    """Kill this process at one of its file operations."""
     left = iter(range(step))
 
     def audit(name: str, _: object) -> None:
@@ -225,7 +225,7 @@ def die_at(step: int) -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("form", [None, Form.OFFICIAL])
 def test_killed_at_any_step(tmp_path: Path, form: Form | None) -> None:
-    """Nothing plain is ever on disk if it is encrypted, and the next run removes what is left."""
+    """Encryption writes no plaintext to disk, and the next run removes what is left."""
     tree = lay(tmp_path / "ACME", FILES)
     how = Encryption(form, "secret") if form else None
     pack(hash_tree(tree), tmp_path / "first.tar.gz", how, force=False)  # imports what it needs
@@ -252,7 +252,7 @@ def contents(folder: Path) -> list[bytes]:
 
 
 def test_a_kill_between_the_names_of_two_files(tmp_path: Path) -> None:
-    """Without --force, too, the next run finds no name taken."""
+    """The next run succeeds even without --force."""
     tree, scratch = lay(tmp_path / "ACME", FILES), tmp_path / ".mlperf-pkg-0123.new"
     lay(scratch, {"x.tar.gz": b"archive", "x.tar.gz.sha256": b"sum"})
     (tmp_path / "x.tar.gz.sha256").hardlink_to(scratch / "x.tar.gz.sha256")

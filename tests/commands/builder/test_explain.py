@@ -118,6 +118,6 @@ def test_long_texts_stay_on_a_line() -> None:
     assert yaml.safe_load(config_text({"submitter": text})) == {"submitter": text}
 
 
-def test_texts_that_hide_others_are_spelled_out() -> None:
+def test_invisible_characters_are_escaped() -> None:
     assert "\\u202E" in config_text({"notes": {"x/bert": "a\u202eb"}})
     assert "für" in config_text({"notes": {"x/bert": "für"}})

@@ -104,7 +104,7 @@ def test_a_phase_without_an_end_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("minutes", [float("inf"), float("nan")])
-def test_a_phase_at_no_time_is_ignored(minutes: float) -> None:
+def test_a_phase_without_a_finite_time_is_ignored(minutes: float) -> None:
     assert spans(START, line("eval_start", 11), line("eval_stop", minutes)) == []
 
 

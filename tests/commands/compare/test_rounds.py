@@ -1,4 +1,4 @@
-"""Published results beside one's own."""
+"""Published results next to the user's own."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
         (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
     ],
 )
-def test_chosen(
+def test_chosen_results(
     names: list[str],
     own: tuple[Result, ...],
     more: dict[str, Any],
@@ -151,7 +151,7 @@ def test_verbose_text_shows_all() -> None:
     assert "--verbose" not in shown
 
 
-def test_all_are_shown_where_none_is_alike() -> None:
+def test_all_are_shown_if_none_has_as_many_accelerators() -> None:
     other = replace(OWN, accelerators=7)
     results = [other, *read_rounds(["5.0"], (other,), Filter(), None)]
     table = compare(results, {}, lambda result: result.argument == 0)

@@ -99,7 +99,7 @@ def test_texts_are_visible() -> None:
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "\\ud800", "\\x1b[31m\\ufffe"]
 
 
-def test_numbers_that_are_no_doubles_are_texts() -> None:
+def test_numbers_that_are_not_doubles_become_text() -> None:
     data = workbook(summary(("closed", "cloud", 10**400)))
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", str(10**400)]
 

@@ -1,4 +1,4 @@
-"""Where a score stands among published results."""
+"""The rank of a score among published results."""
 
 from __future__ import annotations
 
