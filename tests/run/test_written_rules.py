@@ -22,7 +22,7 @@ from tests.parity import incumbent
 
 Change = Callable[[bytes], bytes]
 DAY_MS = 86_400_000
-QUOTED = "it is the source of truth"
+QUOTED = "the checker is the source of truth"
 
 
 @dataclass(frozen=True)
