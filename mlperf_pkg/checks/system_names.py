@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from mlperf_pkg.infra.resources import data_folder
@@ -19,13 +19,19 @@ def published_spelling(field: str, name: str) -> str | None:
 
     Spellings of one name differ in nothing but case, spaces, punctuation and trademarks.
     """
-    return _spellings(field).get(plain_name(name))
+    return name if name in _names(field) else _spellings(field).get(plain_name(name))
+
+
+@cache
+def _names(field: str) -> Sequence[str]:
+    file = data_folder("rules") / "systems" / "names.json"
+    names: list[str] = json.loads(file.read_text(encoding="utf-8"))[field]
+    return names
 
 
 @cache
 def _spellings(field: str) -> Mapping[str, str]:
-    file = data_folder("rules") / "systems" / "names.json"
-    return {plain_name(name): name for name in json.loads(file.read_text(encoding="utf-8"))[field]}
+    return {plain_name(name): name for name in _names(field)}
 
 
 def plain_name(name: str) -> str:

@@ -1,1 +1,6 @@
 """The command line: one module per command, and the options that they share."""
+
+import gc
+
+# Python's default, 700, collects far too often among the objects that imports and checks keep.
+gc.set_threshold(100_000)

@@ -30,10 +30,6 @@ COMMANDS = {
 }
 
 
-# Python's default, 700, collects far too often among the objects that a check keeps.
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
-
-
 @click.group(
     cls=Program,
     modules=COMMANDS,
@@ -82,7 +78,6 @@ def _use_rules(ctx: click.Context, folder: Path) -> None:
 
 def main() -> None:
     """Run the command line and exit: 0 for success, 1 for errors found, 2 for failure."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     prepare_streams()
     try:
         cli(prog_name="mlperf-pkg")
