@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within, write_all, write_whole
 from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.render import Checkout, View
 
@@ -37,6 +36,8 @@ class Output(Struct, frozen=True):
         """
         if self.file is None:
             return
+        from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415 - most reports are shown
+
         refuse_within(self.file, inputs)
         if isinstance(self.file, Path):
             _refuse_folder(self.file)
@@ -62,6 +63,8 @@ class Output(Struct, frozen=True):
             BrokenPipeError: standard output was closed by its reader.
         """
         if self.file is not None:
+            from mlperf_pkg.infra.files import write_whole  # noqa: PLC0415 - most reports are shown
+
             write_whole(self.file, content, replace=self.force)
             return
         # Characters that the terminal's encoding lacks are written as escapes.
@@ -122,8 +125,10 @@ class Outputs(Struct, frozen=True):
             (output, formats[name](result, adapt(replace(output.view(), checkout=repository))))
             for name, output in self.by_format
         ]
-        files = {output.file: content for output, content in contents if output.file}
-        write_all(files, replace=self.force)
+        if files := {output.file: content for output, content in contents if output.file}:
+            from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
+
+            write_all(files, replace=self.force)
         for output, content in contents:
             if output.file is None:
                 output.write(content)
