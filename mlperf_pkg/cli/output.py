@@ -36,11 +36,16 @@ class Output(Struct, frozen=True):
         """
         if self.file is None:
             return
-        from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415 - most reports are shown
+        from mlperf_pkg.infra.files import (  # noqa: PLC0415 - most reports are shown
+            is_special,
+            refuse_within,
+        )
 
         refuse_within(self.file, inputs)
         if isinstance(self.file, Path):
             _refuse_folder(self.file)
+            if is_special(self.file):
+                return
         if self.file.exists() and not self.force:
             raise UserError(f"{self.file}: exists already; --force overwrites it")
 

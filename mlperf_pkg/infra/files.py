@@ -34,12 +34,15 @@ def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool)
 def write_all(files: _Files, *, replace: bool) -> None:
     """Write files in any folders and stores, each as ``write_whole``: all of them or none.
 
-    No file has its name before all are written.
+    No file has its name before all are written. Devices and pipes, which cannot be replaced, are
+    written into at the end.
 
     Raises:
         UserError: a file exists and ``replace`` is not set, or cannot be written.
     """
-    local = {path: _data(text) for path, text in files.items() if isinstance(path, Path)}
+    of_machine = {path: _data(text) for path, text in files.items() if isinstance(path, Path)}
+    special = {path: data for path, data in of_machine.items() if is_special(path)}
+    local = {path: data for path, data in of_machine.items() if path not in special}
     stored = {file: _data(text) for file, text in files.items() if isinstance(file, StoredFile)}
     mark = os.urandom(8).hex()
     temporary = {
@@ -51,6 +54,9 @@ def write_all(files: _Files, *, replace: bool) -> None:
                 _write(unnamed, local[path])
         with _stored(stored, replace=replace):
             _rename_all(temporary, replace=replace)
+        for path, data in special.items():
+            with _errors_of(path):
+                path.write_bytes(data)
     finally:
         for unnamed in temporary.values():
             with suppress(OSError):
@@ -90,6 +96,11 @@ def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iter
         raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
 
 
+def is_special(path: Path) -> bool:
+    """Return whether a path is that of a device, a pipe or a socket."""
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
 def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
     """Refuse to write where a command reads.
 
@@ -120,6 +131,8 @@ def _rename_all(temporary: Mapping[Path, Path], *, replace: bool) -> None:
     renamed: list[Path] = []
     try:
         for path, unnamed in temporary.items():
+            if is_special(path):
+                raise UserError(f"{path}: is not a regular file")
             with _errors_of(path):
                 (os.replace if replace else _rename_to_free)(unnamed, path)
             renamed.append(path)

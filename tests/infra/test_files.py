@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_all, write_together, write_whole
+from mlperf_pkg.infra.files import private_folder, write_all, write_together, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -63,6 +63,29 @@ def test_a_folder_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="folder: cannot be written"):
         write_whole(tmp_path / "folder", "", replace=True)
     assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_pipe_is_written_into(tmp_path: Path, replace: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "text", replace=replace)
+        assert os.read(reader, 9) == b"text"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_pipe_is_not_replaced_by_a_file_that_needs_a_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        pytest.raises(UserError, match="pipe: is not a regular file"),
+        private_folder(tmp_path, ["pipe"], replace=True) as private,
+    ):
+        (private / "pipe").write_text("text")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_leaves_nothing_behind_when_the_disk_is_full(
