@@ -19,7 +19,7 @@ from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.published.hashing import digests_of
 from tests.helpers.trees import SYSTEM, write_submission, write_system
-from tests.tools.published import of_rounds
+from tests.tools.export import of_rounds
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET = f"Graphcore/results/{SYSTEM}/resnet"

@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import published_results
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
-from tests.tools.published import of_rounds
+from tests.tools.export import of_rounds
 
 OTHER_LOGS = {"Habana/results/SYS-420GH-TNGR/resnet"}
 """A set with a folder that is not in the corpus: the logs of another benchmark."""

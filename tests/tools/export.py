@@ -2,11 +2,11 @@
 
 From round folders, as downloaded from the results repositories of MLCommons:
 
-    python -m tests.tools.published --made 2026-11-22 --output FILE rounds ROUND...
+    python -m tests.tools.export --made 2026-11-22 --output FILE rounds ROUND...
 
 From the tables ``sets.csv.gz``, ``logs.csv.gz`` and ``settings.csv.gz`` of a folder:
 
-    python -m tests.tools.published --made 2026-11-22 --output FILE tables FOLDER
+    python -m tests.tools.export --made 2026-11-22 --output FILE tables FOLDER
 """
 
 from __future__ import annotations
