@@ -12,6 +12,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
 from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import is_round_name, version_of
 
 ALL = "all"
 
@@ -55,8 +56,10 @@ def _of_rounds(
     for name in names:
         if name not in (ALL, *rounds):
             existing = ", ".join(dict.fromkeys(rounds))
-            suggestion = did_you_mean(name, [*rounds, ALL])
-            raise UserError(f"--published {name}: no such round{suggestion} (of {existing}, all)")
+            problem = "no such round" + did_you_mean(name, [*rounds, ALL])
+            if is_round_name(name) and version_of(name) > max(map(version_of, rounds)):
+                problem = "newer than the published results of this package"
+            raise UserError(f"--published {name}: {problem} (of {existing}, all)")
     return {
         index: row
         for index, row in sets.items()

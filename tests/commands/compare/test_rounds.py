@@ -93,7 +93,8 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
 @pytest.mark.parametrize(
     ("names", "own", "more", "message"),
     [
-        (["5.2"], (), {}, r"--published 5\.2: no such round; did you mean 5\.0\? \(of 4\.1, "),
+        (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
         (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
         (["5.0"], (), {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
         (["5.0"], (), {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
