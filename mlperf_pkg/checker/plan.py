@@ -75,9 +75,7 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     their submission. Loose logs are planned together, as several inputs may be one result set.
     """
     for input_ in inputs:
-        submissions = input_.submissions
-        of_results = len(submissions) > 1 and all(item.code is None for item in submissions)
-        for submission in (replace(item, of_results=of_results) for item in submissions):
+        for submission in input_.submissions:
             choice = choice_for(submission.place.path, options)
             yield _guarded_plan(submission.result_sets, choice, submission)
     by_results: dict[AnyPath, dict[str, ResultSet]] = {}

@@ -150,7 +150,7 @@ def test_two_clocks_with_equal_values(key: str, code: str, tmp_path: Path) -> No
 def test_success_that_the_last_evaluation_denies(tmp_path: Path) -> None:
     log = passing_log("training", "5.1", "rgat", "closed", NONE)
     number = [record["key"] for record in log].index("eval_accuracy")
-    log.insert(number + 1, {**log[number], "value": 0.3, "metadata": {"epoch_num": 1.05}})
+    log.insert(number + 1, {**log[number], "value": 0.3, "metadata": {"epoch_num": 0.1}})
     assert _official(log, "training", "5.1", tmp_path).passes
     assert _errors(read(to_bytes(log), "training", "5.1")) == {("RUN154", Basis.RULES)}
 
