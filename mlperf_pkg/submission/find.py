@@ -100,7 +100,8 @@ class _Finder(Struct):
             return self._one_file()
         folders = self._submission_folders()
         submissions = tuple(filter(None, map(self._submission_or_none, folders)))
-        if all(item.code is None and item.place != self.top for item in submissions):
+        is_round = self.top not in folders and len(self._folders(self.top)) > 1
+        if is_round and all(item.code is None for item in submissions):
             submissions = tuple(replace(item, of_results=True) for item in submissions)
         contents = Input(submissions, unread=self._archives_beside(submissions))
         contents = contents if submissions else self._with_sets(self._loose())

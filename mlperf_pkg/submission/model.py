@@ -126,7 +126,7 @@ class Submission(Struct, frozen=True):
     ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
     path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
     including those without a result set. ``of_results`` marks those
-    in a folder of submissions without any code: a copy of the results of a round.
+    in a folder of several, of which none has code: a copy of the results of a round.
     """
 
     place: Place
