@@ -14,7 +14,7 @@ from mlperf_pkg.run.seeds import OTHER_RECORDS, Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)
-_OF_HPC: dict[str, Any] = {"basis": Basis.BOTH}
+_OF_HPC: dict[str, Any] = {"basis": Basis.BOTH, "source": _RULES}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -82,8 +82,8 @@ def _unreadable(context: SetContext, run: Run, reason: str, fields: dict[str, An
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set.
 
-    The rules do not require a seed of a killed run, which counts as failed. Equal
-    seeds break those of HPC in all rounds.
+    The rules do not require a seed of a killed run, which counts as failed. In HPC,
+    equal seeds break the rules in all rounds.
     """
     in_rules = context.round.version >= _IN_RULES_FROM
     source = _RULES if in_rules else PACKAGE_CHECKER
