@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from operator import add, attrgetter
 from typing import Any, Self
@@ -144,16 +144,32 @@ def reference_points(
     3) is the number of runs that a submission needs, ``drop`` how many are dropped at either end.
     Source: ``rcp_checker/<usage>_<ruleset>/rcps_<benchmark>.json`` of the installed mlperf-logging.
     """
-    name = f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    file = official_folder() / name
-    if not file.is_file():
-        return ()
-    records: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    records = _records(usage, ruleset, benchmark)
     points = (
         ReferencePoint.from_runs(name, record["BS"], _runs_of(record), runs=runs, drop=drop)
         for name, record in records.items()
     )
     return tuple(sorted(points, key=_BY_SIZE))
+
+
+def reference_hyperparameters(
+    usage: str, ruleset: str, benchmark: str
+) -> Mapping[float, Mapping[str, Any]]:
+    """Return the hyperparameters of the reference points by batch size, possibly none.
+
+    Their names are not always those of the logs. The source is that of ``reference_points``.
+    """
+    records = _records(usage, ruleset, benchmark).values()
+    return {record["BS"]: record.get("Hyperparams", {}) for record in records}
+
+
+@cache
+def _records(usage: str, ruleset: str, benchmark: str) -> Mapping[str, dict[str, Any]]:
+    file = official_folder() / f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
+    records: dict[str, dict[str, Any]] = {}
+    if file.is_file():
+        records = json.loads(file.read_text(encoding="utf-8"))
+    return records
 
 
 def prune(points: Sequence[ReferencePoint]) -> tuple[ReferencePoint, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.results.rcp import (
+    ReferencePoint,
+    prune,
+    reference_hyperparameters,
+    reference_points,
+)
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
@@ -51,7 +53,7 @@ def reference(
     for name in (*names[index:], *reversed(names[:index])):
         ruleset = load_round(usage, name).ruleset
         if points := prune(reference_points(usage, ruleset, benchmark.name, runs=runs, drop=drop)):
-            return Reference(points, _hyperparameters(usage, ruleset, benchmark.name))
+            return Reference(points, reference_hyperparameters(usage, ruleset, benchmark.name))
     length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
     typical = recipe.typical or Typical(batch_size, (length,))
     drop = min(drop, (len(typical.to_converge) - 1) // 2)
@@ -59,11 +61,3 @@ def reference(
         "typical", typical.batch_size, typical.to_converge, runs=runs, drop=drop
     )
     return Reference((point,), {})
-
-
-@cache
-def _hyperparameters(usage: str, ruleset: str, benchmark: str) -> Mapping[float, Any]:
-    """Return those of each batch size; source: the same file as that of ``reference_points``."""
-    name = f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    text = (official_folder() / name).read_text(encoding="utf-8")
-    return {record["BS"]: record.get("Hyperparams", {}) for record in json.loads(text).values()}

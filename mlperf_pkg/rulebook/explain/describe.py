@@ -39,7 +39,7 @@ SEVERITY: Mapping[Severity, str] = {
 def requirement(rule: Rule) -> str:
     """Return what a rule requires, in words: ``once, "adamw"``."""
     often = occurrence(rule)
-    words = [part for part in (often, *_conditions(rule)) if part]
+    words = [part for part in (often, *conditions(rule)) if part]
     return ", ".join(words if often else ["where logged", *words])
 
 
@@ -62,7 +62,8 @@ def occurrence(rule: Rule) -> str:
             return "at most once" if words == "at most 1" else f"{words} times"
 
 
-def _conditions(rule: Rule) -> Iterator[str]:
+def conditions(rule: Rule) -> Iterator[str]:
+    """Yield what a rule requires of the records of its key, in words."""
     first = "in the first record " if rule.first else "in the last record " if rule.last else ""
     is_of_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
     if rule.needed and not is_of_target:
