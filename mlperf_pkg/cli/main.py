@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "mlperf_pkg.cli.verify",
     "diff": "mlperf_pkg.cli.diff",
     "report": "mlperf_pkg.cli.report",
+    "review": "mlperf_pkg.cli.review",
     "plot": "mlperf_pkg.cli.plot",
     "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",

@@ -82,6 +82,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],
+    "review": lambda root, out: ["review", root, "-o", out / "review"],
     "plot": lambda root, out: ["plot", root, "-o", out / "charts", "--chart", "scoreboard"],
     "system check": lambda root, out: [
         "system",

@@ -1,0 +1,80 @@
+"""Check a round once, and collect what is missing in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review.model import Choices, Round
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Unchecked
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import description_path
+
+_NAMED = 3
+_UNREAD = ("CHECK", "LOG11", "SYS00", "TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
+
+
+def read_round(path: str, options: Options, choices: Choices) -> Round:
+    """Check a round, or any folder of submissions, for its review.
+
+    Raises:
+        UserError: as ``check``, or there is no submission.
+    """
+    reviewed = Round(check([path], options), choices)
+    if not reviewed.submissions:
+        raise UserError(
+            f"{path}: no submission found; expected a folder of submissions, each a folder with"
+            " systems/ and results/"
+        )
+    return replace(reviewed, problems=tuple(_problems(reviewed)))
+
+
+def _problems(reviewed: Round) -> Iterator[str]:
+    yield from _spellings(reviewed)
+    if len(reviewed.submissions) == 1:
+        yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
+    for name, rows in reviewed.sets.items():
+        if not rows:
+            yield f"{name}: no result set"
+        without = [row for row in rows if description_path(row) not in reviewed.systems]
+        if without:
+            names = _listed(dict.fromkeys(f"{row.system}" for row in without))
+            yield (
+                f"{name}: {wording.counted(len(without), 'result set')} without a system"
+                f" description ({names}): division and accelerators are unknown"
+            )
+    yield from _unread(reviewed)
+
+
+def _spellings(reviewed: Round) -> Iterator[str]:
+    names = [submission.name for submission in reviewed.submissions]
+    counts = Counter(map(letters, names))
+    for spelling, number in counts.items():
+        if number > 1:
+            alike = " and ".join(repr(name) for name in names if letters(name) == spelling)
+            remedy = "" if reviewed.choices.one_spelling else "; --one-spelling counts them as one"
+            yield f"{alike} may be one submitter{remedy}"
+
+
+def _unread(reviewed: Round) -> Iterator[str]:
+    """Yield the files that could not be read or checked, by code."""
+    paths: dict[str, list[str]] = {}
+    for finding in reviewed.report.findings:
+        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD):
+            paths.setdefault(finding.code, []).extend(place.path for place in finding.occurrences)
+    for code, labels in paths.items():
+        files = list(dict.fromkeys(labels))
+        number = wording.counted(len(files), "file")
+        yield f"{number} not read or checked ({code}): {_listed(files)}"
+
+
+def _listed(names: dict[str, None] | list[str]) -> str:
+    shown = list(names)[:_NAMED]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(shown)}{more}"

@@ -1,0 +1,119 @@
+"""The files of a review, and the folder that holds them."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlperf_pkg.commands.review import formats
+from mlperf_pkg.commands.review.model import Round, Section
+from mlperf_pkg.commands.review.page import page
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import refuse_within
+from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.text import escape_markdown
+from mlperf_pkg.infra.tree import walk
+
+DATA, PAGE, README = "review.json", "review.html", "README.md"
+_ENDINGS = (".md", ".csv", ".json", ".html")
+_LONGEST = 80  # characters of the stem of a file
+
+
+def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
+    """Return the files of a review by name."""
+    names = _names(sections)
+    files = {
+        README: _readme(reviewed, sections),
+        PAGE: page(reviewed, sections, names),
+        DATA: formats.json(reviewed, sections, names),
+    }
+    for section in sections:
+        files[f"{section.name}.md"] = formats.markdown(section)
+        for table in section.tables:
+            files[names[f"{section.name}/{table.name}"]] = formats.csv(table)
+    return dict(sorted(files.items()))
+
+
+def _names(sections: Sequence[Section]) -> dict[str, str]:
+    """Return the names of the CSV files by section and table, without what a path forbids."""
+    names: dict[str, str] = {}
+    for section in sections:
+        for table in section.tables:
+            stem = re.sub(r"[^a-z0-9_.]+", "-", f"{section.name}-{table.name}".lower())[:_LONGEST]
+            taken, number = set(names.values()), 1
+            name = f"{stem}.csv"
+            while name in taken:
+                number += 1
+                name = f"{stem}-{number}.csv"
+            names[f"{section.name}/{table.name}"] = name
+    return names
+
+
+def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
+    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
+    lines += [
+        f"- [{escape_markdown(s.title)}]({s.name}.md)"
+        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
+        for s in sections
+    ]
+    lines += ["", f"[One page]({PAGE}), [all as JSON]({DATA})."]
+    if reviewed.problems:
+        lines += ["", "## Missing", ""]
+        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
+    return "\n".join(lines) + "\n"
+
+
+def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
+    """Check before the work starts that the folder can be written.
+
+    Raises:
+        UserError: it is in an input, or exists and must not be replaced.
+    """
+    refuse_within(folder, inputs)
+    if not (folder.exists() or folder.is_symlink()):
+        return
+    if not _is_review(folder):
+        raise UserError(f"{folder}: exists and is not a review; choose another --output")
+    if not force:
+        raise UserError(f"{folder}: exists already; --force replaces it")
+    if foreign := _foreign(folder):
+        raise UserError(
+            f"{folder}: {foreign[0]} is not part of the review, so nothing is replaced; move it"
+            " away or choose another --output"
+        )
+
+
+def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
+    """Write a review as a whole, or leave everything as it is.
+
+    Raises:
+        UserError: the folder exists and must not be replaced, or it cannot be written.
+    """
+    try:
+        with new_folder(
+            folder, lambda there: force and _is_review(there) and not _foreign(there)
+        ) as new:
+            for name, text in files.items():
+                (new / name).write_text(text, "utf-8", newline="\n")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error}") from error
+
+
+def _is_review(folder: Path) -> bool:
+    try:
+        contents = jsonlib.loads((folder / DATA).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    marked = isinstance(contents, dict) and contents.get("format") == formats.FORMAT
+    return marked and not folder.is_symlink()
+
+
+def _foreign(folder: Path) -> list[str]:
+    """Return what is in a review besides the kinds of files that a review has."""
+    return [
+        entry.path
+        for entry in walk(folder)
+        if entry.folder or entry.link is not None or not entry.path.endswith(_ENDINGS)
+    ]

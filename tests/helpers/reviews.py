@@ -1,0 +1,57 @@
+"""Rounds under review, without files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.commands.review.model import Choices, Round
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.results.report import ResultSetRow, SystemRow
+from mlperf_pkg.submission.model import Input, Place, Submission
+from tests.helpers.reports import report, result_set, system
+
+
+def submission(name: str) -> Submission:
+    return Submission(Place(Path(name), name), name, (), ())
+
+
+def a_set(
+    submitter: str, benchmark: str = "bert", name: str = "dgx", **changes: Any
+) -> ResultSetRow:
+    path = f"{submitter}/results/{name}/{benchmark}"
+    return result_set(path=path, submitter=submitter, system=name, benchmark=benchmark, **changes)
+
+
+def a_system(submitter: str, name: str = "dgx", **changes: Any) -> SystemRow:
+    path = f"{submitter}/systems/{name}.json"
+    return system(**{"id": name, "path": path, "submitter": submitter, **changes})
+
+
+def a_round(
+    names: Iterable[str],
+    rows: Iterable[ResultSetRow] = (),
+    systems: Iterable[SystemRow] = (),
+    findings: Iterable[Finding] = (),
+    **choices: Any,
+) -> Round:
+    """A round of submitters by name, and its rows."""
+    made = report(
+        result_sets=tuple(rows), systems=tuple(systems), runs=(), findings=tuple(findings)
+    )
+    submissions = tuple(map(submission, names))
+    checked = Checked(made, (Input(submissions=submissions),), (), (), (), ())
+    return Round(checked, Choices(**choices))
+
+
+def of_sizes(results: Mapping[str, int], **choices: Any) -> Round:
+    """A round of submitters and their numbers of results, on systems of 8 accelerators."""
+    rows = [
+        a_set(name, f"benchmark{number}")
+        for name, count in results.items()
+        for number in range(count)
+    ]
+    systems = [a_system(name, accelerators=8) for name in results]
+    return a_round(results, rows, systems, **choices)
