@@ -39,7 +39,8 @@ def _below(ctx: click.Context, name: str) -> click.Context:
 
 
 def _whole(ctx: click.Context) -> Iterator[str]:
-    yield from _about(ctx, 2)
+    default = getattr(ctx.command, "default", ctx.command)  # of a group that does more than that
+    yield from _about(click.Context(default, ctx.parent, ctx.info_name), 2)
     if isinstance(ctx.command, click.Group):
         for name in ctx.command.list_commands(ctx):
             yield f"## {ctx.info_name} {name}"

@@ -15,6 +15,8 @@ COMMANDS: dict[str, str] = {}
 class _ReviewGroup(LazyGroup):
     """A group whose first argument, if it is not the name of a command, is a round to review."""
 
+    default: click.Command = review_round
+
     def make_context(
         self,
         info_name: str | None,
@@ -25,7 +27,7 @@ class _ReviewGroup(LazyGroup):
         """Return the context of the round's command unless a command is named."""
         if args and args[0] in COMMANDS:
             return super().make_context(info_name, args, parent, **extra)
-        return review_round.make_context(info_name, args, parent, **extra)
+        return self.default.make_context(info_name, args, parent, **extra)
 
 
 @click.group(name="review", cls=_ReviewGroup, modules=COMMANDS, help=review_round.help)
