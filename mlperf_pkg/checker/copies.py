@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import Pair, pairs_of, tree_of
+from mlperf_pkg.checks.copies import Pair, pairs_of
 from mlperf_pkg.checks.copy_rules import findings_on
 from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.result_sets import SetResult
@@ -50,7 +50,7 @@ def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int
     for pair in pairs:
         by_copy.setdefault(pair.copy.index, []).append(pair)
     measured = (context for context in contexts if context.files.power) if by_copy else ()
-    with_power = {tree_of(context) for context in measured}
+    with_power = {context.tree for context in measured}
     return {index: list(findings_on(of_set, with_power)) for index, of_set in by_copy.items()}
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
@@ -85,6 +86,12 @@ class SetContext(Struct, frozen=True):
     def path(self) -> str:
         """The path of the set in reports."""
         return self.files.place.label or "."
+
+    @property
+    def tree(self) -> AnyPath:
+        """The folder of its submission, the parent of ``results``."""
+        results = self.files.place.path.resolve().parent.parent
+        return results.parent if self.files.scaling_mode is None else results.parent.parent
 
     @property
     def division(self) -> str | None:

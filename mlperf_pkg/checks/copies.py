@@ -33,7 +33,7 @@ class Owner(Struct, frozen=True, dict=True):
     @cached_property
     def tree(self) -> AnyPath:
         """The folder of its submission."""
-        return tree_of(self.context)
+        return self.context.tree
 
     @cached_property
     def submitter(self) -> str:
@@ -78,12 +78,6 @@ class Owner(Struct, frozen=True, dict=True):
     def has_system_of(self, other: Owner) -> bool:
         """Return whether the systems of both have the same id or the same name."""
         return not self.names.isdisjoint(other.names)
-
-
-def tree_of(context: SetContext) -> AnyPath:
-    """Return the folder of the submission of a set, the parent of ``results``."""
-    results = context.files.place.path.resolve().parent.parent
-    return results.parent if context.files.scaling_mode is None else results.parent.parent
 
 
 class Pair(Struct):

@@ -39,10 +39,10 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     if results is None or not runs:
         return {}
     own = context.round
-    if context.submitter and results.is_first_of_its_logs(
+    if context.origin.has_folder and results.is_first_of_its_logs(
         own.usage,
         own.name,
-        name_in_round(context.submitter, context.files),
+        name_in_round(context.submitter or context.tree.name, context.files),
         len(context.runs),
         minutes,
     ):

@@ -191,6 +191,7 @@ def test_runs_later_than_the_collection_are_not_hashed(
 
 def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:
     assert texts(first) == []
+    assert texts(first / SET) == []  # outside of its submission
     assert hashed == []
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import pairs_of, tree_of
+from mlperf_pkg.checks.copies import pairs_of
 from mlperf_pkg.checks.copy_rules import findings_on
 from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.shared_runs import shared_runs
@@ -168,7 +168,7 @@ def opinions() -> dict[frozenset[str], Finding]:
     """The finding on every pair of the record."""
     all_contexts = contexts()
     pairs = pairs_of(all_contexts, shared_runs(all_contexts), {})
-    with_power = {tree_of(context) for context in all_contexts if context.files.power}
+    with_power = {context.tree for context in all_contexts if context.files.power}
     return {
         frozenset({pair.original.context.path, pair.copy.context.path}): next(findings_on([pair], with_power))
         for pair in pairs
