@@ -17,7 +17,17 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import description_path
 
 _NAMED = 3
-_UNREAD = ("CHECK", "LOG11", "SYS00", "TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
+_UNREAD = (
+    "CHECK",
+    "LOG11",
+    "SYS001",
+    "SYS004",
+    "TREE108",
+    "TREE109",
+    "TREE111",
+    "TREE112",
+    "TREE114",
+)
 
 
 def read_round(path: str, options: Options, choices: Choices) -> Round:

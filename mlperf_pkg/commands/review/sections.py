@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from mlperf_pkg.checker.guard import guarded
-from mlperf_pkg.commands.review import submitters
+from mlperf_pkg.commands.review import assignments, submitters
 from mlperf_pkg.commands.review.model import Round, Section
 
 _Part: TypeAlias = Callable[[Round], Section]
 
-PARTS: tuple[tuple[str, _Part], ...] = (("submitters", submitters.section),)
+PARTS: tuple[tuple[str, _Part], ...] = (
+    ("submitters", submitters.section),
+    ("assignments", assignments.section),
+)
 
 
 def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:

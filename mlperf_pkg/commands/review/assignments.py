@@ -1,0 +1,186 @@
+"""Who reviews whom.
+
+Source: submission_rules, Required reviews.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Literal
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.review.companies import LARGE, Company, by_results, by_scale, companies
+from mlperf_pkg.commands.review.model import Round, Section, Table
+from mlperf_pkg.commands.review.pairing import Group, groups, reviews
+from mlperf_pkg.results import wording
+
+By = Literal["results", "scale"]
+
+_THREE = 3
+_CHAIRS = "volunteers or the chairs"
+_RULES = (
+    "Submitters are ranked by their number of results and reviewed in pairs down the rank; of an"
+    " odd number, the last three review each other.",
+    f"Results on systems with {LARGE} or more accelerators leave this rank: their submitters are"
+    " ranked by their largest system, and review these results of each other (Training only).",
+    "Each company of a joint submission is a submitter of its own, and never reviews its partner.",
+)
+
+
+class Assignment(Struct, frozen=True):
+    """``reviewer`` reviews the submissions ``folders`` of ``submitter``.
+
+    ``by`` is the rank in which they met: of "scale" are the results on systems with ``LARGE`` or
+    more accelerators, of "results" all others. Without a ``reviewer``, volunteers or the chairs
+    review them.
+    """
+
+    reviewer: str | None
+    submitter: str
+    folders: tuple[str, ...]
+    by: By
+    why: str
+
+
+class _Rank(Struct, frozen=True):
+    by: By
+    members: list[Company]
+    seed: int
+
+    def may(self, one: int, other: int) -> bool:
+        return self.members[other].name not in self.members[one].partners
+
+    def value(self, company: Company) -> int:
+        return company.results if self.by == "results" else company.scale
+
+    @property
+    def unit(self) -> str:
+        return "number of results" if self.by == "results" else "scale"
+
+
+def assignments(reviewed: Round) -> tuple[Assignment, ...]:
+    """Return all assignments: first those by number of results, then those by scale.
+
+    Raises:
+        UserError: as ``companies``.
+    """
+    return tuple(chain.from_iterable(map(_assigned, _ranks(reviewed))))
+
+
+def section(reviewed: Round) -> Section:
+    """Return who reviews whom, and why."""
+    made = assignments(reviewed)
+    rows = tuple(
+        (item.reviewer or _CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)
+        for item in made
+    )
+    columns = ("Reviewer", "Reviews", "Folders", "By", "Why")
+    tables = (
+        Table("pairs", "Assignments", columns, rows, note="By: the rank in which both met."),
+        _rank_table(reviewed),
+    )
+    return Section(
+        "assignments",
+        "Assignments",
+        (*_RULES, *_chosen(reviewed)),
+        tables,
+        tuple(chain.from_iterable(map(_summary, _ranks(reviewed)))),
+    )
+
+
+def _ranks(reviewed: Round) -> list[_Rank]:
+    members, seed = companies(reviewed), reviewed.choices.seed
+    return [
+        _Rank("results", by_results(members, seed), seed),
+        _Rank("scale", by_scale(members, seed), seed),
+    ]
+
+
+def _assigned(rank: _Rank) -> Iterator[Assignment]:
+    for group in groups(len(rank.members), rank.may):
+        pairs = sorted(reviews(group, rank.may))
+        for reviewer, submitter in pairs:
+            yield _assignment(rank, rank.members[reviewer].name, submitter, _why(rank, group))
+        for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
+            yield _assignment(rank, None, submitter, _why_nobody(rank))
+
+
+def _assignment(rank: _Rank, reviewer: str | None, index: int, why: str) -> Assignment:
+    company = rank.members[index]
+    return Assignment(reviewer, company.name, company.folders, rank.by, why)
+
+
+# ---- why ------------------------------------------------------------------------------------
+
+
+def _why(rank: _Rank, group: Group) -> str:
+    numbers = [str(index + 1) for index in group]
+    values = [str(rank.value(rank.members[index])) for index in group]
+    reason = f"ranks {_and(numbers)} by {rank.unit} ({_and(values)})"
+    if len(group) == _THREE:
+        reason += ", the last three of an odd number"
+    if group != list(range(group[0], group[0] + len(group))):
+        reason += ", as those next to each other may not review each other"
+    apart = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
+    if apart:
+        reason += f"; {_and(apart)} are partners and do not review each other"
+    equal = [rank.value(company) for company in rank.members]
+    if any(equal.count(rank.value(rank.members[index])) > 1 for index in group):
+        reason += f"; ties by seed {rank.seed}"
+    return reason
+
+
+def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
+    return any(not rank.may(index, other) for other in group if other != index)
+
+
+def _why_nobody(rank: _Rank) -> str:
+    if len(rank.members) == 1:
+        return f"the only one ranked by {rank.unit}"
+    return f"a partner of all who are left in the rank by {rank.unit}"
+
+
+def _and(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+# ---- the section ----------------------------------------------------------------------------
+
+
+def _chosen(reviewed: Round) -> Iterator[str]:
+    choices = reviewed.choices
+    if choices.joint:
+        yield f"Joint submissions: {', '.join(choices.joint)}."
+    if choices.excluded:
+        yield f"Excluded: {', '.join(choices.excluded)}."
+    if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
+        yield f"Without a result, and so without an assignment: {', '.join(idle)}."
+    yield f"Ties are decided by the seed {choices.seed}."
+
+
+def _rank_table(reviewed: Round) -> Table:
+    rows = tuple(
+        (rank.by, number, company.name, company.results, company.large, company.scale or None)
+        for rank in _ranks(reviewed)
+        for number, company in enumerate(rank.members, 1)
+    )
+    columns = ("By", "Rank", "Submitter", "Results", "Large results", "Largest")
+    note = (
+        f"Large results: on systems with {LARGE} or more accelerators (processors where there are"
+        " none). Largest: accelerators of the largest system."
+    )
+    return Table("rank", "Ranks", columns, rows, note=note)
+
+
+def _summary(rank: _Rank) -> Iterator[str]:
+    names, texts, alone = [company.name for company in rank.members], [], []
+    for group in groups(len(names), rank.may):
+        together = {*chain.from_iterable(reviews(group, rank.may))}
+        texts.append(_and([names[index] for index in group if index in together]))
+        alone += [names[index] for index in group if index not in together]
+    texts.append(f"{_and(sorted(alone))}: {_CHAIRS}" if alone else "")
+    texts = [text for text in texts if text]
+    if texts or rank.by == "results":
+        yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

@@ -1,0 +1,145 @@
+"""The companies of a round: who has which submissions, with whom, and how many results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.system_values import whole_number
+from mlperf_pkg.commands.review.model import Round
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean, letters
+from mlperf_pkg.results.report import ResultSetRow, description_path
+
+LARGE = 512
+"""Accelerators, or processors without any, from which a submission is ranked by scale.
+
+Source: submission_rules, Required reviews (large scale submission review assignment).
+"""
+
+
+class Company(Struct, frozen=True):
+    """A submitter of its own: ``folders`` are the names of its submissions.
+
+    ``results`` are those on systems below ``LARGE``, ``large`` those on others; ``scale`` is the
+    number of accelerators of the largest system, or of processors without any.
+    """
+
+    name: str
+    folders: tuple[str, ...]
+    partners: frozenset[str] = frozenset()
+    results: int = 0
+    large: int = 0
+    scale: int = 0
+
+
+def companies(reviewed: Round) -> tuple[Company, ...]:
+    """Return all companies that are not excluded, by name.
+
+    Raises:
+        UserError: a name of ``--joint`` or ``--exclude`` is not that of a submitter.
+    """
+    folders = _spelled(reviewed)
+    partners: dict[str, set[str]] = {}
+    for joint in reviewed.choices.joint:
+        folder, names = _parsed(joint, folders)
+        if folder is not None:
+            own = folders.pop(folder)
+            for name in names:
+                folders[name] = (*folders.get(name, ()), *own)
+        for name in names:
+            partners.setdefault(name, set()).update({*names} - {name})
+    excluded = {_known(name, folders, "--exclude") for name in reviewed.choices.excluded}
+    scales = _scales(reviewed)
+    return tuple(
+        _company(reviewed, name, folders[name], frozenset(partners.get(name, ())), scales)
+        for name in sorted(folders)
+        if name not in excluded
+    )
+
+
+def by_results(members: Iterable[Company], seed: int) -> list[Company]:
+    """Return the companies with results below ``LARGE``, most results first."""
+    ranked = (company for company in members if company.results)
+    return sorted(ranked, key=lambda company: (-company.results, tie_break(company.name, seed)))
+
+
+def by_scale(members: Iterable[Company], seed: int) -> list[Company]:
+    """Return the companies with a submission from ``LARGE`` on, the largest scale first."""
+    ranked = (company for company in members if company.large)
+    return sorted(ranked, key=lambda company: (-company.scale, tie_break(company.name, seed)))
+
+
+def tie_break(name: str, seed: int) -> bytes:
+    """Return the order among equals: that of a digest of the seed and the name."""
+    return hashlib.sha256(f"{seed} {name}".encode("utf-8", "backslashreplace")).digest()
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+
+def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
+    """Return the folders by submitter: one each, or all spellings of one name together."""
+    names = [submission.name for submission in reviewed.submissions]
+    folders: dict[str, tuple[str, ...]] = {}
+    first: dict[str, str] = {}
+    for name in names:
+        key = letters(name) or name
+        owner = first.setdefault(key, name) if reviewed.choices.one_spelling else name
+        folders[owner] = (*folders.get(owner, ()), name)
+    return folders
+
+
+def _parsed(joint: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str | None, list[str]]:
+    """Return the folder of a joint submission, None if there is none, and its companies."""
+    label, equals, after = joint.partition("=")
+    names = [name.strip() for name in (after if equals else joint).split("+")]
+    if len({*names}) < 2 or not all(names):  # noqa: PLR2004 - two companies
+        raise UserError(
+            f"--joint {joint}: names no two companies; expected A+B, or FOLDER=A+B for a folder"
+            " with another name"
+        )
+    if equals:
+        return _known(label.strip(), folders, "--joint"), names
+    folder = next((name for name in folders if letters(name) == letters(joint)), None)
+    if folder is not None:
+        return folder, names
+    return None, [_known(name, folders, "--joint") for name in names]
+
+
+def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> str:
+    if name in folders:
+        return name
+    alike = [folder for folder in folders if letters(folder) == letters(name)]
+    if len(alike) == 1:
+        return alike[0]
+    suggestion = did_you_mean(name, folders) or f"; expected one of {', '.join(sorted(folders))}"
+    raise UserError(f"{option}: {name!r} is not a submitter of the round{suggestion}")
+
+
+# ---- results --------------------------------------------------------------------------------
+
+
+def _company(
+    reviewed: Round,
+    name: str,
+    folders: tuple[str, ...],
+    partners: frozenset[str],
+    scales: Mapping[str, int],
+) -> Company:
+    rows: list[ResultSetRow] = [row for folder in folders for row in reviewed.sets[folder]]
+    sizes = [scales.get(description_path(row), 0) for row in rows]
+    large = sum(size >= LARGE for size in sizes) if reviewed.report.usage != "hpc" else 0
+    return Company(name, folders, partners, len(rows) - large, large, max(sizes, default=0))
+
+
+def _scales(reviewed: Round) -> dict[str, int]:
+    """Return the accelerators of each system, or its processors if it has none, by path."""
+    scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
+    for system in reviewed.checked.systems:
+        if not scales.get(system.path):
+            per_node = whole_number((system.contents or {}).get("host_processors_per_node"))
+            scales[system.path] = (system.nodes or 0) * (per_node or 0)
+    return scales
