@@ -72,12 +72,17 @@ class Owner(Struct, frozen=True, dict=True):
 
     def has_submitter_of(self, other: Owner) -> bool:
         """Return whether both have the same submitter, perhaps with variants of its name."""
-        first, second = (o.submitter.lower().translate(_VARIANT) for o in (self, other))
-        return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
+        return is_same_submitter(self.submitter, other.submitter)
 
     def has_system_of(self, other: Owner) -> bool:
         """Return whether the systems of both have the same id or the same name."""
         return not self.names.isdisjoint(other.names)
+
+
+def is_same_submitter(name: str, other: str) -> bool:
+    """Return whether the names of two submissions are variants of each other."""
+    first, second = (text.lower().translate(_VARIANT) for text in (name, other))
+    return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 
 
 class Pair(Struct):

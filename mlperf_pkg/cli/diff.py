@@ -14,9 +14,24 @@ from mlperf_pkg.commands.diff.reading import compare_paths
 @click.command(name="diff")
 @click.argument("old", type=click.Path())
 @click.argument("new", type=click.Path())
+@click.option(
+    "--from",
+    "borrowed_from",
+    type=click.Path(),
+    metavar="ROUND_DIR",
+    help="Search this round, as submitted, for borrowed hyperparameters (default: OLD).",
+)
 @options.judged
 @options.written(DIFF_FORMATS)
-def command(*, old: str, new: str, check_options: Options, format_: str, target: Output) -> int:
+def command(
+    *,
+    old: str,
+    new: str,
+    borrowed_from: str | None,
+    check_options: Options,
+    format_: str,
+    target: Output,
+) -> int:
     """Show what changed from OLD to NEW.
 
     OLD and NEW are submissions, folders of submissions or of logs, or result sets,
@@ -24,6 +39,11 @@ def command(*, old: str, new: str, check_options: Options, format_: str, target:
     fields of their descriptions, result sets, hyperparameters, runs, scores,
     verdicts, findings and other files. For different rounds, it also reports copied
     runs, resubmitted logs, and Previews that became Available.
+
+    For two versions of one round, it says what happened to each entry in the review,
+    and what the rules require: hyperparameters borrowed from another submitter of
+    OLD, scale or description changed, logs edited or copied, score changed, moved to
+    Open, withdrawn, added. OLD may be the round of which NEW is one submission.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.
@@ -34,8 +54,10 @@ def command(*, old: str, new: str, check_options: Options, format_: str, target:
       mlperf-pkg diff ACME/results/dgx/bert Other/results/pod/bert
       mlperf-pkg diff logs.old/ logs/ --format json
       mlperf-pkg diff training_results_v5.0 training_results_v5.1
+      mlperf-pkg diff submitted/ fixed/ACME
+      mlperf-pkg diff submitted/ACME fixed/ACME --from submitted/
     """
-    target.refuse_early((old, new))
-    changes = compare_paths(old, new, check_options)
+    target.refuse_early((old, new, *filter(None, [borrowed_from])))
+    changes = compare_paths(old, new, check_options, borrowed_from)
     target.write(DIFF_FORMATS[format_](changes, target.view()))
     return int(changes.any)

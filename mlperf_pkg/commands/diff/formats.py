@@ -9,12 +9,14 @@ from typing import Any
 from mlperf_pkg.commands.diff.model import (
     Change,
     Comparison,
+    EntryVerdict,
     FindingChange,
     NameChanges,
     ResultSet,
     SetChange,
     SettingChange,
     SystemChange,
+    percent,
 )
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
@@ -31,6 +33,8 @@ _COLUMNS = (Column("Changed"), Column("Old", 18), Column("New", 22))
 _TITLES = {"Changed": False, "Old": False, "New": False}
 _SHOWN = 200  # characters of a value; the JSON has all of it
 _LISTED = 5  # names, or values of a setting, in a line
+_ENTRIES = 10  # of one kind
+_ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
@@ -41,6 +45,8 @@ def text(comparison: Comparison, view: View) -> str:
     terminal = Terminal(view)
     for line in _removed_and_added(comparison):
         terminal.line((line, PLAIN))
+    if entries := list(_entry_groups(comparison.entries, view)):
+        terminal.table((Column("Entries in the review"),), entries, apart=True)
     if groups := list(_groups(comparison, view)):
         terminal.table(_COLUMNS, groups, apart=True)
     terminal.paragraph((_summary(comparison), PLAIN))
@@ -86,6 +92,21 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
     for change in comparison.sets:
         if change.any:
             yield _set_group(change, view)
+
+
+def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
+    """Yield the verdicts of each kind, below what the rules require."""
+    by_rule: dict[tuple[str, ...], list[str]] = {}
+    worst_first = tuple(_ALLOWED)
+    for entry in sorted(entries, key=lambda entry: (worst_first.index(entry.allowed), entry.kind)):
+        title = f"{entry.kind} - {_ALLOWED[entry.allowed]}"
+        rule = f"Rule: {entry.rule} ({entry.source})"
+        by_rule.setdefault((title, rule), []).append(f"{entry.entry}: {entry.text}")
+    for (title, rule), lines in by_rule.items():
+        shown = lines if view.verbose else lines[:_ENTRIES]
+        more = len(lines) - len(shown)
+        rest = [f"and {more} more; -v shows them"] if more else []
+        yield _group(title, [], [rule, *shown, *rest])
 
 
 def _group(title: str, rows: Iterable[Sequence[str]], remarks: Sequence[str]) -> Group:
@@ -139,11 +160,6 @@ def _plain(value: Any) -> str:
 
 def _cut(value: str) -> str:
     return value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
-
-
-def percent(old: float | None, new: float | None) -> float | None:
-    """Return by how much ``new`` exceeds ``old``, in percent; None without a base."""
-    return 100 * (new / old - 1) if old and new is not None else None
 
 
 def _percent(change: Change) -> str:
@@ -248,6 +264,7 @@ def json(comparison: Comparison, _: View) -> str:
             "findings": comparison.findings,
             "files": comparison.files,
             "across_rounds": comparison.across_rounds,
+            "entries": comparison.entries,
         }
     )
 
@@ -280,7 +297,8 @@ def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
 def markdown(comparison: Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
-    sections = [section(_TITLES, group) for group in _groups(comparison, view)]
+    groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
+    sections = [section(_TITLES, group) for group in groups]
     parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
@@ -10,15 +11,30 @@ from msgspec import Struct
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.results.report import ResultSetRow
 
+
+def percent(old: float | None, new: float | None) -> float | None:
+    """Return by how much ``new`` exceeds ``old``, in percent; None without a base."""
+    return 100 * (new / old - 1) if old and new is not None else None
+
+
 # ---- the sides ----------------------------------------------------------------------------
 
 
 class Log(Struct, frozen=True):
-    """The log of a run: its file name, the digest of its bytes, its settings as JSON by key."""
+    """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
+
+    ``fingerprint`` is that of the run, None if it has none.
+    """
 
     name: str
     digest: str
     settings: Mapping[str, str]
+    fingerprint: bytes | None = None
+
+    @property
+    def run(self) -> bytes | str:
+        """What copies of one run have in common."""
+        return self.fingerprint or self.digest
 
 
 class System(Struct, frozen=True):
@@ -28,15 +44,22 @@ class System(Struct, frozen=True):
     id: str
     digest: str
     fields: Mapping[str, Any]
+    accelerators: int | None = None
 
 
 class ResultSet(Struct, frozen=True):
-    """A result set; ``path`` is its path within the input, without the input's own name."""
+    """A result set; ``path`` is its path within the input, without the input's own name.
+
+    ``submitter`` is the name of its submission; of a submission that is compared alone, whose
+    folder may have any name, the one in its system description.
+    """
 
     path: str
     row: ResultSetRow
     logs: tuple[Log, ...]
     findings: tuple[Finding, ...]
+    system: System | None = None
+    submitter: str = ""
 
 
 class Side(Struct, frozen=True):
@@ -120,10 +143,47 @@ class SetChange(Struct, frozen=True):
         return bool(self.results or self.settings or self.findings or self.runs.any)
 
 
+class Kind(StrEnum):
+    """What happened to an entry in the review."""
+
+    BORROWED = "borrowed"
+    BORROWED_IN_PART = "borrowed in part"
+    HYPERPARAMETERS = "hyperparameters changed"
+    SCALE = "scale changed"
+    RESUBMITTED = "resubmitted"
+    COPIED = "copied"
+    RENAMED = "renamed"
+    WITHDRAWN = "withdrawn"
+    ADDED = "added"
+    TO_OPEN = "moved to Open"
+    TO_CLOSED = "moved to Closed"
+    DESCRIPTION = "description changed"
+    EDITED = "logs edited"
+    SCORE = "score changed"
+
+
+class EntryVerdict(Struct, frozen=True):
+    """What happened to an entry (a result set), and whether the rules allow it.
+
+    ``entry`` is the path of the set on the new side, of a withdrawn one on the old side. ``other``
+    is the path of the set on the old side from which something was taken. ``allowed`` is None where
+    that depends on what files do not say; ``rule`` is what the rules require.
+    """
+
+    kind: Kind
+    entry: str
+    text: str
+    rule: str
+    source: str
+    allowed: bool | None
+    other: str | None = None
+
+
 class Comparison(Struct, frozen=True):
     """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
 
     ``across_rounds`` are the findings between the sides, if they are of different rounds.
+    ``entries`` are the verdicts on what happened to single result sets of submissions.
     """
 
     verdicts: tuple[Change, ...]
@@ -136,6 +196,7 @@ class Comparison(Struct, frozen=True):
     findings: tuple[FindingChange, ...]
     files: NameChanges
     across_rounds: tuple[Finding, ...] = ()
+    entries: tuple[EntryVerdict, ...] = ()
 
     @property
     def any(self) -> bool:
