@@ -28,7 +28,12 @@ LAYERS = [
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-ARROWS_BETWEEN_COMMANDS = {("page", "charts"), ("charts", "compare"), ("archive", "builder")}
+ARROWS_BETWEEN_COMMANDS = {
+    ("rcp", "charts"),
+    ("page", "charts"),
+    ("charts", "compare"),
+    ("archive", "builder"),
+}
 MODULES = sorted(
     path
     for path in PACKAGE.rglob("*.py")

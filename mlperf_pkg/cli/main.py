@@ -25,6 +25,7 @@ COMMANDS = {
     "plot": "mlperf_pkg.cli.plot",
     "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",
+    "rcp": "mlperf_pkg.cli.rcp",
     "system": "mlperf_pkg.cli.system",
     "watch": "mlperf_pkg.cli.watch",
     "simulate": "mlperf_pkg.cli.simulate",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from operator import add, attrgetter
 from typing import Any, Self
@@ -113,6 +113,23 @@ class ReferencePoint(Struct, frozen=True):
         return cls(name, batch_size, (), mean, stdev, 2 * runs, runs)
 
 
+class Comparison(Struct, frozen=True):
+    """The reference point that sets of one batch size are compared with, measured or interpolated.
+
+    ``message`` is what the official checker says of a set that passes. ``point`` is None where sets
+    cannot be compared; ``points`` names the reference points behind it.
+    """
+
+    message: str
+    point: ReferencePoint | None = None
+    points: tuple[str, ...] = ()
+
+    @property
+    def interpolated(self) -> bool:
+        """Whether the point is on the line between two others."""
+        return len(self.points) > 1
+
+
 class RcpResult(Struct, frozen=True):
     """The outcome of the RCP test of one result set.
 
@@ -145,10 +162,14 @@ def reference_points(
     Source: ``rcp_checker/<usage>_<ruleset>/rcps_<benchmark>.json`` of the installed mlperf-logging.
     """
     records = _records(usage, ruleset, benchmark)
-    points = (
+    return by_size(
         ReferencePoint.from_runs(name, record["BS"], _runs_of(record), runs=runs, drop=drop)
         for name, record in records.items()
     )
+
+
+def by_size(points: Iterable[ReferencePoint]) -> tuple[ReferencePoint, ...]:
+    """Return points by ascending batch size, as all functions here take them."""
     return tuple(sorted(points, key=_BY_SIZE))
 
 
@@ -217,19 +238,33 @@ def judge(
     if to_converge is None:
         return RcpResult(False, NOT_CONVERGED, batch_size)
     mean = numpy_mean(sorted(to_converge)[drop : len(to_converge) - drop])
-    blank = RcpResult(False, MISSING + str(batch_size), batch_size, mean=mean)
+    comparison = comparison_at(points, batch_size, runs=runs)
+    blank = RcpResult(False, comparison.message, batch_size, mean=mean)
+    if comparison.point is None:
+        return blank
+    result = _compared(blank, comparison.point, allowance)
+    result = replace(result, points=comparison.points, interpolated=comparison.interpolated)
+    if result.message == SMALLER and not result.official_pass:
+        return replace(result, message=MISSING + str(batch_size))
+    return result
+
+
+def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: int) -> Comparison:
+    """Return what sets of a batch size are compared with: a point, or the line between two.
+
+    ``points`` are those of ``prune`` for the package checker's test. A batch size below all points
+    is compared with the smallest, one above all with none.
+    """
     low = max((p for p in points if p.batch_size <= batch_size), key=_BY_SIZE, default=None)
     high = min((p for p in points if p.batch_size >= batch_size), key=_BY_SIZE, default=None)
     if high is None:
-        return blank if low else replace(blank, message=NO_POINTS)
+        return Comparison(MISSING + str(batch_size) if low else NO_POINTS)
     if low is None:
-        result = _compared(blank, high, allowance)
-        return replace(result, message=SMALLER) if result.official_pass else result
+        return Comparison(SMALLER, high, (high.name,))
     if low.batch_size == high.batch_size:
-        return _compared(replace(blank, message=FOUND), low, allowance)
+        return Comparison(FOUND, low, (low.name,))
     point = ReferencePoint.between(low, high, batch_size, runs=runs)
-    result = _compared(replace(blank, message=INTERPOLATED), point, allowance)
-    return replace(result, points=(low.name, high.name), interpolated=True)
+    return Comparison(INTERPOLATED, point, (low.name, high.name))
 
 
 def is_too_large(values: Sequence[float]) -> bool:
@@ -276,7 +311,6 @@ def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpR
         normalization=1.0 if factor < 1 else factor,
         reference_mean=point.mean,
         minimum=minimum,
-        points=(point.name,),
     )
 
 

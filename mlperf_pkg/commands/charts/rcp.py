@@ -67,6 +67,25 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     )
 
 
+def points_chart(points: Sequence[ReferencePoint], required: int, unit: str, subject: str) -> Chart:
+    """Return the chart of reference points alone, for submissions of ``required`` runs."""
+    reference = _data(tuple(points), required)
+    kinds = [
+        kind for kind in (_MEAN, _PRUNED) if any(p["kind"] == kind for p in reference["points"])
+    ]
+    return Chart(
+        name="rcp",
+        title="Reference convergence points",
+        description=(
+            f"Batch size against {unit} to converge: every reference run as a tick, their means,"
+            f" and the smallest acceptable mean.{_left_out(reference)}"
+        ),
+        spec=_spec(unit, [*kinds, _LIMIT]),
+        data={**reference, "own": []},
+        subject=subject,
+    )
+
+
 def _left_out(reference: Mapping[str, Rows]) -> str:
     number = len(reference["far"])
     runs = wording.counted(number, "reference run")
@@ -99,12 +118,16 @@ def _margin(test: RcpRow) -> str:
     return "" if test.margin_percent is None else in_words(test.margin_percent)
 
 
-@lru_cache(maxsize=64)
 def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[str, Rows]:
-    """Return the reference data that all result sets of one benchmark share."""
     points = reference_points(usage, ruleset, benchmark, runs=runs.required, drop=runs.drop)
+    return _data(points, runs.required)
+
+
+@lru_cache(maxsize=64)
+def _data(points: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
+    """Return the reference data that all result sets of one benchmark share."""
     hull = prune(points)
-    along = list(_along(hull, runs.required))
+    along = list(_along(hull, required))
     kept = {point.name for point in hull}
     runs_ = [(point, value) for point in points for value in point.to_converge]
     return {

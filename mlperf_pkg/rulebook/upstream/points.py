@@ -18,6 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
@@ -59,7 +61,7 @@ class PointProblem(Struct, frozen=True):
     expected: str
 
 
-class _Record(Struct, frozen=True):
+class PointRecord(Struct, frozen=True):
     """A point as its file has it, as far as it is checked."""
 
     benchmark: str = msgspec.field(name="Benchmark")
@@ -70,6 +72,7 @@ class _Record(Struct, frozen=True):
     samples: Annotated[list[float], Meta(min_length=1)] | None = msgspec.field(
         name="samples to converge", default=None
     )
+    hyperparameters: dict[str, Any] | None = msgspec.field(name="Hyperparams", default=None)
 
     @property
     def to_converge(self) -> list[float]:
@@ -97,10 +100,19 @@ def lint(folder: Path, rounds: Iterable[Round]) -> list[PointProblem]:
 
 
 def _of_file(folder: Path, round_: Round, path: Path) -> Iterator[PointProblem]:
-    name = path.stem.removeprefix("rcps_")
+    file = visible(path.relative_to(folder).as_posix())
+    yield from lint_file(path, round_, path.stem.removeprefix("rcps_"), file)
+
+
+def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[PointProblem]:
+    """Yield what is wrong with the points in a file of benchmark ``name``, shown as ``file``.
+
+    Raises:
+        UserError: it cannot be read, or holds something else.
+    """
     benchmark = load_benchmark(round_.usage, round_.name, name)
     runs = benchmark.runs.required if benchmark else None
-    for point, record in _read(path).items():
+    for point, record in read_points(path).items():
         for kind, actual, expected in _problems(record, name, runs):
             yield PointProblem(
                 kind=kind,
@@ -109,13 +121,13 @@ def _of_file(folder: Path, round_: Round, path: Path) -> Iterator[PointProblem]:
                 benchmark=visible(name),
                 point=visible(point),
                 batch_size=record.batch_size,
-                file=visible(path.relative_to(folder).as_posix()),
+                file=file,
                 found=actual,
                 expected=expected,
             )
 
 
-def _problems(record: _Record, name: str, runs: int | None) -> Iterator[tuple[Kind, str, str]]:
+def _problems(record: PointRecord, name: str, runs: int | None) -> Iterator[tuple[Kind, str, str]]:
     """Yield what is wrong with a point: the kind, what was found, what was expected.
 
     ``runs`` is what a submission needs; None where the round does not have the benchmark.
@@ -153,7 +165,7 @@ def _number(value: float) -> str:
 # ---- files --------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> dict[str, _Record]:
+def read_points(path: Path) -> dict[str, PointRecord]:
     """Return the points of a file by name.
 
     Raises:
@@ -164,9 +176,11 @@ def _read(path: Path) -> dict[str, _Record]:
         if not path.is_file():
             raise UserError(f"{file}: not a file")
         document = json.loads(
-            path.read_text("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse
+            read_file(path, MAX_BYTES).decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse,
         )
-        records = msgspec.convert(document, dict[str, _Record])
+        records = msgspec.convert(document, dict[str, PointRecord])
     except RecursionError as error:
         raise UserError(f"{file}: not reference points: nested too deeply") from error
     except OSError as error:
@@ -182,7 +196,7 @@ def _read(path: Path) -> dict[str, _Record]:
     return records
 
 
-def _numbers(record: _Record) -> list[float]:
+def _numbers(record: PointRecord) -> list[float]:
     return [record.batch_size, *record.to_converge]
 
 

@@ -1,0 +1,32 @@
+"""``mlperf-pkg rcp``: commands about reference convergence points."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg.cli.group import LazyGroup
+
+COMMANDS = {
+    "show": "mlperf_pkg.cli.rcp_show",
+    "chart": "mlperf_pkg.cli.rcp_chart",
+    "diff": "mlperf_pkg.cli.rcp_diff",
+    "lint": "mlperf_pkg.cli.rcp_lint",
+}
+
+
+@click.group(name="rcp", cls=LazyGroup, modules=COMMANDS)
+def command() -> None:
+    """Show, check and write reference convergence points.
+
+    The RCP test compares how fast a submission converges with runs of the reference.
+
+    Exit status: as for each command.
+
+    \b
+    Examples:
+      mlperf-pkg rcp show bert --round 5.0
+      mlperf-pkg rcp show llama31_8b --batch-size 48
+      mlperf-pkg rcp chart llama31_8b -o points.svg
+      mlperf-pkg rcp diff 5.0 5.1
+      mlperf-pkg rcp lint rcps_llama31_8b.json
+    """

@@ -1,0 +1,46 @@
+"""``mlperf-pkg rcp diff``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.rcp_options import benchmark_argument
+from mlperf_pkg.cli.types import Choice
+from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
+
+
+@click.command(name="diff")
+@click.argument("old", shell_complete=completion.rounds)
+@click.argument("new", shell_complete=completion.rounds)
+@benchmark_argument(required=False)
+@click.option(
+    "--usage",
+    type=Choice(["training", "hpc"]),
+    default="training",
+    show_default=True,
+    help="The usage of the rounds.",
+)
+@options.written(DIFF_FORMATS)
+def command(
+    *, old: str, new: str, benchmark: str | None, usage: str, format_: str, target: Output
+) -> int:
+    """Show how reference points differ between rounds OLD and NEW.
+
+    List the points that were added (+), removed (-) or changed (~), with their runs,
+    mean and smallest acceptable mean (limit), and those that pruning now removes or
+    keeps because of other points.
+
+    Exit status: 0 with or without differences, 2 if a round has no points.
+
+    \b
+    Examples:
+      mlperf-pkg rcp diff 5.0 5.1
+      mlperf-pkg rcp diff 4.1 5.0 retinanet
+      mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
+    """
+    target.refuse_early([])
+    result = differences(usage, old.removeprefix("v"), new.removeprefix("v"), benchmark)
+    target.write(DIFF_FORMATS[format_](result, target.view()))
+    return 0

@@ -1,0 +1,81 @@
+"""The arguments and options that the commands of ``mlperf-pkg rcp`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
+
+_Command = Callable[..., Any]
+
+BATCH_SIZE = click.IntRange(min=1, max=999_999_999)
+
+
+def benchmark_argument(*, required: bool = True) -> Callable[[_Command], _Command]:
+    """Add ``benchmark``."""
+    return click.argument(
+        "benchmark",
+        required=required,
+        callback=lambda _, __, value: value and value.lower(),
+        shell_complete=completion.benchmarks,
+    )
+
+
+def usage_option(function: _Command) -> _Command:
+    """Add ``usage``."""
+    return click.option(
+        "--usage",
+        type=Choice(["training", "hpc"]),
+        help="Look in MLPerf Training or MLPerf HPC (default: the one with the benchmark).",
+    )(function)
+
+
+round_option = options.round_option(
+    "Show this round (default: the newest with points of the benchmark)."
+)
+
+
+def origin_options(function: _Command) -> _Command:
+    """Add ``origin``, where points are from."""
+
+    @wraps(function)
+    def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
+        if merge and not custom:
+            raise click.UsageError("--merge needs --custom FILE")
+        return function(origin=Origin(custom, merge), **others)
+
+    merging = click.option(
+        "--merge",
+        is_flag=True,
+        help="Add the points of --custom FILE to those of mlperf-logging; they replace those"
+        " of the same batch size.",
+    )(with_origin)
+    return click.option(
+        "--custom",
+        type=LocalPath(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Use the points in FILE, in the format of mlperf-logging, instead of its own.",
+    )(merging)
+
+
+def one_reference(function: _Command) -> _Command:
+    """Add the arguments and options that name the points of one benchmark: ``reference``."""
+
+    @wraps(function)
+    def with_reference(
+        benchmark: str, usage: str | None, round_: str | None, origin: Origin, **others: Any
+    ) -> Any:
+        points: Reference = reference(usage, round_, benchmark, origin)
+        return function(reference=points, **others)
+
+    decorated: _Command = with_reference
+    for decorate in (origin_options, usage_option, round_option, benchmark_argument()):
+        decorated = decorate(decorated)
+    return decorated

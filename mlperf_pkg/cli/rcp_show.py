@@ -1,0 +1,78 @@
+"""``mlperf-pkg rcp show``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.rcp_options import (
+    BATCH_SIZE,
+    benchmark_argument,
+    origin_options,
+    round_option,
+    usage_option,
+)
+from mlperf_pkg.commands.rcp.reference import Origin, reference, references
+from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
+
+
+@click.command(name="show")
+@benchmark_argument(required=False)
+@round_option
+@usage_option
+@click.option(
+    "--all/--pruned",
+    "--unpruned",
+    "all_",
+    default=True,
+    help="Show all points (default), or only those that remain after pruning.",
+)
+@click.option(
+    "--batch-size",
+    "batch_sizes",
+    type=BATCH_SIZE,
+    multiple=True,
+    metavar="N",
+    help="Show what sets of batch size N are compared with, interpolated if needed; repeatable.",
+)
+@origin_options
+@options.written(SHOW_FORMATS)
+def command(
+    *,
+    benchmark: str | None,
+    round_: str | None,
+    usage: str | None,
+    all_: bool,
+    batch_sizes: tuple[float, ...],
+    origin: Origin,
+    format_: str,
+    target: Output,
+) -> int:
+    """Show the reference points of a benchmark.
+
+    For each batch size: the number of reference runs, their olympic mean, their
+    deviation, the least mean that passes the RCP test, and whether pruning removes the
+    point. Without BENCHMARK, list the benchmarks of the round; csv and json then have
+    the points of all of them. Numbers in csv and json are not rounded.
+
+    Exit status: 0 if there are such points, 2 if not.
+
+    \b
+    Examples:
+      mlperf-pkg rcp show
+      mlperf-pkg rcp show bert --round 5.0 --pruned
+      mlperf-pkg rcp show llama31_8b --batch-size 48 --batch-size 1000
+      mlperf-pkg rcp show --round 5.1 --format csv -o points.csv
+      mlperf-pkg rcp show bert --custom rcps_bert.json --merge
+    """
+    target.refuse_early([str(origin.file)] if origin.file else [])
+    if benchmark is None and (batch_sizes or origin.file):
+        raise click.UsageError("--batch-size and --custom need a BENCHMARK")
+    if benchmark is None:
+        chosen = references(usage, round_)
+    else:
+        chosen = [reference(usage, round_, benchmark, origin)]
+    items = [shown(item, batch_sizes, pruned=not all_) for item in chosen]
+    target.write(SHOW_FORMATS[format_](items, target.view()))
+    return 0

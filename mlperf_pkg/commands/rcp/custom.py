@@ -1,0 +1,82 @@
+"""Read a file of reference points that mlperf-logging does not have, such as a pending change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.results.rcp import ReferencePoint, by_size
+from mlperf_pkg.rulebook.model import Runs
+from mlperf_pkg.rulebook.upstream.points import PointRecord, read_points
+
+_LARGEST = 1e9
+"""Batch sizes are below it: the official checker starts its search there."""
+
+_MOST = 1e11
+"""Values are at most this: from 4.5e11 on, the search for the smallest mean would never end."""
+
+IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
+"""The benchmarks whose points have "samples to converge" in mlperf-logging 4.1.68."""
+
+
+def unit_key(benchmark: str) -> str:
+    """Return the name that the official checker reads the runs of a benchmark by."""
+    return "samples to converge" if benchmark in IN_SAMPLES else "Epochs to converge"
+
+
+def custom_points(path: Path, runs: Runs) -> tuple[ReferencePoint, ...]:
+    """Return the points of a file by batch size, in the format of mlperf-logging.
+
+    Raises:
+        UserError: it cannot be read, or the official checker cannot use it.
+    """
+    records = read_points(path)
+    if reason := _refused(records, 2 * runs.drop):
+        raise UserError(f"{visible(str(path))}: {reason}")
+    return by_size(
+        ReferencePoint.from_runs(
+            name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
+        )
+        for name, record in records.items()
+    )
+
+
+def benchmarks_in(path: Path) -> list[str]:
+    """Return the benchmarks that the points of a file name, sorted.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    return sorted({record.benchmark for record in read_points(path).values()})
+
+
+def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
+    """Return why the official checker cannot use the points of a file, None if it can."""
+    if not records:
+        return "no reference point"
+    sizes: dict[float, str] = {}
+    for name, record in records.items():
+        point, other = visible(name), sizes.setdefault(record.batch_size, name)
+        if other != name:
+            return f"{point} and {visible(other)} both have batch size {record.batch_size:.15g}"
+        if reason := _refused_point(record, dropped):
+            return f"{point} {reason}"
+    return None
+
+
+def _refused_point(record: PointRecord, dropped: int) -> str | None:
+    key = unit_key(record.benchmark)
+    values = record.samples if key.startswith("samples") else record.epochs
+    if record.hyperparameters is None:
+        return 'has no "Hyperparams", which the official checker reads'
+    if not values:
+        return f'has no "{key}", which the official checker reads'
+    if len(values) <= dropped:
+        return f"has {len(values)} runs, of which {dropped} are dropped; expected more"
+    if record.batch_size >= _LARGEST:
+        return f"has batch size {record.batch_size:.15g}; expected less than {_LARGEST:,.0f}"
+    if not all(0 < value <= _MOST for value in values):
+        return f"has a run outside of 0 to {_MOST:,.0f}"
+    return None

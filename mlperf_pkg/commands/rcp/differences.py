@@ -1,0 +1,235 @@
+"""What changed in the reference points between two rounds, and in the limits that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.rcp.lines import add_item
+from mlperf_pkg.commands.rcp.reference import Reference, reference_of
+from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import official_folder
+from mlperf_pkg.render import tables
+from mlperf_pkg.render.terminal import HEADING, PLAIN, Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results.rcp import ReferencePoint
+from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.explain.describe import loaded
+from mlperf_pkg.rulebook.explain.diff import compare
+from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.rulebook.upstream.points import points_folder
+
+FORMAT = "mlperf-pkg/rcp-diff/1"
+_KINDS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "~"}
+
+
+class PointState(Struct, frozen=True):
+    """A point in one of two rounds; ``used`` says that pruning keeps it.
+
+    ``minimum`` is None where it limits nothing.
+    """
+
+    runs: int
+    mean: float
+    minimum: float | None
+    used: bool
+
+
+class PointDifference(Struct, frozen=True):
+    """A point that was ``added`` (``old`` is None), ``removed`` (``new`` is None) or ``changed``.
+
+    The runs of a changed point differ. One that is ``pruned`` or ``used`` is so in the new round
+    alone, with the same runs.
+    """
+
+    batch_size: float
+    kind: str
+    old: PointState | None
+    new: PointState | None
+
+
+class BenchmarkDifference(Struct, frozen=True):
+    """The differences of one benchmark; ``same`` points are equal in both rounds.
+
+    ``old_name`` is the benchmark's name in the old round, None if it is new; ``name`` the one in
+    the new round, or in the old round if it is ``gone``.
+    """
+
+    name: str
+    old_name: str | None
+    gone: bool
+    unit: str
+    points: tuple[PointDifference, ...]
+    same: int
+
+
+class Differences(Struct, frozen=True):
+    """The differences of all benchmarks of two rounds of a usage."""
+
+    usage: str
+    old: str
+    new: str
+    benchmarks: tuple[BenchmarkDifference, ...]
+
+
+def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differences:
+    """Return the differences of two rounds, as a whole or in one benchmark.
+
+    Raises:
+        UserError: there is no such round or benchmark, or mlperf-logging has no points of a round.
+    """
+    comparison = compare(usage, old, new, benchmark)
+    for round_ in (comparison.old, comparison.new):
+        if not points_folder(official_folder(), round_).is_dir():
+            raise UserError(
+                f"the installed mlperf-logging has no reference points of {usage} {round_.name}"
+            )
+    gone = [(loaded(comparison.old, name), None) for name in comparison.gone]
+    pairs: list[tuple[Benchmark | None, Benchmark | None]] = [*comparison.pairs, *gone]
+    return Differences(
+        usage,
+        comparison.old.name,
+        comparison.new.name,
+        tuple(
+            _of_benchmark(comparison.old, before, comparison.new, after) for before, after in pairs
+        ),
+    )
+
+
+def _of_benchmark(
+    old_round: Round, before: Benchmark | None, new_round: Round, after: Benchmark | None
+) -> BenchmarkDifference:
+    was = _states(reference_of(old_round, before)) if before else {}
+    now = _states(reference_of(new_round, after)) if after else {}
+    points = [_point(size, was.get(size), now.get(size)) for size in sorted({*was, *now})]
+    different = tuple(point for point in points if point)
+    newest = after or before
+    assert newest  # noqa: S101
+    return BenchmarkDifference(
+        name=newest.name,
+        old_name=before.name if before else None,
+        gone=after is None,
+        unit=newest.unit,
+        points=different,
+        same=len(points) - len(different),
+    )
+
+
+_State = tuple[tuple[float, ...], PointState]
+
+
+def _states(reference: Reference) -> Mapping[float, _State]:
+    """Return the runs and the state of each point by its batch size."""
+    used = reference.used
+    return {
+        point.batch_size: (point.to_converge, _state(point, used=point in used))
+        for point in reference.points
+    }
+
+
+def _state(point: ReferencePoint, *, used: bool) -> PointState:
+    minimum = point.minimum if has_limit(point) else None
+    return PointState(len(point.to_converge), point.mean, minimum, used)
+
+
+def _point(size: float, was: _State | None, now: _State | None) -> PointDifference | None:
+    if was is None or now is None:
+        kind = "added" if now else "removed"
+        return PointDifference(size, kind, was and was[1], now and now[1])
+    (old_runs, old), (new_runs, new) = was, now
+    if old_runs != new_runs:
+        return PointDifference(size, "changed", old, new)
+    if old.used != new.used:
+        return PointDifference(size, "used" if new.used else "pruned", old, new)
+    return None
+
+
+# ---- output -------------------------------------------------------------------------------
+
+
+def text(result: Differences, view: View) -> str:
+    """Render for a terminal."""
+    terminal = Terminal(view)
+    title = f"Reference points of {result.usage}, {result.old} -> {result.new}"
+    terminal.paragraph((title, HEADING))
+    for item in result.benchmarks:
+        if item.points:
+            terminal.line()
+            terminal.paragraph((_heading(item), HEADING))
+            for point in item.points:
+                add_item(terminal, f"  {_KINDS[point.kind]} ", _in_words(point))
+    if unchanged := [item.name for item in result.benchmarks if not item.points]:
+        terminal.line()
+        terminal.paragraph((f"Unchanged: {', '.join(unchanged)}", PLAIN))
+    return terminal.text()
+
+
+def _heading(item: BenchmarkDifference) -> str:
+    same = f"; {counted(item.same, 'point')} unchanged" if item.same else ""
+    if item.gone:
+        what = " (removed)"
+    elif item.old_name is None:
+        what = " (new)"
+    else:
+        what = f" (was {item.old_name})" if item.old_name != item.name else ""
+    return f"{item.name}{what}, {item.unit} to converge{same}"
+
+
+def _in_words(point: PointDifference) -> str:
+    size, old, new = f"{point.batch_size:.15g}", point.old, point.new
+    if old is None or new is None:
+        state = new or old
+        assert state  # noqa: S101
+        values = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
+        return f"{size}: {values}{'' if state.used else ', pruned'}"
+    if point.kind != "changed":
+        return f"{size}: the same runs, now {point.kind}"
+    pruned = "" if new.used == old.used else f", now {'used' if new.used else 'pruned'}"
+    changes = (
+        _change("mean", number(old.mean), number(new.mean)),
+        _change("limit", _limit(old), _limit(new)),
+    )
+    return f"{size}: {_change('runs', f'{old.runs}', f'{new.runs}')}, {', '.join(changes)}{pruned}"
+
+
+def _limit(state: PointState) -> str:
+    return "none" if state.minimum is None else number(state.minimum)
+
+
+def _change(name: str, old: str, new: str) -> str:
+    return f"{name} {old}" if old == new else f"{name} {old} -> {new}"
+
+
+def json(result: Differences, _: View) -> str:
+    """Render all fields."""
+    return tables.json_text({"format": FORMAT, **as_json(result)})
+
+
+def csv(result: Differences, _: View) -> str:
+    """Render one line per point that differs."""
+    header = ("benchmark", "batch_size", "kind", *(f"{a}_{b}" for a in ("old", "new") for b in _OF))
+    rows = (
+        [item.name, point.batch_size, point.kind, *_values(point.old), *_values(point.new)]
+        for item in result.benchmarks
+        for point in item.points
+    )
+    return tables.csv_text(header, rows)
+
+
+_OF = ("runs", "mean", "minimum", "used")
+
+
+def _values(state: PointState | None) -> Sequence[Any]:
+    return [getattr(state, name) if state else None for name in _OF]
+
+
+DIFF_FORMATS: Mapping[str, Callable[[Differences, View], str]] = {
+    "text": text,
+    "csv": csv,
+    "json": json,
+}

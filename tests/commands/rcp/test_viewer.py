@@ -1,0 +1,129 @@
+"""Every number of ``rcp show`` against the official checker, live, as its viewer prints them.
+
+The viewer (``rcp_checker/visualization_scripts/rcp_viewer.py`` of the repository) is not in the
+package. It prints ``BS,RCP Mean,Min Epochs`` of the records of ``RCP_Checker``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import pytest
+from mlperf_logging.rcp_checker import rcp_checker as official
+
+from mlperf_pkg.commands.rcp.custom import unit_key
+from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference
+from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, Shown, shown
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results import rcp
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_round
+
+FILES = [
+    (usage, name, benchmark)
+    for usage in usages()
+    for name in rounds(usage)
+    for benchmark in benchmarks_with_points(load_round(usage, name))
+]
+UNKNOWN = {"dlrm"}
+every_file = pytest.mark.parametrize(("usage", "round_name", "benchmark"), FILES)
+
+
+@cache
+def theirs(usage: str, round_name: str, benchmark: str) -> Any:
+    """Their checker, with a number of runs also for the benchmark without one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if benchmark in UNKNOWN:
+            runs = reference(usage, round_name, benchmark).runs.required
+            patch.setitem(official.submission_runs[usage], benchmark, runs)
+        ruleset = load_round(usage, round_name).ruleset
+        return official.RCP_Checker(usage, ruleset, benchmark, verbose=False)
+
+
+def printed(record: Any) -> str:
+    """A line of the viewer."""
+    return f"{record['BS']},{record['RCP Mean']},{record['Min Epochs']}"
+
+
+def lines(item: Shown) -> list[str]:
+    """The same columns of our CSV."""
+    rows = csv.DictReader(io.StringIO(SHOW_FORMATS["csv"]([item], View())))
+    return [f"{row['batch_size']},{row['mean']},{row['minimum']}" for row in rows]
+
+
+def test_there_are_points_to_compare() -> None:
+    assert len(FILES) >= 96
+    assert sum(len(reference(*file).points) for file in FILES) >= 591
+    assert {usage for usage, _, _ in FILES} == {"training", "hpc"}
+
+
+@every_file
+@pytest.mark.parametrize("pruned", [False, True])
+def test_points(usage: str, round_name: str, benchmark: str, pruned: bool) -> None:
+    checker = theirs(usage, round_name, benchmark)
+    records = checker._get_rcp_data("pruned_rcps" if pruned else "full_rcps")
+    ours = reference(usage, round_name, benchmark)
+    assert lines(shown(ours, pruned=pruned)) == list(map(printed, records.values()))
+
+
+@every_file
+def test_batch_sizes_between_points(usage: str, round_name: str, benchmark: str) -> None:
+    checker, ours = theirs(usage, round_name, benchmark), reference(usage, round_name, benchmark)
+    sizes = list(chosen([int(point.batch_size) for point in ours.points]))
+    rows = shown(ours, sizes)
+    assert lines(rows) == [at(checker, size) for size in sizes]
+
+
+def chosen(sizes: Sequence[int]) -> Iterator[int]:
+    """About forty batch sizes: below all, above all, the points, and some between."""
+    low, high = min(sizes), max(sizes)
+    step = max(1, (high - low) // 24)
+    ends = [1, low - 1, low + 1, high - 1, high + 1]
+    yield from sorted({*filter(None, ends), *sizes, *range(low, high, step)})
+
+
+def at(checker: Any, size: int) -> str:
+    """What the viewer prints of one batch size, ours where it raises an error."""
+    record = checker._find_rcp(size, "pruned_rcps")
+    if record is None:
+        above = checker._find_bottom_max_rcp(size, "pruned_rcps")
+        below = checker._find_top_min_rcp(size, "pruned_rcps")
+        if above is None:
+            return f"{size},,"
+        if below is None:
+            smallest = checker._find_min_rcp("pruned_rcps")
+            return printed({**smallest, "BS": size})
+        _, record = checker._create_interp_rcp(size, below, above)
+    return printed(record)
+
+
+def test_what_the_checker_does_not_cover() -> None:
+    """It crashes on these, and on no others."""
+    crashing = set()
+    for usage, round_name, benchmark in FILES:
+        try:
+            official.RCP_Checker(usage, load_round(usage, round_name).ruleset, benchmark, False)
+        except KeyError:
+            crashing.add(benchmark)
+    assert crashing == UNKNOWN
+    assert {benchmark for *_, benchmark in FILES if not covered(benchmark)} == UNKNOWN
+
+
+def covered(benchmark: str) -> bool:
+    return reference(None, None, benchmark).covered
+
+
+def test_the_unit_of_the_points_of_each_benchmark() -> None:
+    """The checker reads some points by another name; a custom file needs the same."""
+    for record in chain.from_iterable(map(raw_records, FILES)):
+        assert unit_key(record["Benchmark"]) in record
+
+
+def raw_records(file: tuple[str, str, str]) -> list[dict[str, Any]]:
+    usage, round_name, benchmark = file
+    return list(rcp._records(usage, load_round(usage, round_name).ruleset, benchmark).values())
