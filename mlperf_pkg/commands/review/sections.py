@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from mlperf_pkg.checker.guard import guarded
-from mlperf_pkg.commands.review import assignments, convergence, submitters
+from mlperf_pkg.commands.review import assignments, convergence, hyperparameters, submitters
 from mlperf_pkg.commands.review.model import Round, Section
 
 _Part: TypeAlias = Callable[[Round], Section]
@@ -14,6 +14,7 @@ _Part: TypeAlias = Callable[[Round], Section]
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("submitters", submitters.section),
     ("assignments", assignments.section),
+    ("hyperparameters", hyperparameters.section),
     ("convergence", convergence.section),
 )
 

@@ -1,0 +1,115 @@
+"""Hyperparameters of Closed result sets that are unlike those of all others in a round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.review.settings import Entry, Reference, limits, number, plain
+from mlperf_pkg.results.wording import counted
+
+OFTEN = 2  # other submitters that agree, or with which a value is compared
+TWICE, TENFOLD = 2.0, 10.0
+CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
+
+# They follow from the batch size and the number of accelerators.
+_OF_SCALE = frozenset(
+    {
+        "batchnorm_group_size",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "model_bn_span",
+        "opt_gradient_accumulation_steps",
+    }
+)
+_OF_LENGTH = ("_steps", "_step", "_epochs", "_samples")
+
+
+class Outlier(Struct, frozen=True):
+    """A value of a hyperparameter unlike that of others, and the reason in words."""
+
+    entry: Entry
+    key: str
+    why: str
+
+
+def outliers(
+    entries: Sequence[Entry], reference: Reference, published: Mapping[tuple[str, str], str]
+) -> list[Outlier]:
+    """Return the outliers among the Closed sets of a benchmark, one for each value.
+
+    None is a value that the reference has at the batch size, or that follows from other values or
+    from the scale. ``published`` says by path and key
+    which values are unlike all published ones.
+    """
+    keys = sorted(
+        {key for entry in entries for key in entry.counts} - _OF_SCALE - reference.derived
+    )
+    return [
+        Outlier(entry, key, "; ".join(why))
+        for entry in entries
+        for key in keys
+        if entry.value(key) and not reference.has(entry.value(key), key, entry.size)
+        if (
+            why := [
+                *_reasons(entry, key, entries, reference),
+                *filter(None, [published.get((entry.path, key))]),
+            ]
+        )
+    ]
+
+
+def _reasons(
+    entry: Entry, key: str, entries: Sequence[Entry], reference: Reference
+) -> Iterator[str]:
+    others = [o for o in entries if o.submitter != entry.submitter and o.value(key)]
+    yield from _alone(entry, key, [other for other in others if other.size == entry.size])
+    if reference.values(key, entry.size):
+        yield from _far(entry, key, others, reference)
+    elif not key.endswith(_OF_LENGTH):
+        yield from _apart(entry, key, others)
+
+
+def _alone(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
+    """Say that all others at this batch size have one value."""
+    values = {other.value(key).lower() for other in others}
+    submitters = {other.submitter for other in others}
+    if len(submitters) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
+        number_ = "both" if len(submitters) == OFTEN else f"all {len(submitters)}"
+        value = plain(others[0].value(key))
+        yield f"{number_} other submitters at this batch size have {value}"
+
+
+def _far(entry: Entry, key: str, others: Sequence[Entry], reference: Reference) -> Iterator[str]:
+    """Say that a value is farther from the reference than that of all others."""
+    factor = _factor(entry, key, reference)
+    factors = [_factor(other, key, reference) for other in others]
+    most = max((other for other in factors if other is not None), default=None)
+    if factor is None:
+        return
+    if most is None:
+        if factor >= TENFOLD:
+            yield f"{factor:.3g} times off the reference"
+    elif factor >= max(TWICE, most**CUBED):
+        rest = "which all others have" if most == 1 else f"all others at most {most:.3g} times"
+        yield f"{factor:.3g} times off the reference, {rest}"
+
+
+def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
+    """Return how many times a value is off the reference, 1 if it is not; None if unknown."""
+    value, range_ = number(entry.value(key)), limits(reference.values(key, entry.size))
+    if value is None or range_ is None or value <= 0 or range_[0] <= 0:
+        return None
+    return max(range_[0] / value, value / range_[1], 1.0)
+
+
+def _apart(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
+    """Say that a value without a reference is ten times off those of all others."""
+    value, range_ = number(entry.value(key)), limits([other.value(key) for other in others])
+    submitters = {other.submitter for other in others}
+    if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(submitters) < OFTEN:
+        return
+    if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:
+        words = " to ".join(dict.fromkeys(f"{limit:.6g}" for limit in range_))
+        yield f"{counted(len(submitters), 'other submitter')} have {words}"

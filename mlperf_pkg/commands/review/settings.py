@@ -1,0 +1,212 @@
+"""The hyperparameters of result sets, and what the reference has at their batch sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.results.rcp import reference_hyperparameters
+from mlperf_pkg.rulebook.explain.describe import conditions
+from mlperf_pkg.rulebook.model import Benchmark, Rule
+from mlperf_pkg.run.hyperparameters import in_words, is_hyperparameter
+from mlperf_pkg.run.model import Run
+
+BATCH_SIZE = "global_batch_size"
+
+_PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
+
+_SPELT = {  # names in reference points, and those of the same hyperparameters in logs
+    "batchnorm_groupsize": "batchnorm_group_size",
+    "lora_r": "lora_rank",
+    "max_steps": "opt_learning_rate_training_steps",
+    "model_eva_ema_factor": "model_eval_ema_factor",
+    "opt_gradient_accumulation_steps": "gradient_accumulation_steps",
+    "opt_epsilon": "opt_lamb_epsilon",
+    "opt_learning_decay_factor": "opt_learning_rate_decay_factor",
+    "opt_learning_decay_steps": "opt_learning_rate_decay_steps",
+    "opt_max_grad_norm": "opt_gradient_clip_norm",
+    "optimizer": "opt_name",
+}
+
+
+class Entry(Struct, frozen=True):
+    """The hyperparameters of a result set, as logged.
+
+    ``counts`` maps each key, also that of the batch size, to its values (JSON) with the number of
+    runs that log them, the most frequent first. ``size`` is the batch size of most runs.
+    """
+
+    path: str
+    submitter: str
+    system: str
+    size: float | None
+    counts: Mapping[str, Mapping[str, int]]
+
+    def value(self, key: str) -> str:
+        """Return the value of most runs, empty if none logs the key."""
+        return next(iter(self.counts.get(key, ())), "")
+
+    def words(self, key: str) -> str:
+        """Return all values of the runs."""
+        return " or ".join(map(plain, self.counts.get(key, ())))
+
+
+def division_of(context: SetContext) -> str:
+    """Return the division of a set: that of its system, else that of its logs."""
+    logged = (run.division.lower() for run in context.runs if run.division)
+    return context.division_by_rules or next(logged, "unknown division")
+
+
+def entry_of(context: SetContext) -> Entry:
+    """Return the hyperparameters of a set; killed runs do not count, nor those of other names."""
+    name = context.files.benchmark
+    runs = [run for run in context.runs if not run.killed and run.benchmark == name]
+    counts: dict[str, Counter[str]] = {}
+    for run in runs:
+        for key, value in _pairs(run):
+            counts.setdefault(key, Counter())[value] += 1
+    ordered = {key: dict(values.most_common()) for key, values in counts.items()}
+    organisation = next((run.text("org") for run in context.runs), "")
+    system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
+    size = next(iter(ordered.get(BATCH_SIZE, ())), "")
+    submitter = context.submitter or organisation
+    return Entry(context.path, submitter, system, number(size), ordered)
+
+
+def _pairs(run: Run) -> Iterator[tuple[str, str]]:
+    yield from ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
+    yield from run.hyperparameters.items()
+
+
+class Reference(Struct, frozen=True):
+    """What the reference has: the hyperparameters of its points by batch size, as logs name them.
+
+    ``fixed`` are the values that the rules require, ``rules`` what they require in words;
+    ``derived`` are the keys whose values follow from others by a formula of the rules.
+    """
+
+    points: Mapping[float, Mapping[str, str]]
+    fixed: Mapping[str, str]
+    rules: Mapping[str, str]
+    derived: frozenset[str]
+
+    def near(self, size: float | None) -> list[float]:
+        """Return the batch sizes of the point of this size, or of those on either side."""
+        if size is None or size in self.points:
+            return [] if size is None else [size]
+        below = max((other for other in self.points if other < size), default=None)
+        above = min((other for other in self.points if other > size), default=None)
+        return [other for other in (below, above) if other is not None]
+
+    def values(self, key: str, size: float | None) -> list[str]:
+        """Return the values at a batch size: one, those of two points around it, or none.
+
+        Outside the range of the points it is the value that all of them have.
+        """
+        is_within = size is not None and len(self.near(size)) > (size not in self.points)
+        logged = self._values(key, self.near(size) if is_within else self.points)
+        if logged and (is_within or len(logged) == 1):
+            return logged
+        return [self.fixed[key]] if key in self.fixed else []
+
+    def has(self, value: str, key: str, size: float | None) -> bool | None:
+        """Return whether the reference has a value, or values on both sides of it.
+
+        None if that is unknown: outside the range of batch sizes, a value can only be between those
+        of all points.
+        """
+        values = self.values(key, size)
+        if not values:
+            return _is_among(value, self._values(key, self.points)) or None
+        return _is_among(value, values)
+
+    def _values(self, key: str, sizes: Iterable[float]) -> list[str]:
+        points = (self.points[size] for size in sizes)
+        return list(dict.fromkeys(point[key] for point in points if key in point))
+
+
+def _is_among(value: str, values: Sequence[str]) -> bool:
+    own, range_ = number(value), limits(values)
+    if own is not None and range_ is not None:
+        return range_[0] <= own <= range_[1]
+    return value.lower() in (other.lower() for other in values)
+
+
+def limits(values: Sequence[str]) -> tuple[float, float] | None:
+    """Return the least and the greatest of values; None if they are not all numbers."""
+    numbers = [own for own in map(number, values) if own is not None]
+    return (min(numbers), max(numbers)) if numbers and len(numbers) == len(values) else None
+
+
+def number(value: str) -> float | None:
+    """Return a value in JSON as a finite number, None if it is something else."""
+    try:
+        return to_finite(float(value))
+    except ValueError:
+        return None
+
+
+def plain(value: str) -> str:
+    """Return a value in JSON without the quotation marks of a text."""
+    return value.strip('"')
+
+
+def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
+    """Return what the reference has for the benchmark of a set; ``keys`` are those in logs.
+
+    The rules on values are those of the Closed division.
+    """
+    ruleset, benchmark = context.round.ruleset, context.files.benchmark
+    records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
+    is_closed = division_of(context) == "closed"
+    rules = dict(_rules(context.rules)) if context.rules and is_closed else {}
+    return Reference(
+        {size: _as_logged(values, keys) for size, values in records.items()},
+        {key: value for key, of_key in rules.items() for value in _fixed(of_key)},
+        {key: words for key, of_key in rules.items() if (words := _words(of_key))},
+        frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
+    )
+
+
+def _as_logged(values: Mapping[str, Any], keys: Collection[str]) -> dict[str, str]:
+    optimizer = values.get("optimizer")
+    named: dict[str, str] = {}
+    for name, value in values.items():
+        candidates = (f"{optimizer}_{name}", name, _SPELT.get(name, name))
+        key = next((candidate for candidate in candidates if candidate in keys), name)
+        named[key] = in_words(value)
+    return named
+
+
+def _rules(benchmark: Benchmark) -> Iterator[tuple[str, list[Rule]]]:
+    """Yield the rules of the Closed division on each hyperparameter, whatever the optimizer.
+
+    Rules that only the official checker has are left out.
+    """
+    by_key: dict[str, list[Rule]] = {}
+    choices = (rules for variant in benchmark.variants.values() for rules in variant.values())
+    for section in (benchmark.sections["closed"], *choices):
+        for key, rules in section.items():
+            if is_hyperparameter(key):
+                written = (rule for rule in rules if rule.basis is not Basis.OFFICIAL)
+                by_key.setdefault(key, []).extend(written)
+    yield from by_key.items()
+
+
+def _fixed(rules: Sequence[Rule]) -> Iterator[str]:
+    for rule in rules:
+        if "equals" in rule.constraints:
+            yield in_words(rule.constraints["equals"])
+
+
+def _words(rules: Sequence[Rule]) -> str:
+    """Return what rules require, in words; a lower limit of 0 or a type says nothing."""
+    telling = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
+    words = (words for rule in telling for words in conditions(rule) if words)
+    return " and ".join(dict.fromkeys(words))
