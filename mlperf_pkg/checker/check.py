@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import fold
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.judge import Contents, JudgedPlan, judge
-from mlperf_pkg.checker.plan import load_rules, names_of, plans_of, power_files
-from mlperf_pkg.checker.reading import Workers, read_all
+from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files
+from mlperf_pkg.checker.reading import File, Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.inputs import check_input
@@ -48,16 +50,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     plans = list(plans_of(inputs, options))
-    logs = [log for plan in plans for log in plan.logs]
-    workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
-    values = read_all([*logs, *power_files(plans)], workers, options.observer)
-    runs = [waivers.waive_run(run) for run in values if isinstance(run, Run)]
-    contents = Contents(
-        runs={run.path: run for run in runs},
-        power_logs={log.path: log for log in values if isinstance(log, PowerLog)},
-        names=names_of(plans),
-    )
-    judged = _compared([judge(plan, contents, waivers) for plan in plans], waivers)
+    runs: list[Run] = []
+    judged = _compared(list(_judged(plans, options, waivers, runs)), waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]
     sets = tuple(result for item in judged for result in item.sets)
     around = [*unread, *check_readable(), *not_described(sets)]
@@ -72,6 +66,24 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         systems=tuple(system for item in judged for system in item.systems),
         contexts=tuple(context for item in judged for context in item.contexts),
     )
+
+
+def _judged(
+    plans: Sequence[Plan], options: Options, waivers: Waivers, runs: list[Run]
+) -> Iterator[JudgedPlan]:
+    """Judge each plan while the files of the next ones are read; add its runs to ``runs``."""
+    names = names_of(plans)
+    files: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
+    workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
+    every_file = list(chain.from_iterable(files))
+    with closing(read_all(every_file, workers, options.observer)) as contents:
+        for plan, own_files in zip(plans, files, strict=True):
+            own = list(islice(contents, len(own_files)))
+            own_runs = [waivers.waive_run(run) for run in own if isinstance(run, Run)]
+            power_logs = {log.path: log for log in own if isinstance(log, PowerLog)}
+            runs += own_runs
+            of_plan = Contents({run.path: run for run in own_runs}, power_logs, names)
+            yield judge(plan, of_plan, waivers)
 
 
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:

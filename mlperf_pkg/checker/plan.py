@@ -177,14 +177,13 @@ def names_of(plans: Iterable[Plan]) -> frozenset[NameInRound]:
     )
 
 
-def power_files(plans: Iterable[Plan]) -> Iterator[PowerFile]:
+def power_files(plan: Plan) -> Iterator[PowerFile]:
     """Yield the power logs of all result sets."""
-    for plan in plans:
-        for files in plan.sets:
-            if files.power is not None:
-                for log in files.logs:
-                    for place, switch in files.power.logs(log.name):
-                        yield PowerFile(place.source, switch)
+    for files in plan.sets:
+        if files.power is not None:
+            for log in files.logs:
+                for place, switch in files.power.logs(log.name):
+                    yield PowerFile(place.source, switch)
 
 
 def load_rules(plans: Iterable[Plan]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -50,8 +50,8 @@ class Workers(Struct, frozen=True):
 
 def read_all(
     files: Sequence[File], workers: Workers, observer: Observer | None
-) -> list[Run | PowerLog]:
-    """Return what each file holds, in the order of ``files``.
+) -> Generator[Run | PowerLog]:
+    """Yield what each file holds, in the order of ``files``, while processes read the next ones.
 
     What cannot be read, for whatever reason, has a finding that says so.
 
@@ -64,7 +64,7 @@ def read_all(
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
-        return _read_batches(files, sizes, mapper, observer)
+        yield from _read_batches(files, sizes, mapper, observer)
 
 
 def _read_batches(
@@ -72,26 +72,33 @@ def _read_batches(
     sizes: Sequence[int],
     mapper: Mapper | None,
     observer: Observer | None,
-) -> list[Run | PowerLog]:
-    """Read the largest files first, so that no process is left with one at the end."""
+) -> Iterator[Run | PowerLog]:
+    """Read the largest files first, so that no process is left with one at the end.
+
+    All small ones are read in their order, so that submissions are complete early.
+    """
     order: Sequence[int] = range(len(files))
     if mapper is not None:
-        order = sorted(order, key=sizes.__getitem__, reverse=True)
+        order = sorted(order, key=lambda index: max(sizes[index], _BATCH_BYTES), reverse=True)
     batches = _batches(order, sizes)
     tasks = [[files[index] for index in batch] for batch in batches]
     results = (
         mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
     )
     contents: dict[int, Run | PowerLog] = {}
+    done = 0
     for batch, batch_contents in zip(batches, results, strict=True):
         contents.update(zip(batch, batch_contents or (), strict=False))
         if observer:
             for index in batch:
                 observer.advance(sizes[index])
-    if mapper:
-        unread = [index for index in range(len(files)) if index not in contents]
-        contents.update((index, _read_alone(files[index], mapper)) for index in unread)
-    return [contents[index] for index in range(len(files))]
+        while done in contents:
+            yield contents.pop(done)
+            done += 1
+    for index in range(done, len(files)):
+        if index not in contents and mapper:
+            contents[index] = _read_alone(files[index], mapper)
+        yield contents.pop(index)
 
 
 def _no_result(_: WorkerLostError) -> None:
