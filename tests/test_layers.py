@@ -33,6 +33,9 @@ ARROWS_BETWEEN_COMMANDS = {
     ("page", "charts"),
     ("charts", "compare"),
     ("archive", "builder"),
+    # The summary of a round has the official tables beside its own, and the style of the page.
+    ("publication", "official_tables"),
+    ("publication", "page"),
 }
 MODULES = sorted(
     path

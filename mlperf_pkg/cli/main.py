@@ -22,6 +22,7 @@ COMMANDS = {
     "diff": "mlperf_pkg.cli.diff",
     "report": "mlperf_pkg.cli.report",
     "review": "mlperf_pkg.cli.review",
+    "results": "mlperf_pkg.cli.results",
     "plot": "mlperf_pkg.cli.plot",
     "compare": "mlperf_pkg.cli.compare",
     "rules": "mlperf_pkg.cli.rules",

@@ -49,13 +49,13 @@ def command(
       mlperf-pkg report training_results_v2.0 -o v2.0.html
     """
     from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import content, html, template  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
     to_stdout = output == Path("-")
     target = Output(None if to_stdout else output, force)
     target.refuse_early(paths)
-    html.library()
+    template.library()
     pictures.library()
     checked = check(paths, check_options)
     report = filter_findings(checked.report)

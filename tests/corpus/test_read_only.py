@@ -34,6 +34,7 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
         *(("check", folder, "--jobs", "1", "--format", "json") for folder in rounds),
         *(("score", folder) for folder in rounds),
         *(("score", folder, "--tables", tmp_path / folder.name) for folder in rounds),
+        *(("results", folder, "-o", tmp_path / f"{folder.name}.out") for folder in rounds),
         ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
         ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
         ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),

@@ -78,6 +78,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "score": lambda root, out: ["score", root],
     "score as CSV": lambda root, out: ["score", root, "-o", out / "scores.csv"],
     "score with tables": lambda root, out: ["score", root, "--tables", out / "tables"],
+    "results": lambda root, out: ["results", root, "-o", out / "summary"],
     "select": lambda root, out: ["select", root],
     "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],

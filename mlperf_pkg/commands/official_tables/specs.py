@@ -39,13 +39,31 @@ def system_cells(description: Mapping[str, Any], private_id: str | None) -> dict
     """
     if missing := [name for name in REQUIRED if name not in description]:
         raise ValueError(f"no {', no '.join(missing)}")
-    nodes = _count(description, "number_of_nodes")
     values = {name: value_of(description) for name, value_of in _TEXTS.items()}
     cells: dict[str, Cell] = {name: None if v is None else str(v) for name, v in values.items()}
-    cells["host_processors_count"] = _count(description, "host_processors_per_node") * nodes
-    cells["accelerators_count"] = _count(description, "accelerators_per_node") * nodes
+    cells |= {name: count_of(description) for name, count_of in _COUNTS.items()}
     cells["private_id"] = _private_id(private_id)
     return {name: cells[name] for name in COLUMNS}
+
+
+def known_cells(description: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the cells that a description has, as texts, and the names of those that it lacks.
+
+    These are the cells before the scores, without the private id; one that is missing is empty.
+    """
+    cells = {name: _text(value_of, description) for name, value_of in (_TEXTS | _COUNTS).items()}
+    gaps = tuple(name for name, text in cells.items() if text is None)
+    return {name: text or "" for name, text in cells.items()}, gaps
+
+
+def _text(
+    value_of: Callable[[Mapping[str, Any]], Any], description: Mapping[str, Any]
+) -> str | None:
+    try:
+        value = value_of(description)
+    except (KeyError, ValueError):
+        return None
+    return None if value is None else str(value)
 
 
 def url_cells(
@@ -108,7 +126,11 @@ def _field(name: str) -> Callable[[Mapping[str, Any]], Any]:
     return lambda description: description[name]
 
 
-_TEXTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+def _in_all_nodes(name: str) -> Callable[[Mapping[str, Any]], int]:
+    return lambda description: _count(description, name) * _count(description, "number_of_nodes")
+
+
+_TEXTS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "division": _field("division"),
     "availability": _field("status"),
     "submitter": _field("submitter"),
@@ -118,6 +140,10 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "accelerator_model_name": _accelerator,
     "framework": _framework,
     "notes": _notes,
+}
+_COUNTS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "host_processors_count": _in_all_nodes("host_processors_per_node"),
+    "accelerators_count": _in_all_nodes("accelerators_per_node"),
 }
 
 COLUMNS = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, time
 from itertools import count
 from typing import Any
@@ -49,16 +50,27 @@ def workbook(summary: Summary) -> bytes:
     Raises:
         MissingPackageError: XlsxWriter is not installed.
     """
-    xlsxwriter = require("xlsxwriter", "xlsx", "a workbook")
-    stream = io.BytesIO()
-    with xlsxwriter.Workbook(stream, _OPTIONS) as book:
-        # A fixed creation time, so that the bytes are reproducible.
-        day = load_round(summary.usage, summary.round).submission_date
-        book.set_properties({"created": datetime.combine(day, time(), UTC)})
-        writer = _Writer(book, summary.round)
+    with book(summary.usage, summary.round) as (contents, stream):
+        writer = _Writer(contents, summary.round)
         for title, table in _sheets(summary):
             writer.sheet(title, table)
     return stream.getvalue()
+
+
+@contextmanager
+def book(usage: str, round_: str) -> Iterator[tuple[Any, io.BytesIO]]:
+    """Provide a workbook of XlsxWriter and the stream that has its reproducible bytes at the end.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    xlsxwriter = require("xlsxwriter", "xlsx", "a workbook")
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, _OPTIONS) as contents:
+        # A fixed creation time, so that the bytes are reproducible.
+        day = load_round(usage, round_).submission_date
+        contents.set_properties({"created": datetime.combine(day, time(), UTC)})
+        yield contents, stream
 
 
 def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
@@ -107,13 +119,13 @@ class _Writer:
             sheet.merge_range(index, 0, index, len(table.columns), "", self._section)
             sheet.write_string(index, 0, visible(name)[:_LONGEST], self._section)
             for row in rows:
-                sheet.write_row(next(line), 0, (self._id(), *map(_fitting, row)))
+                sheet.write_row(next(line), 0, (self._id(), *map(fitting, row)))
 
     def _id(self) -> str:
         return f"{self._round}-{next(self._number):04}"
 
 
-def _fitting(cell: Cell) -> Cell:
+def fitting(cell: Cell) -> Cell:
     """Return a cell that the format can hold; its numbers are doubles."""
     if isinstance(cell, int) and to_finite(cell) is None:
         cell = str(cell)

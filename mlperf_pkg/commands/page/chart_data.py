@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts import CONFIG, Chart
 from mlperf_pkg.commands.charts.chart import Rows
+from mlperf_pkg.commands.page.template import short
 from mlperf_pkg.results.report import as_json
 
 _GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 
-MAX_TEXT = 1000  # characters
 _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
@@ -73,11 +73,6 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
         "charts": packed_charts,
     }
     return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
-
-
-def short(text: str) -> str:
-    """Return a text from a log, cut to ``MAX_TEXT`` characters."""
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def columns(rows: Rows) -> dict[str, list[Any]]:

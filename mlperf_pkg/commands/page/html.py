@@ -15,27 +15,18 @@ visible at once and without a script.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib import resources
-from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.commands.charts import Chart, Detail, prepared, scoreboard, set_charts
-from mlperf_pkg.commands.page.chart_data import packable, packed, payload, short
+from mlperf_pkg.commands.page.chart_data import packable, packed, payload
 from mlperf_pkg.commands.page.content import Content, amount
-from mlperf_pkg.infra.resources import require
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 
-if TYPE_CHECKING:
-    import jinja2
-
 MAX_BYTES = 2_000_000
 _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
-_FILES = resources.files("mlperf_pkg.commands.page") / "templates"
 _POLICY = (
     "default-src 'none'; script-src {script} {runtime}; style-src {style}; img-src data:;"
     " base-uri 'none'; form-action 'none'"
@@ -50,16 +41,18 @@ def html(content: Content, runtime: str) -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     boards = dict(scoreboard(section.row for section in content.sections))
-    script, style = _file("page.js"), _file("page.css")
+    script, style = file("page.js"), file("page.css")
     values = {
         "page": content,
         "boards": {f"b{index}": name for index, name in enumerate(boards)},
-        "policy": _POLICY.format(script=_hash(script), runtime=_hash(runtime), style=_hash(style)),
-        "script": _raw(script),
-        "style": _raw(style),
-        "runtime": _raw(packed(runtime)),
+        "policy": _POLICY.format(
+            script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
+        ),
+        "script": raw(script),
+        "style": raw(style),
+        "runtime": raw(packed(runtime)),
         "wording": wording,
         "amount": amount,
         "headings": headings,
@@ -71,7 +64,7 @@ def html(content: Content, runtime: str) -> str:
             element: [chart for chart in shown if chart.missing]
             for element, shown in charts.items()
         }
-        text = template.render(values, missing=missing, charts=_raw(packed(payload(charts))))
+        text = template.render(values, missing=missing, charts=raw(packed(payload(charts))))
         if len(text.encode()) <= MAX_BYTES:
             break
     return text
@@ -92,47 +85,3 @@ def _charts(
         ]
         for element, shown in charts.items()
     }
-
-
-def library() -> Any:
-    """Import the library of templates.
-
-    Raises:
-        MissingPackageError: Jinja is not installed.
-    """
-    return require("jinja2", "report", "a page")
-
-
-def _environment() -> jinja2.Environment:
-    jinja = library()
-    environment: jinja2.Environment = jinja.Environment(
-        loader=jinja.FunctionLoader(_file),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment
-
-
-def _printable(value: Any) -> Any:
-    """Return a value of the page with the characters that do not print spelled out."""
-    return visible(short(value)) if type(value) is str else value
-
-
-def _raw(text: str) -> Any:
-    """Return text that is not from a log as it is: scripts, styles, Base64."""
-    import markupsafe  # noqa: PLC0415 - comes with Jinja
-
-    return markupsafe.Markup(text)  # noqa: S704 - none of it is from a log
-
-
-def _file(name: str) -> str:
-    return (_FILES / name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    """Return a source of the content security policy: the script or style with this text."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

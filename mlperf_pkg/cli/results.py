@@ -1,0 +1,71 @@
+"""``mlperf-pkg results``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.commands.publication.files import IDS, ResultsFolder
+from mlperf_pkg.commands.publication.show import summary
+
+DEFAULT_FOLDER = "summary"
+
+
+@click.command(name="results")
+@click.argument("round_dir", metavar="ROUND_DIR", type=click.Path())
+@options.judged
+@click.option(
+    "-o",
+    "--output",
+    type=LocalPath(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    help="Write the summary into FOLDER.",
+)
+@click.option(
+    "--ids",
+    type=LocalPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help=f"Keep the private ids in FILE (default: {IDS} in FOLDER).",
+)
+@options.force_option("Overwrite an existing summary; private ids are kept.")
+def command(
+    *, round_dir: str, check_options: Options, output: Path, ids: Path | None, force: bool
+) -> int:
+    """Write the summary of a round, as it is published.
+
+    ROUND_DIR is a folder of submissions, or one submission. FOLDER receives tables by
+    division and category: results.html, results.xlsx and results.csv, with energy.csv
+    and weak_scaling.csv (HPC) if there are such results. scores.csv has one line per
+    result set, with its rank in its table; results.json has everything. The folder
+    official has the same files as 'mlperf-pkg score --tables'.
+
+    A result set that is not valid by the written rules, or has no score, is not in the
+    tables; scores.csv and results.json list it with the reason. To accept it, waive
+    the finding in mlperf-pkg.yaml.
+
+    Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
+    of new systems, and never changes, removes or reuses one. Give the same FILE for
+    every summary of a round.
+
+    Exit status: 0 if every result set is in the tables, 1 if something is missing,
+    2 if the summary could not be written.
+
+    \b
+    Examples:
+      mlperf-pkg results training_results_v5.1
+      mlperf-pkg results training_results_v5.1 -o week1 --ids privateid.json
+      mlperf-pkg results training_results_v5.1 -o week2 --ids privateid.json
+    """
+    folder = ResultsFolder(output, ids or output / IDS, force)
+    private_ids = folder.refuse_early((round_dir,))
+    written = folder.write(check((round_dir,), check_options), private_ids)
+    click.echo(summary(written, output, Output().view()), nl=False)
+    return int(bool(written.publication.missing))

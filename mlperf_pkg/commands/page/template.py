@@ -1,0 +1,73 @@
+"""Templates that escape each value, and the files beside them: what every page is made from."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.text import visible
+
+if TYPE_CHECKING:
+    import jinja2
+
+MAX_TEXT = 1000  # characters
+
+_PACKAGE = "mlperf_pkg.commands.page"
+
+
+def library() -> Any:
+    """Import the library of templates.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    return require("jinja2", "report", "a page")
+
+
+def environment(package: str = _PACKAGE) -> jinja2.Environment:
+    """Return the environment of the templates in a package.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    jinja = library()
+    environment: jinja2.Environment = jinja.Environment(
+        loader=jinja.FunctionLoader(lambda name: file(name, package)),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment
+
+
+def file(name: str, package: str = _PACKAGE) -> str:
+    """Return the text of a file among the templates of a package."""
+    return (resources.files(package) / "templates" / name).read_text("utf-8")
+
+
+def raw(text: str) -> Any:
+    """Return text that is not from a log as it is: scripts, styles, Base64."""
+    import markupsafe  # noqa: PLC0415 - comes with Jinja
+
+    return markupsafe.Markup(text)  # noqa: S704 - none of it is from a log
+
+
+def hash_source(text: str) -> str:
+    """Return a source of the content security policy: the script or style with this text."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def short(text: str) -> str:
+    """Return a text from a log, cut to ``MAX_TEXT`` characters."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+
+
+def _printable(value: Any) -> Any:
+    """Return a value of the page with the characters that do not print spelled out."""
+    return visible(short(value)) if type(value) is str else value

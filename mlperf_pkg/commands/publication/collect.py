@@ -1,0 +1,291 @@
+"""The rows and scores of a round, from a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.official_tables.specs import known_cells, url_cells
+from mlperf_pkg.commands.publication.ids import Candidate, PrivateIds, hashed_text, own_id
+from mlperf_pkg.commands.publication.model import (
+    CATEGORIES,
+    UNDIVIDED,
+    UNKNOWN,
+    Publication,
+    Row,
+    Score,
+    Submitter,
+)
+from mlperf_pkg.commands.publication.ranks import ranks, rounded
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import known_division
+from mlperf_pkg.results.report import name
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.submission.model import Submission, SystemFolder
+
+
+class Tested(Struct, frozen=True):
+    """A folder of results before its row has an id.
+
+    ``path`` is that of its system description, ``logged`` the division that its logs name.
+    """
+
+    key: str
+    path: str
+    submitter: str
+    folder: SystemFolder
+    system: SystemFile | None
+    results: tuple[SetResult, ...]
+    logged: str
+
+    @property
+    def description(self) -> Mapping[str, object]:
+        """The fields of the system description, none if it cannot be read."""
+        return (self.system and self.system.contents) or {}
+
+    @property
+    def candidate(self) -> Candidate:
+        """The row for which an id is chosen."""
+        return Candidate(
+            key=self.key,
+            text=hashed_text(self.description) if self.description else self.key,
+            system=self.folder.place.name,
+            own=own_id(self.folder.private_id),
+        )
+
+
+def systems_with_results(checked: Checked) -> list[Tested]:
+    """Return the systems of all submissions, in the order of their keys.
+
+    Raises:
+        UserError: there is no submission, or the submissions are of several rounds.
+    """
+    submissions = [submission for source in checked.inputs for submission in source.submissions]
+    if not submissions:
+        raise UserError(
+            "no submission; expected folders <submitter>/systems and <submitter>/results"
+        )
+    if checked.report.round is None:
+        raise UserError("submissions of several rounds; name one round, or give --round")
+    systems = {system.path: system for system in checked.systems}
+    sets = {result.row.path: result for result in checked.sets}
+    divisions = {run.path: run.division for run in checked.report.runs}
+    tested = [
+        _tested(submission, folder, systems, sets, divisions)
+        for submission in submissions
+        for folder in submission.tested
+    ]
+    return sorted(tested, key=lambda system: system.key)
+
+
+def _tested(
+    submission: Submission,
+    folder: SystemFolder,
+    systems: Mapping[str, SystemFile],
+    sets: Mapping[str, SetResult],
+    divisions: Mapping[str, str],
+) -> Tested:
+    system = folder.place.name
+    path = submission.place.child("systems").child(f"{system}.json").label
+    results = tuple(
+        sets[files.place.label]
+        for files in submission.result_sets
+        if files.system == system and files.place.label in sets
+    )
+    logged = next((divisions[run] for result in results for run in result.runs), "")
+    return Tested(
+        key=f"{submission.place.label or submission.name}/{system}",
+        path=path,
+        submitter=submission.name,
+        folder=folder,
+        system=systems.get(path),
+        results=results,
+        logged=logged,
+    )
+
+
+def publication(checked: Checked, systems: Sequence[Tested], ids: PrivateIds) -> Publication:
+    """Return the summary of a round; ``ids`` has an id for each of its systems."""
+    report = checked.report
+    round_ = report.round or ""
+    rows = tuple(_row(system, ids[system.key], report.usage, round_) for system in systems)
+    scores = _ranked(
+        [
+            _score(result, row)
+            for row, system in zip(rows, systems, strict=True)
+            for result in system.results
+        ],
+        rows,
+    )
+    benchmarks = load_round(report.usage, round_).benchmarks
+    others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
+    return Publication(
+        tool=report.tool,
+        usage=report.usage,
+        round=round_,
+        round_reason=report.round_reason,
+        benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
+        rows=rows,
+        scores=scores,
+        submitters=_submitters(rows, scores),
+        missing=tuple(_missing(systems, rows, scores)),
+        notes=(*_spellings(rows), *_other_ids(systems, ids)),
+    )
+
+
+# ---- rows -----------------------------------------------------------------------------------
+
+
+def _row(system: Tested, private_id: str, usage: str, round_: str) -> Row:
+    cells, gaps = known_cells(system.description)
+    folder = system.folder.place.name
+    urls = url_cells({"submitter": system.submitter}, folder, usage, round_)
+    division = known_division(cells["division"]) or known_division(system.logged)
+    availability = category(cells["availability"])
+    return Row(
+        key=system.key,
+        id=private_id,
+        submitter=cells["submitter"] or system.submitter,
+        system=cells["system"] or folder,
+        division=division or UNDIVIDED,
+        category=CATEGORIES.get(availability or "", UNKNOWN),
+        processor=cells["host_processor_model_name"],
+        processors=_count(cells["host_processors_count"]),
+        accelerator=cells["accelerator_model_name"],
+        accelerators=_count(cells["accelerators_count"]),
+        software=cells["framework"],
+        details_url=str(urls["details_url"]),
+        code_url=str(urls["code_url"]),
+        notes=cells["notes"],
+        gaps=tuple(gap for gap in gaps if gap != "notes"),
+    )
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text else None
+
+
+# ---- scores ---------------------------------------------------------------------------------
+
+
+def _score(result: SetResult, row: Row) -> Score:
+    of_set = result.row
+    reason = _reason(result)
+    minutes = None if reason else of_set.score_minutes
+    return Score(
+        path=of_set.path,
+        row=row.key,
+        id=row.id,
+        benchmark=of_set.benchmark,
+        scaling=of_set.scaling,
+        minutes=minutes,
+        published_minutes=rounded(minutes),
+        energy_joules=None if reason else of_set.energy_joules,
+        number_of_models=of_set.number_of_models,
+        instance_scale=of_set.instance_scale,
+        reason=reason,
+    )
+
+
+def _reason(result: SetResult) -> str:
+    """Return why a result set has no score in the tables, empty for a valid one."""
+    row = result.row
+    failing = [
+        finding
+        for finding in result.observations
+        if finding.fails(Basis.RULES) and finding.waiver is None
+    ]
+    if row.verdict.rules is Verdict.FAIL and failing:
+        others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
+        return f"not valid: {failing[0].code}: {failing[0].text}{others}"
+    if row.score_minutes is None:
+        return row.score_note or "no score"
+    if row.verdict.rules is Verdict.PASS:
+        return ""
+    return "not valid" if row.verdict.rules is Verdict.FAIL else "not checked"
+
+
+def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
+    """Return the scores with their ranks, within division, category, scaling and benchmark."""
+    tables = {row.key: (row.division, row.category) for row in rows}
+    values = {
+        index: ((*tables[score.row], score.scaling, score.benchmark), score.published_minutes)
+        for index, score in enumerate(scores)
+        if score.published_minutes is not None
+    }
+    by_index = dict(zip(values, ranks(list(values.values())), strict=True))
+    return tuple(
+        replace(score, rank=by_index[index][0], of=by_index[index][1])
+        if index in by_index
+        else score
+        for index, score in enumerate(scores)
+    )
+
+
+# ---- submitters and remarks -----------------------------------------------------------------
+
+
+def _submitters(rows: Sequence[Row], scores: Sequence[Score]) -> tuple[Submitter, ...]:
+    """Return the submitters by rank; spellings that differ in case and spaces are one."""
+    unranked = [_submitter(list(group), scores) for _, group in _by_submitter(rows)]
+    ranking = ranks([("", -submitter.results) for submitter in unranked])
+    ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
+    return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
+
+
+def _submitter(rows: Sequence[Row], scores: Sequence[Score]) -> Submitter:
+    keys = {row.key for row in rows}
+    own = [score for score in scores if score.row in keys]
+    sizes = [row.accelerators for row in rows if row.accelerators is not None]
+    return Submitter(
+        name=rows[0].submitter,
+        results=len(own),
+        valid=sum(not score.reason for score in own),
+        largest=max(sizes, default=None),
+    )
+
+
+def _by_submitter(rows: Sequence[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
+    def key(row: Row) -> str:
+        return letters(row.submitter) or row.submitter
+
+    return groupby(sorted(rows, key=key), key)
+
+
+def _missing(
+    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+) -> Iterator[str]:
+    for system, row in zip(systems, rows, strict=True):
+        if not system.results:
+            yield f"{system.folder.place.label}: no result set; expected <benchmark>/result_*.txt"
+        elif not system.description:
+            yield f"{system.path}: missing, or not a system description"
+        elif row.gaps:
+            yield f"{system.path}: no usable {', '.join(row.gaps)}"
+    for score in scores:
+        if score.reason:
+            yield f"{score.path}: {score.reason}"
+
+
+def _spellings(rows: Sequence[Row]) -> Iterator[str]:
+    for _, group in _by_submitter(rows):
+        names = sorted({row.submitter for row in group})
+        if len(names) > 1:
+            yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
+
+
+def _other_ids(systems: Sequence[Tested], ids: PrivateIds) -> Iterator[str]:
+    for system in systems:
+        own = system.candidate.own
+        if own and own != ids[system.key]:
+            file = f"{system.folder.place.label}/privateid.json"
+            yield f"{file}: has {own}; {ids[system.key]}, from {name(str(ids.path))}, is kept"

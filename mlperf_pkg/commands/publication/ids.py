@@ -1,0 +1,149 @@
+"""Private ids: names of rows that say nothing of them, and that no other row ever has.
+
+The ids of a round are in one file, by row. Its entries have the form of the official summarizer's
+``privateid.json``, which has one file per system:
+
+    {"ACME/dgx": {"private_id": "table-sodium-kilo-orange"}}
+
+An entry is never changed or removed: a row that is withdrawn keeps its id, and has it again when it
+comes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.publication.words import in_words
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, parse_json, read_json
+from mlperf_pkg.infra.opening import read_file
+
+FIELD = "private_id"
+_LONGEST = 100  # characters of an id
+_HASHED = (
+    "division",
+    "submitter",
+    "system_name",
+    "number_of_nodes",
+    "host_processor_model_name",
+    "host_processors_per_node",
+    "accelerator_model_name",
+    "accelerators_per_node",
+    "framework",
+)
+"""Fields of a description from which the official summarizer makes an id."""
+
+
+class Candidate(Struct, frozen=True):
+    """A row that may need an id: the text to make it from, and the id that its tree has, if any."""
+
+    key: str
+    text: str
+    system: str
+    own: str | None = None
+
+
+class PrivateIds(Struct, frozen=True):
+    """The entries of a file of ids, by row; ``exists`` says whether there is such a file."""
+
+    path: Path
+    entries: Mapping[str, Mapping[str, Any]]
+    exists: bool = False
+
+    def __getitem__(self, key: str) -> str:
+        """Return the id of a row."""
+        private_id: str = self.entries[key][FIELD]
+        return private_id
+
+    def extended(self, candidates: Iterable[Candidate]) -> PrivateIds:
+        """Return these ids and those of new rows; the order of the candidates does not matter."""
+        new = sorted((c for c in candidates if c.key not in self.entries), key=lambda c: c.key)
+        entries = dict(self.entries)
+        taken = {self[key] for key in entries}
+        # Ids that trees have come first, so that no new one is the same.
+        for candidate in sorted(new, key=lambda candidate: candidate.own is None):
+            private_id = next(name for name in _choices(candidate) if name not in taken)
+            taken.add(private_id)
+            entries[candidate.key] = {FIELD: private_id}
+        return PrivateIds(self.path, entries, self.exists)
+
+    def write(self) -> None:
+        """Write the file, completely or not at all.
+
+        Raises:
+            UserError: it cannot be written, or appeared since it was read.
+        """
+        text = json.dumps(self.entries, indent=4, sort_keys=True)
+        write_whole(self.path, f"{text}\n", replace=self.exists)
+
+
+def read_ids(path: Path) -> PrivateIds:
+    """Return the ids in a file; a file that does not exist has none.
+
+    Raises:
+        UserError: the file cannot be read or is not a file of ids.
+    """
+    try:
+        document = read_json(read_file(path, MAX_BYTES))
+    except FileNotFoundError:
+        return PrivateIds(path, {})
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except JsonSyntaxError as error:
+        raise UserError(f"{path}:{error.line}: {error.message}") from error
+    for problem in document.problems:
+        raise UserError(f"{path}:{problem.line}: {problem.message}")
+    entries: dict[str, Any] = document.value if isinstance(document.value, dict) else {"": None}
+    rows: dict[str, str] = {}
+    for key, entry in entries.items():
+        private_id = _usable(entry.get(FIELD)) if isinstance(entry, dict) else None
+        line = document.line([key])
+        if private_id is None:
+            raise UserError(
+                f'{path}:{line}: expected private ids by row: {{"ACME/dgx": {{"{FIELD}": "..."}}}}'
+            )
+        if private_id in rows:
+            raise UserError(f"{path}:{line}: {key} has the private id of {rows[private_id]}")
+        rows[private_id] = key
+    return PrivateIds(path, entries, exists=True)
+
+
+def hashed_text(description: Mapping[str, Any]) -> str:
+    """Return the text from which the official summarizer makes the id of a system."""
+    return "".join(str(description.get(name, "")) for name in _HASHED)
+
+
+def own_id(text: str | None) -> str | None:
+    """Return the id in the text of a ``privateid.json`` of a tree, None without a usable one."""
+    try:
+        contents = parse_json(text or "")
+    except ValueError:
+        return None
+    return _usable(contents.get(FIELD)) if isinstance(contents, dict) else None
+
+
+def _usable(private_id: Any) -> str | None:
+    """Return an id that can be shown and compared as it is."""
+    if not isinstance(private_id, str) or not private_id.isprintable():
+        return None
+    return private_id if 0 < len(private_id.strip()) <= len(private_id) <= _LONGEST else None
+
+
+def _choices(candidate: Candidate) -> Iterator[str]:
+    """Yield ids, the preferred one first.
+
+    The official summarizer adds the name of the system where an earlier one has the same text.
+    """
+    if candidate.own:
+        yield candidate.own
+    yield in_words(candidate.text)
+    text = f"{candidate.text}{candidate.system}"
+    yield in_words(text)
+    yield from (in_words(f"{text}{number}") for number in count(2))

@@ -1,0 +1,53 @@
+"""A publication as one page of HTML, in the style of the page of ``report``, without a script."""
+
+from __future__ import annotations
+
+from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
+from mlperf_pkg.commands.publication.model import Publication
+from mlperf_pkg.commands.publication.tables import COUNTS, UNITS, Cell, Kind, Table, tables
+from mlperf_pkg.results import wording
+
+_PACKAGE = "mlperf_pkg.commands.publication"
+_POLICY = (
+    "default-src 'none'; style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+)
+
+
+def page(publication: Publication) -> str:
+    """Return the page.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    template = environment(_PACKAGE).get_template("results.html")
+    style = file("page.css") + file("results.css", _PACKAGE)
+    return template.render(
+        page=publication,
+        tables=[(table, _used(table)) for table in tables(publication)],
+        policy=_POLICY.format(style=hash_source(style)),
+        style=raw(style),
+        units=UNITS,
+        counts=COUNTS,
+        shown=_shown,
+        wording=wording,
+    )
+
+
+def _used(table: Table) -> dict[str, tuple[Cell, ...]]:
+    """Return the columns with a score in this table: most tables lack most benchmarks."""
+    return {
+        name: cells
+        for name, cells in table.scores.items()
+        if any(cell is not None for cell in cells)
+    }
+
+
+def _shown(kind: Kind, cell: Cell) -> str:
+    """Return a number as it is published: minutes with all decimals, counts and joules whole."""
+    if cell is None:
+        return ""
+    return f"{cell:,.0f}" if isinstance(cell, float) and kind is Kind.ENERGY else _plain(cell)
+
+
+def _plain(cell: Cell) -> str:
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

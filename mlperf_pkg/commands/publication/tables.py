@@ -1,0 +1,144 @@
+"""The tables of a publication: by division and category, and energy in tables of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from mlperf_pkg.commands.publication.model import (
+    CATEGORIES,
+    UNDIVIDED,
+    UNKNOWN,
+    Publication,
+    Row,
+    Score,
+)
+from mlperf_pkg.commands.publication.ranks import rounded
+from mlperf_pkg.rulebook.model import DIVISIONS
+
+Cell = str | int | float | None
+
+HEAD = {  # column: the field of the row
+    "id": "id",
+    "submitter": "submitter",
+    "system": "system",
+    "processor": "processor",
+    "processors": "processors",
+    "accelerator": "accelerator",
+    "accelerators": "accelerators",
+    "software": "software",
+}
+TAIL = {"details": "details_url", "code": "code_url", "notes": "notes"}
+COUNTS = ("processors", "accelerators")
+
+
+class Kind(StrEnum):
+    """What the cells of a table hold: minutes, energy, or the throughput of weak scaling (HPC)."""
+
+    TIME = "time to train"
+    WEAK = "weak scaling"
+    ENERGY = "energy"
+
+
+UNITS = {
+    Kind.TIME: "minutes",
+    Kind.WEAK: "models, accelerators per model, and minutes until all are trained",
+    Kind.ENERGY: "joules",
+}
+
+
+class Table(Struct, frozen=True):
+    """One table: ``scores`` are its columns with scores, each with the cells of its rows."""
+
+    kind: Kind
+    division: str
+    category: str
+    rows: tuple[Row, ...]
+    scores: Mapping[str, tuple[Cell, ...]]
+
+    @property
+    def title(self) -> str:
+        """The heading: division and category, and the kind if it is not time."""
+        kind = "" if self.kind is Kind.TIME else f", {self.kind.value}"
+        return f"{self.division.capitalize()}: {self.category}{kind}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns: those of the system, the scores, and links and notes."""
+        return (*HEAD, *self.scores, *TAIL)
+
+    def cells(self) -> Iterator[list[Cell]]:
+        """Yield the cells of each row, None for one that is empty."""
+        for index, row in enumerate(self.rows):
+            head, tail = ([getattr(row, field) for field in part.values()] for part in (HEAD, TAIL))
+            yield [*head, *(column[index] for column in self.scores.values()), *tail]
+
+
+def tables(publication: Publication) -> list[Table]:
+    """Return the tables in the order of publication; a row without any score is in none.
+
+    All tables of a kind have the same columns: the benchmarks of the round. A result set without a
+    valid score leaves its cell empty, as published tables do.
+    """
+    return [
+        Table(kind, division, category, rows, _scores(kind, publication.benchmarks, rows, scores))
+        for kind in Kind
+        for division in (*DIVISIONS, UNDIVIDED)
+        for category in (*CATEGORIES.values(), UNKNOWN)
+        for rows, scores in [_of_table(publication, kind, division, category)]
+        if rows
+    ]
+
+
+def _of_table(
+    publication: Publication, kind: Kind, division: str, category: str
+) -> tuple[tuple[Row, ...], dict[tuple[str, str], Score]]:
+    """Return the rows of a table, and its scores by row and benchmark."""
+    of_kind = {
+        (score.row, score.benchmark): score for score in publication.scores if _is_in(kind, score)
+    }
+    keys = {key for key, _ in of_kind}
+    rows = [
+        row
+        for row in publication.rows
+        if row.key in keys and (row.division, row.category) == (division, category)
+    ]
+    return tuple(sorted(rows, key=_order)), of_kind
+
+
+def _is_in(kind: Kind, score: Score) -> bool:
+    if kind is Kind.ENERGY:
+        return score.energy_joules is not None
+    return not score.reason and (score.scaling == "weak") == (kind is Kind.WEAK)
+
+
+def _order(row: Row) -> tuple[str, str, int, str]:
+    return (row.submitter.lower(), row.system.lower(), row.accelerators or 0, row.key)
+
+
+def _scores(
+    kind: Kind,
+    benchmarks: Sequence[str],
+    rows: Sequence[Row],
+    scores: Mapping[tuple[str, str], Score],
+) -> dict[str, tuple[Cell, ...]]:
+    return {
+        f"{benchmark}{suffix}": tuple(
+            value_of(score) if (score := scores.get((row.key, benchmark))) else None for row in rows
+        )
+        for benchmark in benchmarks
+        for suffix, value_of in _VALUES[kind].items()
+    }
+
+
+_VALUES: Mapping[Kind, Mapping[str, Callable[[Score], Cell]]] = {
+    Kind.TIME: {"": lambda score: score.published_minutes},
+    Kind.WEAK: {
+        ": models": lambda score: score.number_of_models,
+        ": accelerators": lambda score: score.instance_scale,
+        ": minutes": lambda score: score.published_minutes,
+    },
+    Kind.ENERGY: {"": lambda score: rounded(score.energy_joules)},
+}

@@ -1,0 +1,157 @@
+"""``mlperf-pkg results``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
+
+OFFICIAL = [
+    "summary.csv",
+    "summary.json",
+    "summary.xlsx",
+    "summary_detailed.csv",
+    "summary_detailed.json",
+]
+FILES = [
+    "official",
+    "privateid.json",
+    "results.csv",
+    "results.html",
+    "results.json",
+    "results.xlsx",
+    "scores.csv",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A round of two submitters."""
+    for seed, name in enumerate(("ACME", "Other")):
+        write_submission(tmp_path / "training_results_v2.0" / name, seed=7 + seed)
+        write_system(tmp_path / "training_results_v2.0" / name / "systems", submitter=name)
+    return tmp_path / "training_results_v2.0"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def ids(file: Path) -> dict[str, str]:
+    entries = json.loads(file.read_text("utf-8"))
+    return {key: entry["private_id"] for key, entry in entries.items()}
+
+
+def test_a_round(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = call("results", root, "-o", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert names(out) == FILES
+    assert names(out / "official") == OFFICIAL
+    lines = result.stdout.splitlines()
+    assert lines[:2] == [
+        "MLPerf Training 2.0 results: 2 submitters, 2 systems, 2 result sets, 2 with a",
+        "score",
+    ]
+    assert "Missing" not in result.stdout
+    assert "(2 new)" in result.stdout
+
+
+def test_the_official_tables_are_those_of_score(root: Path, tmp_path: Path) -> None:
+    call("results", root, "-o", tmp_path / "out")
+    call("score", root, "--tables", tmp_path / "tables")
+    assert contents(tmp_path / "out" / "official") == contents(tmp_path / "tables")
+
+
+def test_the_same_round_gives_the_same_bytes(root: Path, tmp_path: Path) -> None:
+    call("results", root, "-o", tmp_path / "a")
+    call("results", root, "-o", tmp_path / "b", "--jobs", "2")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_ids_stay_when_rows_are_withdrawn_and_added(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "ids.json"
+    call("results", root, "-o", tmp_path / "a", "--ids", file)
+    before, stamp = ids(file), file.stat().st_mtime_ns
+    assert call("results", root, "-o", tmp_path / "b", "--ids", file).exit_code == 0
+    assert file.stat().st_mtime_ns == stamp  # nothing new: not written again
+    remove(root / "Other")
+    write_submission(root / "Third", seed=9)
+    result = call("results", root, "-o", tmp_path / "c", "--ids", file)
+    assert "(1 new, 1 of withdrawn systems)" in " ".join(result.stdout.split())
+    after = ids(file)
+    assert before.items() < after.items()
+    assert len({*after.values()}) == 3
+    rows = json.loads((tmp_path / "c" / "results.json").read_text("utf-8"))["rows"]
+    assert [row["id"] for row in rows] == [after[f"ACME/{SYSTEM}"], after[f"Third/{SYSTEM}"]]
+
+
+def test_a_summary_is_overwritten_only_by_force(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    call("results", root, "-o", out)
+    before = contents(out)
+    result = call("results", root, "-o", out)
+    assert result.exit_code == 2
+    assert "results.csv: exists already; --force overwrites it" in result.stderr
+    assert call("results", root, "-o", out, "--force").exit_code == 0
+    assert contents(out) == before
+
+
+def test_something_missing(root: Path, tmp_path: Path) -> None:
+    (root / "Other" / "results" / SYSTEM / "resnet" / "result_0.txt").unlink()
+    result = call("results", root, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "Missing (1):\n  Other/results/bow-pod16/resnet: not valid: SET101:" in result.stdout
+    assert names(tmp_path / "out") == FILES
+
+
+REFUSED = [
+    (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
+    (["--ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
+    (["--ids", "none/ids.json"], "the folder none does not exist"),
+    (["--ids", "bad.json"], "bad.json:1: expected private ids by row"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_refusals(
+    root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(root.parent)
+    Path("bad.json").write_text("[]", "utf-8")
+    result = call("results", root.name, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert names(root.parent) == ["bad.json", root.name]
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "round").mkdir()
+    result = call("results", tmp_path / "round", "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_optional_packages(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = call("results", root, "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "no results.xlsx: a workbook needs the package xlsxwriter" in result.stdout
+    assert "no results.html: a page needs the package jinja2" in result.stdout
+    assert [n for n in FILES if n not in names(tmp_path / "out")] == [
+        "results.html",
+        "results.xlsx",
+    ]

@@ -1,0 +1,293 @@
+"""The tables of small simulated rounds, and what they say is missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.publication.collect import publication, systems_with_results
+from mlperf_pkg.commands.publication.files import results_json
+from mlperf_pkg.commands.publication.ids import PrivateIds
+from mlperf_pkg.commands.publication.model import Publication
+from mlperf_pkg.commands.publication.page import page
+from mlperf_pkg.commands.publication.tables import tables
+from mlperf_pkg.commands.publication.workbook import workbook
+from mlperf_pkg.errors import UserError
+from tests.commands.official_tables.test_workbook import read
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+
+ROUND = "training_results_v2.0"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A round of one submitter, with one result set."""
+    write_submission(tmp_path / ROUND / "ACME")
+    return tmp_path / ROUND
+
+
+def published(root: Path) -> Publication:
+    checked = check([str(root)], Options(jobs=1))
+    systems = systems_with_results(checked)
+    ids = PrivateIds(Path("ids.json"), {}).extended(system.candidate for system in systems)
+    return publication(checked, systems, ids)
+
+
+def shown(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each table, by its title, with the columns that are not empty."""
+    return {
+        table.title: [
+            {
+                name: cell
+                for name, cell in zip(table.columns, cells, strict=True)
+                if cell is not None
+            }
+            for cells in table.cells()
+        ]
+        for table in tables(published(root))
+    }
+
+
+def test_a_table(root: Path) -> None:
+    write_system(root / "ACME" / "systems", hw_notes="one", sw_notes="two")
+    (row,) = shown(root)["Closed: Available on-premise"]
+    base = "https://github.com/mlcommons/training_results_v2.0/blob"
+    assert list(row) == [
+        "id", "submitter", "system", "processor", "processors", "accelerator", "accelerators",
+        "software", "resnet", "details", "code", "notes",
+    ]  # fmt: skip
+    assert row["id"].count("-") == 3
+    assert row["details"] == f"{base}/main/ACME/systems/{SYSTEM}.json"
+    assert row["code"] == f"{base}/master/ACME/benchmarks"
+    assert row["notes"] == "one;two"
+    assert (row["processors"], row["accelerators"]) == (2, 16)
+
+
+STATUSES = [
+    ("cloud", "Available cloud"),
+    ("Available in cloud", "Available cloud"),
+    ("available", "Available on-premise"),
+    ("onprem", "Available on-premise"),
+    ("Available on premise", "Available on-premise"),
+    ("Preview", "Preview"),
+    ("research", "Research, Development, or Internal (RDI)"),
+    ("Research, Development, or Internal (RDI)", "Research, Development, or Internal (RDI)"),
+    ("on the moon", "no known category"),
+]
+
+
+@pytest.mark.parametrize(("status", "category"), STATUSES)
+def test_categories(root: Path, status: str, category: str) -> None:
+    write_system(root / "ACME" / "systems", status=status)
+    (row,) = published(root).rows
+    assert row.category == category
+
+
+def test_divisions_and_categories_are_tables_of_their_own(root: Path) -> None:
+    write_submission(root / "Open", division="open", seed=8)
+    write_submission(root / "Cloud", seed=9)
+    write_system(root / "Cloud" / "systems", status="cloud", submitter="Cloud")
+    assert list(shown(root)) == [
+        "Closed: Available cloud",
+        "Closed: Available on-premise",
+        "Open: Available on-premise",
+    ]
+
+
+# ---- bad input gives the rest ---------------------------------------------------------------
+
+
+def no_description(root: Path) -> None:
+    remove(root / "ACME" / "systems" / f"{SYSTEM}.json")
+
+
+def no_descriptions(root: Path) -> None:
+    remove(root / "ACME" / "systems")
+
+
+def broken_description(root: Path) -> None:
+    (root / "ACME" / "systems" / f"{SYSTEM}.json").write_text("{", "utf-8")
+
+
+def missing_fields(root: Path) -> None:
+    write_system(root / "ACME" / "systems", framework=..., number_of_nodes="two")
+
+
+def broken_log(root: Path, number: int = 0) -> None:
+    """A log that is not one counts as a failed run, and one may fail."""
+    log = root / "ACME" / "results" / SYSTEM / "resnet" / f"result_{number}.txt"
+    log.write_bytes(b"\0" * 100)
+
+
+def broken_logs(root: Path) -> None:
+    broken_log(root, 1)
+    broken_log(root, 2)
+
+
+def too_few_runs(root: Path) -> None:
+    write_set(root / "ACME" / "results" / SYSTEM / "ssd", simulated("ssd")[:2])
+
+
+def empty_folder(root: Path) -> None:
+    (root / "ACME" / "results" / "idle").mkdir()
+
+
+BAD: list[tuple[Callable[[Path], None], int, list[str]]] = [
+    (lambda root: None, 1, []),
+    (
+        no_description,
+        0,
+        [
+            f"ACME/systems/{SYSTEM}.json: missing, or not a system description",
+            f"ACME/results/{SYSTEM}/resnet: not valid: SET110: systems/{SYSTEM}.json is missing",
+        ],
+    ),
+    (no_descriptions, 0, ["missing, or not a system description", "not valid: SET110"]),
+    (broken_description, 0, ["missing, or not a system description", "not valid: SET110"]),
+    (
+        missing_fields,
+        1,
+        ["no usable framework, host_processors_count, accelerators_count"],
+    ),
+    (broken_log, 1, []),
+    (broken_logs, 0, ["/resnet: not valid: "]),
+    (too_few_runs, 1, ["/ssd: not valid: SET101: the number of runs"]),
+    (empty_folder, 1, ["ACME/results/idle: no result set; expected <benchmark>/result_*.txt"]),
+]
+
+
+@pytest.mark.parametrize(("change", "number", "missing"), BAD)
+def test_bad_input(
+    root: Path, change: Callable[[Path], None], number: int, missing: list[str]
+) -> None:
+    write_submission(root / "Other", seed=8)
+    write_system(root / "Other" / "systems", submitter="Other")
+    change(root)
+    result = published(root)
+    valid = [score for score in result.scores if not score.reason]
+    assert len(valid) == number + 1
+    assert all(part in line for part, line in zip(missing, result.missing, strict=True))
+    assert sum(len(rows) for rows in shown(root).values()) == number + 1
+
+
+def test_an_invalid_score_is_only_in_the_list(root: Path) -> None:
+    too_few_runs(root)
+    (row,) = shown(root)["Closed: Available on-premise"]
+    assert "resnet" in row
+    assert "ssd" not in row
+    ssd = next(score for score in published(root).scores if score.benchmark == "ssd")
+    assert (ssd.minutes, ssd.published_minutes, ssd.energy_joules, ssd.rank) == (None,) * 4
+
+
+def test_spellings_of_a_submitter(root: Path) -> None:
+    write_system(root / "ACME" / "systems", submitter="ACME")
+    write_submission(root / "Acme", seed=8)
+    write_system(root / "Acme" / "systems", submitter="Acme")
+    result = published(root)
+    assert result.notes == ("one submitter in 2 spellings: ACME, Acme",)
+    assert [(submitter.name, submitter.results) for submitter in result.submitters] == [("ACME", 2)]
+
+
+def test_ranks(root: Path) -> None:
+    for name, seed in (("B", 8), ("C", 7)):
+        write_submission(root / name, seed=seed)
+        write_system(root / name / "systems", submitter=name)
+    write_system(root / "ACME" / "systems", submitter="A")
+    result = published(root)
+    assert [(s.name, s.rank) for s in result.submitters] == [("A", 1), ("B", 1), ("C", 1)]
+    by_row = {score.row.partition("/")[0]: score for score in result.scores}
+    assert {score.of for score in by_row.values() if not score.reason} <= {2, 3}
+
+
+def test_another_id_in_the_tree_is_noted(root: Path) -> None:
+    file = root / "ACME" / "results" / SYSTEM / "privateid.json"
+    file.write_text('{"private_id": "red-oak"}', "utf-8")
+    assert published(root).rows[0].id == "red-oak"
+    checked = check([str(root)], Options(jobs=1))
+    systems = systems_with_results(checked)
+    entries = {f"ACME/{SYSTEM}": {"private_id": "blue-elm"}}
+    result = publication(checked, systems, PrivateIds(Path("x/ids.json"), entries))
+    assert result.rows[0].id == "blue-elm"
+    assert result.notes == (
+        f"ACME/results/{SYSTEM}/privateid.json: has red-oak; blue-elm, from ids.json, is kept",
+    )
+
+
+def test_one_submission_has_the_ids_of_its_round(root: Path) -> None:
+    assert published(root).rows[0].key == published(root / "ACME").rows[0].key == f"ACME/{SYSTEM}"
+
+
+def test_no_submission(tmp_path: Path) -> None:
+    write_set(tmp_path / "logs", simulated())
+    with pytest.raises(UserError, match="no submission; expected folders"):
+        published(tmp_path)
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+FORMULA = '=HYPERLINK("http://evil.test")'
+MARKUP = "</td><script>alert(1)</script>\x1b[31m\u202e"
+
+
+@pytest.fixture
+def hostile(root: Path) -> Path:
+    write_system(
+        root / "ACME" / "systems",
+        submitter=FORMULA,
+        system_name=MARKUP,
+        framework=f"1;{FORMULA}",
+        hw_notes=MARKUP,
+        sw_notes="",
+    )
+    return root
+
+
+def test_the_page_holds_text_as_text(hostile: Path) -> None:
+    text = page(published(hostile))
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "default-src &#39;none&#39;; style-src &#39;sha256-" in text
+
+
+def test_a_workbook(hostile: Path) -> None:
+    result = published(hostile)
+    data = workbook(result)
+    assert data == workbook(result)
+    sheets = read(data)
+    assert list(sheets) == ["closed", "without a score"]
+    head, section, row = sheets["closed"]
+    assert head[:3] == ["id", "submitter", "system"]
+    assert section[0] == "Available on-premise"
+    assert row[1] == FORMULA  # a text, which no spreadsheet computes
+    assert "\x1b" not in row[2]
+
+
+def test_json(hostile: Path) -> None:
+    document = json.loads(results_json(published(hostile)))
+    assert document["format"] == "mlperf-pkg/publication/1"
+    (table,) = document["tables"]
+    assert table["rows"][0]["submitter"] == FORMULA
+    assert document["scores"][0]["rank"] == 1
+
+
+def test_csv_has_no_formula(hostile: Path) -> None:
+    from mlperf_pkg.commands.publication.files import _files  # noqa: PLC0415
+
+    files, notes = _files(published(hostile))
+    assert notes == []
+    text = files["results.csv"]
+    assert isinstance(text, str)
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["submitter"] == f"'{FORMULA}"
+    assert row["software"] == f"1;'{FORMULA}"
+    assert (row["division"], row["category"]) == ("closed", "Available on-premise")
