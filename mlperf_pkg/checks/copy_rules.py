@@ -102,14 +102,14 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
         return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
     if category(before.status or "") == PREVIEW != category(after.status or ""):
         text = f"{text}, a Preview; expected new runs to prove it"
-    elif fields := _different_fields(before, after):
+    elif fields := different_fields(before, after):
         text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
     else:
         return _Opinion(f"{text}, with the same system description", RESUBMITTED)
     return _Opinion(text, RESUBMITTED, Severity.WARNING, Basis.RULES)
 
 
-def _different_fields(before: SystemFile, after: SystemFile) -> list[str]:
+def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
     """Return the fields that differ, except spellings of the same availability."""
     old, new = before.contents or {}, after.contents or {}
     fields = sorted(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.checks.system_values import is_text, whole_number
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
 
 PREVIEW = "preview"
 
@@ -34,18 +38,54 @@ def counts_of(system: SystemFile | None) -> dict[str, Any]:
     return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
 
 
+def as_published(
+    row: ResultSetRow, runs: Sequence[Run], system: SystemFile | None, batch_size: int | None = None
+) -> PublishedSet:
+    """Return a checked result set as if it were published."""
+    contents = (system and system.contents) or {}
+    return PublishedSet(
+        usage=runs[0].usage if runs else TRAINING,
+        round=row.round,
+        submitter=row.submitter or "",
+        system=row.system or "",
+        benchmark=row.benchmark,
+        division=_stripped(contents.get("division")),
+        path=row.path,
+        status=_stripped(contents.get("status")),
+        accelerators=system.accelerators if system else None,
+        **texts_of(system),
+        **counts_of(system),
+        global_batch_size=batch_size,
+        runs=len(runs),
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        official_minutes=row.official_minutes,
+        energy_joules=row.energy_joules,
+    )
+
+
 def differences(system: SystemFile, published: PublishedSet) -> list[str]:
-    """Return the fields that differ from the description of a published set.
+    """Return the fields of a description that differ from those of a published set.
 
     Its empty fields are not compared. Rounds spell the same availability in different ways.
     """
-    now = {**texts_of(system), **counts_of(system)}
-    before = {name: getattr(published, name) for name in now}
+    now = {**texts_of(system), **counts_of(system), "status": system.status or ""}
+    return published_differences(now, published)
+
+
+def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
+    """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
     fields = [
-        {**TEXTS, **COUNTS}[name] for name in now if before[name] and before[name] != now[name]
+        field
+        for name, field in {**TEXTS, **COUNTS}.items()
+        if getattr(before, name) and getattr(before, name) != now[name]
     ]
-    old, new = category(published.status), category(system.status or "")
+    old, new = category(before.status), category(now["status"])
     return [*fields, *(["status"] if old and old != new else [])]
+
+
+def _stripped(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
 def category(status: str) -> str | None:

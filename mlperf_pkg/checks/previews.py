@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -13,9 +14,51 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.model import version_of
 
-_AVAILABLE = ("onprem", "cloud")
+AVAILABLE = ("onprem", "cloud")
 _ALLOWED = 1.02  # times the minutes of the Preview
 _MOST = 100  # Available results with which a Preview is compared
+
+
+class Costs(NamedTuple):
+    """What a result and a Preview cost, by time or energy, and what is allowed of the latter."""
+
+    by: str
+    own: float
+    preview: float
+    allowed: float = _ALLOWED
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether the result costs no more than is allowed; without allowance, it costs less."""
+        if self.allowed == 1:
+            return self.own < self.preview
+        return self.own <= self.preview * self.allowed
+
+    @property
+    def percent(self) -> float:
+        """By how many percent the performance of the result exceeds that of the Preview."""
+        return 100 * (self.preview / self.own - 1)
+
+
+class Performance(Struct, frozen=True):
+    """A score in minutes on a number of accelerators (or nodes), and the energy if measured."""
+
+    scale: int
+    minutes: float
+    energy_joules: float | None = None
+
+    def costs(self, preview: Performance) -> Costs:
+        """Return what is compared with a Preview.
+
+        More accelerators must be faster; fewer must not take more minutes times accelerators. If
+        the energy of both was measured, it is compared instead: it is minutes times power.
+        """
+        if self.energy_joules and preview.energy_joules:
+            return Costs("energy", self.energy_joules, preview.energy_joules)
+        if self.scale > preview.scale:
+            return Costs("time", self.minutes, preview.minutes, 1)
+        by = "time" if self.scale == preview.scale else "time x scale"
+        return Costs(by, self.minutes * self.scale, preview.minutes * preview.scale)
 
 
 class ScoredSet(Struct, frozen=True):
@@ -32,14 +75,9 @@ class ScoredSet(Struct, frozen=True):
         return f"{wording.minutes(self.minutes)} minutes on {scale}"
 
     def matches(self, preview: ScoredSet) -> bool:
-        """Return whether the performance is at least that of a Preview, less the allowed loss.
-
-        More accelerators must be faster; fewer must not take more minutes times accelerators.
-        """
-        if self.accelerators > preview.accelerators:
-            return self.minutes < preview.minutes
-        work = preview.minutes * preview.accelerators
-        return self.minutes * self.accelerators <= work * _ALLOWED
+        """Return whether the performance is at least that of a Preview, less the allowed loss."""
+        own = Performance(self.accelerators, self.minutes)
+        return own.costs(Performance(preview.accelerators, preview.minutes)).is_matched
 
 
 def check_previews(
@@ -60,7 +98,7 @@ def check_previews(
         status = category(system.status or "")
         if status == PREVIEW:
             previews[index] = scored
-        elif status in _AVAILABLE:
+        elif status in AVAILABLE:
             rounds = available.setdefault(_key(context), {})
             rounds.setdefault(context.round.name, []).append(scored)
     for index, preview in previews.items():

@@ -9,7 +9,10 @@ import click
 from mlperf_pkg.cli.group import LazyGroup
 from mlperf_pkg.cli.review_round import command as review_round
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "previews": "mlperf_pkg.cli.review_previews",
+    "resubmitted": "mlperf_pkg.cli.review_resubmitted",
+}
 
 
 class _ReviewGroup(LazyGroup):

@@ -119,6 +119,15 @@ class PublishedResults:
             self._name(index) for index in dict.fromkeys(indexes[place] for place in alike)
         )
 
+    def hashes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the ``log_hash`` of the logs of each set, by its index."""
+        by_set: tuple[list[int], ...] = tuple([] for _ in self._names[0])
+        for log_hash, index in zip(*self._logs, strict=True):
+            if index >= len(by_set):
+                raise _damaged(self._path, "there is no such result set")
+            by_set[index].append(log_hash)
+        return tuple(map(tuple, by_set))
+
     def is_first_of_its_logs(
         self, usage: str, round_: str, name: str, runs: int, minutes: float | None
     ) -> bool:

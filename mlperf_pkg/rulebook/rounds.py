@@ -14,6 +14,7 @@ from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.inheritance import model_of
 from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date
 from mlperf_pkg.rulebook.model import version_of
 
@@ -145,6 +146,31 @@ def window(usage: str, name: str) -> Window:
 def last_day(usage: str, name: str) -> date:
     """Return the last day on which a run may be of one of the ``rounds``."""
     return submission_date(usage, name) + LATEST
+
+
+PREVIEW_DAYS = timedelta(days=140)
+
+
+@per_rulebook
+def due_round(usage: str, name: str) -> str | None:
+    """Return the round in which a Preview of one of the ``rounds`` must come back as Available.
+
+    It is the next one, or the first that is submitted 140 days later; None if it is not known yet.
+    """
+    names = rounds(usage)
+    earliest = submission_date(usage, name) + PREVIEW_DAYS
+    later = names[names.index(name) + 1 :]
+    return next((other for other in later if submission_date(usage, other) >= earliest), None)
+
+
+@per_rulebook
+def first_name(usage: str, round_name: str, benchmark: str) -> str:
+    """Return the name that a benchmark had first: rgat was gnn, and retinanet ssd."""
+    names = rounds(usage)
+    for name in reversed(names[: names.index(round_name) + 1]):
+        if model := model_of(usage, name, benchmark):
+            return first_name(usage, name, model)
+    return benchmark
 
 
 @per_rulebook

@@ -84,6 +84,8 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "compare": lambda root, out: ["compare", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],
     "review": lambda root, out: ["review", root, "-o", out / "review"],
+    "review previews": lambda root, out: ["review", "previews", "1.1", root],
+    "review resubmitted": lambda root, out: ["review", "resubmitted", root, "5.1"],
     "plot": lambda root, out: ["plot", root, "-o", out / "charts", "--chart", "scoreboard"],
     "system check": lambda root, out: [
         "system",

@@ -16,16 +16,14 @@ import csv
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.described import counts_of, texts_of
-from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.described import as_published
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.encode import Facts, Log, encoded
 from mlperf_pkg.published.hashing import digests_of, log_hash
@@ -59,7 +57,7 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
             own, index = [runs[path] for path in result.runs], len(sets)
             of_set = list(settings_of(index, own))
             system = systems.get(description_path(result.row))
-            sets.append(published_set(result, own, system, batch_size(of_set)))
+            sets.append(as_published(result.row, own, system, batch_size(of_set)))
             settings += of_set
             logs += (Log(hash_of(sources[path]), index) for path in result.runs)
     return Facts(made, sets, logs, settings)
@@ -67,32 +65,6 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
 
 def hash_of(place: Place) -> int:
     return log_hash(digests_of({place.label: place.source})[place.label])
-
-
-def published_set(
-    result: SetResult, runs: Sequence[Run], system: SystemFile | None, size: int | None
-) -> PublishedSet:
-    row = result.row
-    contents = (system and system.contents) or {}
-    return PublishedSet(
-        usage=runs[0].usage if runs else "training",
-        round=row.round,
-        submitter=row.submitter or "",
-        system=row.system or "",
-        benchmark=row.benchmark,
-        division=stripped(contents.get("division")),
-        path=row.path,
-        status=stripped(contents.get("status")),
-        accelerators=system.accelerators if system else None,
-        **texts_of(system),
-        **counts_of(system),
-        global_batch_size=size,
-        runs=len(runs),
-        score_minutes=row.score_minutes,
-        unscaled_minutes=row.unscaled_minutes,
-        official_minutes=row.official_minutes,
-        energy_joules=row.energy_joules,
-    )
 
 
 def settings_of(index: int, runs: Iterable[Run]) -> Iterator[Setting]:
@@ -148,10 +120,6 @@ def set_of(row: Mapping[str, str], settings: Iterable[Setting]) -> PublishedSet:
 
 
 # ---- both ---------------------------------------------------------------------------------
-
-
-def stripped(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 def count(value: object) -> int | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.commands.review.sides import Side, checked_side
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Submission
 
@@ -94,3 +95,8 @@ class Round(Struct, frozen=True, dict=True):
     def systems(self) -> Mapping[str, SystemRow]:
         """The system descriptions by path; ``description_path`` returns that of a result set."""
         return {system.path: system for system in self.report.systems}
+
+    @cached_property
+    def side(self) -> Side:
+        """The result sets with the hashes of their logs, to compare with other rounds."""
+        return checked_side(self.title, self.checked)

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from mlperf_pkg.checker.guard import guarded
-from mlperf_pkg.commands.review import assignments, convergence, hyperparameters, submitters
+from mlperf_pkg.commands.review import (
+    assignments,
+    convergence,
+    hyperparameters,
+    previews,
+    resubmitted,
+    submitters,
+)
 from mlperf_pkg.commands.review.model import Round, Section
 
 _Part: TypeAlias = Callable[[Round], Section]
@@ -16,6 +23,8 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("assignments", assignments.section),
     ("hyperparameters", hyperparameters.section),
     ("convergence", convergence.section),
+    ("previews", previews.section),
+    ("resubmitted", resubmitted.section),
 )
 
 

@@ -1,0 +1,48 @@
+"""``mlperf-pkg review previews``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.review_sides import sides_argument
+from mlperf_pkg.commands.review.listing import LISTING_FORMATS
+
+
+@click.command(name="previews")
+@sides_argument
+@options.judged
+@options.written(LISTING_FORMATS)
+def command(*, sides: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
+    """Compare the Previews of OLD with their Available successors in NEW.
+
+    OLD and NEW are folders of submissions or published rounds, such as 4.1; without
+    them, it is all published rounds. A Preview is compared with the Available
+    results of the same submitter, accelerator, benchmark and division in the next
+    round, or the first one 140 days later, at the smallest and the largest previewed
+    scale. The performance may be 2 % lower; more accelerators must be faster, and
+    fewer must not take more time x accelerators. Where energy was measured, energy
+    is compared. Logs of the Preview itself prove nothing.
+
+    Text shows the Previews that are not settled; --verbose shows all.
+
+    Exit status: 0 if all Previews are settled, 1 if not, 2 if they could not be
+    compared.
+
+    \b
+    Examples:
+      mlperf-pkg review previews
+      mlperf-pkg review previews 4.1 5.0 --verbose
+      mlperf-pkg review previews 5.1 training_results_v6.0
+      mlperf-pkg review previews 4.1 5.0 --format csv -o previews.csv
+    """
+    from mlperf_pkg.commands.review.previews import previews  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
+    from mlperf_pkg.commands.review.succession import Outcome  # noqa: PLC0415
+
+    target.refuse_early(sides)
+    listing = previews(*read_sides(sides, check_options))
+    target.write(LISTING_FORMATS[format_](listing, target.view()))
+    return int(any(Outcome(name).is_open for name in listing.counts))

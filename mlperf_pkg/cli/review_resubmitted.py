@@ -1,0 +1,46 @@
+"""``mlperf-pkg review resubmitted``."""
+
+from __future__ import annotations
+
+import click
+
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.review_sides import sides_argument
+from mlperf_pkg.commands.review.listing import LISTING_FORMATS
+
+
+@click.command(name="resubmitted")
+@sides_argument
+@options.judged
+@options.written(LISTING_FORMATS)
+def command(*, sides: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
+    """List the result sets of NEW that have logs of OLD.
+
+    OLD and NEW are folders of submissions or published rounds, such as 4.1; without
+    them, it is all published rounds. Logs may be resubmitted if the system
+    description is exactly the same in both rounds and the logs pass the checker of
+    the newer round, but not those of a Preview. Published rounds have only a few
+    fields of a description, and their logs are not checked.
+
+    Text shows the sets for which this is not so; --verbose shows all.
+
+    Exit status: 0 if all are allowed, 1 if not, 2 if they could not be compared.
+
+    \b
+    Examples:
+      mlperf-pkg review resubmitted 5.0 5.1
+      mlperf-pkg review resubmitted 5.1 training_results_v6.0
+      mlperf-pkg review resubmitted training_results_v5.0 training_results_v5.1 -v
+    """
+    from mlperf_pkg.commands.review.resubmitted import (  # noqa: PLC0415 - slow to import
+        NOT_ALLOWED,
+        resubmitted,
+    )
+    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
+
+    target.refuse_early(sides)
+    listing = resubmitted(*read_sides(sides, check_options))
+    target.write(LISTING_FORMATS[format_](listing, target.view()))
+    return int(listing.counts[NOT_ALLOWED] > 0)

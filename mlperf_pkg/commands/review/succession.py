@@ -1,0 +1,317 @@
+"""Previews, and the Available results that succeed them in a later round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.organisations import are_alike, are_same
+from mlperf_pkg.checks.previews import AVAILABLE, Performance
+from mlperf_pkg.commands.review.accelerators import Likeness, likeness, words_of
+from mlperf_pkg.commands.review.sides import Entry, Side
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import PublishedSet, known_division
+from mlperf_pkg.results import wording
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.rounds import due_round, first_name
+
+
+class Outcome(StrEnum):
+    """What became of a Preview, the worst first.
+
+    NOT_MET: the performance of the successor is lower. OTHER_SCALE: no successor is as small, or as
+    large, as the Preview. OWN_LOGS: the only successors have its logs. NONE: there is no successor.
+    LATE: it came after the round in which it was due. CHANGED: the benchmark was changed or
+    removed. BETWEEN: larger ones and smaller ones were previewed too, so it needs no successor.
+    """
+
+    NOT_MET = "not met"
+    OTHER_SCALE = "other scale only"
+    OWN_LOGS = "own logs only"
+    NONE = "no successor"
+    LATE = "late"
+    NOT_DUE = "not due yet"
+    CHANGED = "not comparable"
+    BETWEEN = "not required"
+    MET = "met"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a review asks the submitter about it."""
+        return tuple(Outcome).index(self) <= tuple(Outcome).index(Outcome.LATE)
+
+
+class Role(StrEnum):
+    """Which of the previewed scales a Preview has."""
+
+    ONLY = "only"
+    SMALLEST = "smallest"
+    LARGEST = "largest"
+    BETWEEN = "between"
+
+
+class Scale(NamedTuple):
+    """The size of a system in accelerators or, if it has none, in nodes."""
+
+    number: int
+    unit: str
+
+    def __str__(self) -> str:
+        """Return the scale in words."""
+        return wording.counted(self.number, self.unit)
+
+
+class Succession(Struct, frozen=True):
+    """A Preview, and the successor that proves it, or is nearest to proving it.
+
+    ``due`` is the round in which the successor must be submitted, None if it is not known yet.
+    ``percent`` is the performance of the successor, compared ``by`` time, by time and scale or by
+    energy: 0 for the same as that of the Preview, -3 for 3 % less.
+    """
+
+    preview: Entry
+    role: Role
+    scale: Scale | None
+    due: str | None
+    outcome: Outcome
+    successor: Entry | None = None
+    likeness: Likeness | None = None
+    by: str = ""
+    percent: float | None = None
+    remark: str = ""
+
+    @property
+    def successor_scale(self) -> Scale | None:
+        """The scale of the successor."""
+        return scale_of(self.successor.row) if self.successor else None
+
+
+class _Candidate(Struct, frozen=True):
+    """An Available result that may succeed a Preview."""
+
+    entry: Entry
+    performance: Performance
+    likeness: Likeness
+
+
+def successions(old: Side, new: Side) -> list[Succession]:
+    """Return what became of each Preview of the old side by the results of the new one."""
+    previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
+    keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
+    return [
+        _succession(preview, role, keys, new)
+        for group in _groups(previews).values()
+        for preview, role in _roles(group)
+    ]
+
+
+def scale_of(row: PublishedSet) -> Scale | None:
+    """Return the scale of a system, None if its description lacks it."""
+    if row.accelerators:
+        return Scale(row.accelerators, "accelerator")
+    if row.nodes and not words_of(row.accelerator_model):
+        return Scale(row.nodes, "node")
+    return None
+
+
+# ---- the Previews -------------------------------------------------------------------------
+
+
+def _groups(previews: Sequence[Entry]) -> Mapping[tuple[object, ...], list[Entry]]:
+    """Return Previews of one accelerator and benchmark by what they have in common."""
+    groups: dict[tuple[object, ...], list[Entry]] = {}
+    for entry in previews:
+        row = entry.row
+        model, names = words_of(row.accelerator_model), (row.usage, row.round, row.benchmark)
+        key = (*names, letters(row.submitter), model, known_division(row.division), row.scaling)
+        groups.setdefault(key, []).append(entry)
+    return groups
+
+
+def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
+    """Yield the Previews of a group by scale, each with its role."""
+    scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
+    smallest, largest = min(scales, default=0), max(scales, default=0)
+    for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
+        scale = scale_of(entry.row)
+        if smallest == largest or scale is None:
+            yield entry, Role.ONLY
+        elif scale.number in (smallest, largest):
+            yield entry, Role.SMALLEST if scale.number == smallest else Role.LARGEST
+        else:
+            yield entry, Role.BETWEEN
+
+
+# ---- their successors ---------------------------------------------------------------------
+
+
+def _succession(
+    preview: Entry, role: Role, of_previews: frozenset[Hashable], new: Side
+) -> Succession:
+    row, scale = preview.row, scale_of(preview.row)
+    bare = Succession(preview, role, scale, due_round(row.usage, row.round), Outcome.NONE)
+    if role is Role.BETWEEN:
+        return replace(bare, outcome=Outcome.BETWEEN)
+    if scale is None or not row.score_minutes:
+        missing = "number of accelerators" if scale is None else "score"
+        return replace(bare, outcome=Outcome.NOT_MET, remark=f"the Preview has no {missing}")
+    in_time, after = _later(preview, bare.due, new)
+    if reason := _incomparable(row, in_time or after):
+        return replace(bare, outcome=Outcome.CHANGED, remark=reason)
+    candidates = list(_candidates(preview, scale, in_time))
+    late = _of_first_round(_fresh(_candidates(preview, scale, after), of_previews))
+    if fresh := _fresh(candidates, of_previews) or late:
+        return _judged(bare, scale, fresh)
+    own = [c for c in candidates if c.entry.shared(preview)] or candidates
+    return _without(bare, in_time, _judged(bare, scale, own) if own else None, new)
+
+
+def _without(
+    bare: Succession, in_time: Sequence[Entry], own: Succession | None, new: Side
+) -> Succession:
+    """Return why there is no successor; ``own`` is one that has the logs of the Preview."""
+    if own:
+        return replace(own, outcome=Outcome.OWN_LOGS)
+    if bare.due is None or new.newest < version_of(bare.due):
+        return replace(bare, outcome=Outcome.NOT_DUE)
+    return replace(bare, remark=_why_none(bare.preview.row, in_time))
+
+
+def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
+    """Return the results of later rounds: those up to the round that is due, and those after it."""
+    in_time: list[Entry] = []
+    after: list[Entry] = []
+    for entry in new.entries:
+        if entry.row.usage == preview.row.usage and entry.version > preview.version:
+            (after if _is_late(entry, due) else in_time).append(entry)
+    return in_time, after
+
+
+def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
+    """Return why a benchmark is comparable in none of the rounds; empty if it is."""
+    names = sorted({entry.row.round for entry in entries}, key=version_of)
+    reasons = [_changed(row, name) for name in names]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def _changed(row: PublishedSet, round_: str) -> str:
+    """Return whether and how a benchmark differs in another round."""
+    name = _benchmark_in(row, round_)
+    if name is None:
+        return f"not in {round_}"
+    old = load_benchmark(row.usage, row.round, row.benchmark)
+    new = load_benchmark(row.usage, round_, name)
+    return "" if old and new and old.target == new.target else f"another target in {round_}"
+
+
+def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
+    """Return the name that the benchmark of a set has in another round."""
+    first = first_name(row.usage, row.round, row.benchmark)
+    names = benchmarks_of(row.usage, round_)
+    return next((n for n in names if first_name(row.usage, round_, n) == first), None)
+
+
+def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Iterator[_Candidate]:
+    """Yield the Available results of the submitter of a Preview on its accelerator."""
+    row = preview.row
+    for entry in entries:
+        other, other_scale = entry.row, scale_of(entry.row)
+        if (
+            category(other.status) in AVAILABLE
+            and are_alike(row.submitter, other.submitter)
+            and _is_of(row, other)
+            and (alike := likeness(row, other))
+            and (other_scale and other_scale.unit == scale.unit)
+            and other.score_minutes
+        ):
+            yield _Candidate(entry, _performance(other, other_scale), alike)
+
+
+def _is_of(row: PublishedSet, other: PublishedSet) -> bool:
+    """Return whether a set is of the benchmark, the division and the scaling of another."""
+    return (
+        _benchmark_in(row, other.round) == other.benchmark
+        and not _changed(row, other.round)
+        and known_division(row.division) == known_division(other.division)
+        and row.scaling == other.scaling
+    )
+
+
+def _performance(row: PublishedSet, scale: Scale) -> Performance:
+    return Performance(scale.number, row.score_minutes or 0, row.energy_joules)
+
+
+def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
+    """Return the candidates without logs of a Preview, which prove nothing."""
+    return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
+
+
+def _of_first_round(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    first = min((candidate.entry.version for candidate in candidates), default=())
+    return [candidate for candidate in candidates if candidate.entry.version == first]
+
+
+def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
+    """Return the succession by the best candidate, among those of the scale that is required."""
+    performance = _performance(bare.preview.row, scale)
+    of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
+    best = min(
+        of_scale or candidates,
+        key=lambda c: (
+            not c.performance.costs(performance).is_matched,
+            c.likeness.rank,
+            abs(c.performance.scale - scale.number),
+            c.performance.minutes,
+        ),
+    )
+    costs, is_late = best.performance.costs(performance), _is_late(best.entry, bare.due)
+    outcome = Outcome.LATE if is_late else Outcome.MET
+    if not (costs.is_matched and of_scale):
+        outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
+    return replace(
+        bare,
+        outcome=outcome,
+        successor=best.entry,
+        likeness=best.likeness,
+        by=costs.by,
+        percent=costs.percent,
+        remark="; ".join(_remarks(bare, best.entry)),
+    )
+
+
+def _has_scale(number: int, previewed: int, role: Role) -> bool:
+    """Return whether a scale covers the smallest or the largest previewed one."""
+    if role is Role.SMALLEST:
+        return number <= previewed
+    return role is Role.ONLY or number >= previewed
+
+
+def _remarks(bare: Succession, successor: Entry) -> Iterator[str]:
+    if _is_late(successor, bare.due):
+        yield f"due in {bare.due}"
+    if not are_same(bare.preview.row.submitter, successor.row.submitter):
+        yield f"submitted by {successor.row.submitter}"
+
+
+def _is_late(entry: Entry, due: str | None) -> bool:
+    return due is not None and entry.version > version_of(due)
+
+
+def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
+    """Return what the submitter of a Preview has instead of a successor."""
+    rows = [entry.row for entry in entries if are_alike(row.submitter, entry.row.submitter)]
+    if not rows:
+        return f"{row.submitter} has no results"
+    rows = [other for other in rows if likeness(row, other)]
+    if not rows:
+        return "no results on this accelerator"
+    if alike := [other for other in rows if _is_of(row, other)]:
+        return f"only as {', '.join(sorted({category(o.status) or o.status for o in alike}))}"
+    names = sorted({other.benchmark for other in rows})
+    return f"on this accelerator only {', '.join(names)}"

@@ -1,0 +1,64 @@
+"""Names of accelerators that are the same in different spellings."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlperf_pkg.commands.review.accelerators import Likeness, likeness, words_of
+from tests.helpers.published import published_set
+
+WORDS = [
+    ("NVIDIA H100-SXM5-80GB", "80gb h100 sxm"),
+    ("H100 SXM 80 GB", "80gb h100 sxm"),
+    ("NVIDIA H100 80GB HBM3", "80gb h100"),
+    ("NVIDIA A100 - PCIe - 80 GB", "80gb a100 pcie"),
+    ("NVIDIA A100-PCIE-80GB (300W)", "80gb a100 pcie"),
+    ("NVIDIA A100-SXM4-40GB(400W)", "40gb a100 sxm"),
+    ("Nvidia Tesla V100", "v100"),
+    ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "180gb b200 sxm"),
+    ("NVIDIA Blackwell Ultra GPU (GB300)", "gb300"),
+    ("Blackwell", "blackwell"),
+    ("AMD Instinct MI325X 256GB HBM3e", "256gb mi325x"),
+    ("Intel(R) Gaudi(R) 2 AI Accelerator", "gaudi2"),
+    ("Habana Gaudi2", "gaudi2"),
+    ("TPU_v4", "tpu v4"),
+    ("TPU-trillium", "tpu trillium"),
+    ("NVIDIA® H200™", "h200"),
+    ("N/A", ""),
+    ("none", ""),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "words"), WORDS)
+def test_words(name: str, words: str) -> None:
+    assert words_of(name) == frozenset(words.split())
+
+
+NAMES = [
+    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-SXM5-80GB", Likeness.SAME),
+    ("NVIDIA H100-SXM5-80GB", "h100 sxm (80 gb)", Likeness.SPELLING),
+    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100", Likeness.NAME),
+    ("TPU", "TPU-v4", Likeness.NAME),
+    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-PCIe-80GB", None),
+    ("NVIDIA H100-SXM5-80GB", "NVIDIA H200-SXM5-141GB", None),
+    ("Habana Gaudi", "Habana Gaudi2", None),
+    ("N/A", "TPU", None),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), NAMES)
+def test_likeness(one: str, other: str, expected: Likeness | None) -> None:
+    first, second = (published_set(accelerator_model=name) for name in (one, other))
+    assert likeness(first, second) is likeness(second, first) is expected
+
+
+PROCESSORS = [("Xeon 8480+", "xeon 8480+", Likeness.SAME), ("Xeon", "EPYC", Likeness.PROCESSOR)]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), PROCESSORS)
+def test_without_accelerators(one: str, other: str, expected: Likeness) -> None:
+    first, second = (
+        published_set(accelerator_model="N/A", host_processor=name) for name in (one, other)
+    )
+    assert likeness(first, second) is expected

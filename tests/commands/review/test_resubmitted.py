@@ -1,0 +1,73 @@
+"""Result sets with logs of an earlier round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.review.resubmitted import resubmissions, resubmitted
+from mlperf_pkg.findings import Verdict
+from tests.helpers.sides import entry, side
+
+CASES = [
+    ("nothing changed", {}, ()),
+    ("another spelling of the status", {"status": "onprem"}, ()),
+    ("another framework", {"framework": "F2"}, ("the description differs in framework",)),
+    ("another count", {"nodes": 2}, ("the description differs in number_of_nodes",)),
+    ("another submitter", {"submitter": "Zebra"}, ("runs of ACME",)),
+    ("another benchmark", {"benchmark": "ssd"}, ("runs of bert",)),
+    ("failing logs", {"official": Verdict.FAIL}, ("the logs fail the checker of 4.1",)),
+    ("passing logs", {"official": Verdict.PASS}, ()),
+]
+
+
+@pytest.mark.parametrize(("changes", "problems"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])  # fmt: skip
+def test_problems(changes: Any, problems: tuple[str, ...]) -> None:
+    (row,) = resubmissions(side(entry("4.0", 1, 2)), side(entry("4.1", 2, 1, **changes)))
+    assert (row.problems, row.identical, row.runs) == (problems, 2, 2)
+
+
+def test_the_logs_of_a_preview() -> None:
+    old = entry("4.0", 1, status="Preview")
+    (row,) = resubmissions(side(old), side(entry("4.1", 1)))
+    assert row.problems == ("runs of a Preview, which prove nothing",)
+    (row,) = resubmissions(side(old), side(entry("4.1", 1, status="preview")))
+    assert row.problems == ()
+
+
+def test_logs_written_anew() -> None:
+    old, new = (entry(name, number, unscaled_minutes=20.5) for number, name in enumerate(("4.0", "4.1")))  # fmt: skip
+    (row,) = resubmissions(side(old), side(new))
+    assert (row.runs, row.identical) == (10, 0)
+    assert resubmissions(side(old), side(entry("4.1", 1, unscaled_minutes=20.5, runs=9))) == []
+
+
+NO_PAIR = [("4.0", "4.0"), ("4.1", "4.0")]
+
+
+@pytest.mark.parametrize(("old", "new"), NO_PAIR)
+def test_only_later_rounds(old: str, new: str) -> None:
+    assert resubmissions(side(entry(old, 1)), side(entry(new, 1))) == []
+
+
+def test_the_set_of_the_same_name_is_the_origin() -> None:
+    other = entry("4.0", 1, 2, path="ACME/results/other/bert")
+    same = entry("4.0", 1, path="ACME/results/box/bert")
+    (row,) = resubmissions(side(other, same), side(entry("4.1", 1, 2)))
+    assert row.old is same
+
+
+def test_without_a_description() -> None:
+    (row,) = resubmissions(side(entry("4.0", 1, system_name="")), side(entry("4.1", 1)))
+    assert (row.description, row.problems) == ("not known", ())
+
+
+def test_the_summary() -> None:
+    old = side(entry("4.0", 1), entry("4.0", 2, accelerators=16))
+    new = side(entry("4.1", 1, framework="F2"), entry("4.1", 3, accelerators=32))
+    assert resubmitted(old, new).summary == (
+        "1 of 2 result sets has logs of an earlier round",
+        "0 allowed, 1 not allowed",
+        "1 with another system description",
+    )

@@ -1,0 +1,157 @@
+"""What became of Previews, by the results of a later round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.review.sides import Entry
+from mlperf_pkg.commands.review.succession import Outcome, Role, Succession, successions
+from tests.helpers.sides import entry, preview, side
+
+MET, NOT_MET, NONE = Outcome.MET, Outcome.NOT_MET, Outcome.NONE
+
+
+def succession(old: Entry, *new: Entry) -> Succession:
+    (row,) = successions(side(old), side(*new))
+    return row
+
+
+# minutes of a Preview of 20 minutes on 8, the fields of its successor
+ONE = [
+    ("as fast", 20.0, {}, MET),
+    ("2 % slower", 20.4, {}, MET),
+    ("3 % slower", 20.6, {}, NOT_MET),
+    ("faster on more", 19.9, {"accelerators": 16}, MET),
+    ("as fast on more", 20.0, {"accelerators": 16}, NOT_MET),
+    ("twice the time on half", 40.7, {"accelerators": 4}, MET),
+    ("more than twice the time on half", 41.0, {"accelerators": 4}, NOT_MET),
+    ("in the cloud", 20.0, {"status": "Available cloud"}, MET),
+    ("in another spelling", 20.0, {"accelerator_model": "H100 SXM 80 GB"}, MET),
+    ("by an alike submitter", 20.0, {"submitter": "ACME-Inc"}, MET),
+    ("another accelerator", 20.0, {"accelerator_model": "NVIDIA H200-SXM5-141GB"}, NONE),
+    ("another submitter", 20.0, {"submitter": "Zebra"}, NONE),
+    ("another benchmark", 20.0, {"benchmark": "ssd"}, NONE),
+    ("another division", 20.0, {"division": "open"}, NONE),
+    ("a Preview again", 20.0, {"status": "Preview"}, NONE),
+    ("research", 20.0, {"status": "research"}, NONE),
+    ("without a score", None, {}, NONE),
+    ("without a count", 20.0, {"accelerators": None}, NONE),
+]
+
+
+@pytest.mark.parametrize(("minutes", "fields", "outcome"), [c[1:] for c in ONE], ids=[c[0] for c in ONE])  # fmt: skip
+def test_one_scale(minutes: Any, fields: Any, outcome: Outcome) -> None:
+    row = succession(preview(), entry("4.1", minutes=minutes or 0, **fields))
+    assert (row.outcome, row.role, row.due) == (outcome, Role.ONLY, "4.1")
+
+
+ENERGY = [
+    ("less energy, slower", 30.0, {"energy_joules": 900.0}, MET, "energy"),
+    ("more energy, faster", 10.0, {"energy_joules": 1030.0}, NOT_MET, "energy"),
+    ("2 % more, on more", 25.0, {"energy_joules": 1020.0, "accelerators": 16}, MET, "energy"),
+    ("not measured again", 20.1, {}, MET, "time"),
+]
+
+
+@pytest.mark.parametrize(("minutes", "fields", "outcome", "by"), [c[1:] for c in ENERGY], ids=[c[0] for c in ENERGY])  # fmt: skip
+def test_energy(minutes: float, fields: Any, outcome: Outcome, by: str) -> None:
+    row = succession(preview(energy_joules=1000.0), entry("4.1", minutes=minutes, **fields))
+    assert (row.outcome, row.by) == (outcome, by)
+
+
+# the scales of Previews and of results, of 160 minutes x accelerators each, and the outcomes
+SCALES = [
+    ((8, 32), (8, 32), (MET, MET)),
+    ((8, 16, 32), (8, 32), (MET, Outcome.BETWEEN, MET)),
+    ((8, 32), (4, 64), (MET, MET)),
+    ((8, 32), (16, 32), (Outcome.OTHER_SCALE, MET)),
+    ((8, 32), (8, 16), (MET, Outcome.OTHER_SCALE)),
+    ((8,), (4,), (MET,)),
+    ((8,), (64,), (MET,)),
+]
+
+
+@pytest.mark.parametrize(("previewed", "available", "outcomes"), SCALES)
+def test_scales(previewed: Any, available: Any, outcomes: Any) -> None:
+    old = [preview(160 / number, accelerators=number) for number in previewed]
+    new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
+    assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
+
+
+def test_nodes_without_accelerators() -> None:
+    fields: Any = {"accelerator_model": "N/A", "accelerators": None, "host_processor": "Xeon"}
+    old = preview(nodes=4, **fields)
+    row = succession(old, entry("4.1", minutes=20.0, nodes=8, **fields))
+    assert (row.outcome, str(row.scale)) == (NOT_MET, "4 nodes")
+
+
+LOGS = [
+    ("the logs", (1, 2), {"round_": "4.1"}, (1, 3)),
+    ("the mean", (1, 2), {"round_": "4.1", "unscaled_minutes": 33.25}, (3, 4)),
+]
+
+
+@pytest.mark.parametrize(("old_logs", "fields", "new_logs"), [c[1:] for c in LOGS], ids=[c[0] for c in LOGS])  # fmt: skip
+def test_its_own_logs_prove_nothing(old_logs: Any, fields: Any, new_logs: Any) -> None:
+    old = entry("4.0", *old_logs, status="Preview", unscaled_minutes=33.25)
+    own = entry("4.1", *new_logs, **{k: v for k, v in fields.items() if k != "round_"})
+    assert succession(old, own).outcome is Outcome.OWN_LOGS
+    fresh = entry("4.1", 9, accelerators=16, minutes=10.0)
+    assert succession(old, own, fresh).successor is fresh
+
+
+ROUNDS = [
+    ("the next round is due", "4.0", ("4.1",), "4.1", MET),
+    ("late", "4.0", ("5.0",), "4.1", Outcome.LATE),
+    ("in time, and once more", "4.0", ("5.0", "4.1"), "4.1", MET),
+    ("an earlier result", "4.1", ("4.0",), "5.0", Outcome.NOT_DUE),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "due", "outcome"), [c[1:] for c in ROUNDS], ids=[c[0] for c in ROUNDS])  # fmt: skip
+def test_rounds(old: str, new: Any, due: str, outcome: Outcome) -> None:
+    row = succession(preview(round_=old), *(entry(name) for name in new))
+    assert (row.due, row.outcome) == (due, outcome)
+    if outcome is MET:
+        assert row.successor
+        assert row.successor.row.round == due
+
+
+COMPARABLE = [
+    ("gnn", "4.1", "rgat", "5.0", MET, ""),
+    ("ssd", "1.1", "ssd", "2.0", Outcome.CHANGED, "another target in 2.0"),
+    ("dlrm", "2.1", "dlrm_dcnv2", "3.0", Outcome.CHANGED, "not in 3.0"),
+    ("bert", "0.7", "bert", "1.0", Outcome.CHANGED, "another target in 1.0"),
+]
+
+
+@pytest.mark.parametrize(("old", "first", "new", "then", "outcome", "remark"), COMPARABLE)
+def test_benchmarks(
+    old: str, first: str, new: str, then: str, outcome: Outcome, remark: str
+) -> None:
+    row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
+    assert (row.outcome, row.remark) == (outcome, remark)
+
+
+WHY_NONE = [
+    ({"submitter": "Zebra"}, "ACME has no results"),
+    ({"accelerator_model": "B200"}, "no results on this accelerator"),
+    ({"benchmark": "ssd"}, "on this accelerator only ssd"),
+    ({"status": "research"}, "only as research"),
+]
+
+
+@pytest.mark.parametrize(("fields", "remark"), WHY_NONE)
+def test_why_there_is_none(fields: Any, remark: str) -> None:
+    row = succession(preview(), entry("4.1", **fields))
+    assert (row.outcome, row.remark) == (NONE, remark)
+
+
+def test_a_preview_without_figures() -> None:
+    for field in ("accelerators", "score_minutes"):
+        changes: Any = {field: None}
+        row = succession(preview(**changes), entry("4.1"))
+        assert (row.outcome, row.successor) == (NOT_MET, None)
+        assert row.remark.startswith("the Preview has no ")

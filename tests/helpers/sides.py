@@ -1,0 +1,28 @@
+"""Sides of a comparison of rounds, without files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlperf_pkg.commands.review.sides import Entry, Side
+from mlperf_pkg.findings import Verdict
+from tests.helpers.published import published_set
+
+H100 = "NVIDIA H100-SXM5-80GB"
+
+
+def entry(
+    round_: str, *logs: int, official: Verdict | None = None, minutes: float = 20.0, **fields: Any
+) -> Entry:
+    """A set of ten runs of BERT on eight H100; without a mean, it is compared by its logs."""
+    own = {"round": round_, "accelerator_model": H100, "system": f"box{fields.get('accelerators')}"}
+    row = published_set(**{**own, "score_minutes": minutes, "unscaled_minutes": None, **fields})
+    return Entry(row, logs, official=official)
+
+
+def preview(minutes: float = 20.0, round_: str = "4.0", **fields: Any) -> Entry:
+    return entry(round_, minutes=minutes, status="Preview", **fields)
+
+
+def side(*entries: Entry) -> Side:
+    return Side("side", entries)
