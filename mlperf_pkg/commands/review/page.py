@@ -10,13 +10,17 @@ from importlib import resources
 from mlperf_pkg.commands.review.formats import cell_text, numbers
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
+from mlperf_pkg.render import headings
 
 _STYLE = """
 .m { font-weight: 700; color: var(--open); }
 .problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
 main p { max-width: 60rem; overflow-wrap: anywhere; }
-td { max-width: 32rem; white-space: normal; overflow-wrap: anywhere; min-width: 3rem; }
+.t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
+.remark { font-size: .9rem; margin: .25rem 0 0; }
+.n + :not(.n) { padding-left: .75rem; }
 """
+_LONG = 40  # characters of a cell, from which its lines are broken
 _OPEN_ROWS = 40  # a table with more rows is folded
 
 _PAGE = """\
@@ -36,7 +40,7 @@ _PAGE = """\
 <a class="skip" href="#main">Skip to the review</a>
 <header>
 <h1>{title}: review</h1>
-<p>The round is {reason}.</p>
+<p>{reason}</p>
 <nav aria-label="Sections">
 {links}
 </nav>
@@ -62,7 +66,7 @@ def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:",
         style=css,
         title=escape_html(reviewed.title),
-        reason=escape_html(reviewed.report.round_reason),
+        reason=escape_html(headings.round_in_words(reviewed.report)),
         links="\n".join(links),
         body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
         version=escape_html(reviewed.report.tool["version"]),
@@ -95,25 +99,30 @@ def _table(table: Table, file: str) -> str:
         for title, kind in zip(table.columns, classes, strict=True)
     )
     title = escape_html(table.title)
-    caption = f'{escape_html(table.note)} <a href="{escape_html(file)}">CSV</a>'
+    remark = f'{escape_html(table.note)} <a href="{escape_html(file)}">CSV</a>'.strip()
     folded = "" if len(table.rows) > _OPEN_ROWS else " open"
     return (
         f'<details{folded}>\n<summary><h3>{title}</h3> <span class="about">{len(table.rows)}</span>'
         f'</summary>\n<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
-        f"<table>\n<caption>{caption.strip()}</caption>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{_rows(table, classes)}</tbody>\n</table>\n</div>\n</details>"
+        f"<table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{_rows(table, classes)}</tbody>\n</table>\n</div>\n"
+        f'<p class="remark">{remark}</p>\n</details>'
     )
 
 
 def _rows(table: Table, classes: Sequence[str]) -> str:
-    rows = []
-    for number, row in enumerate(table.rows):
-        cells = []
-        for column, (value, kind) in enumerate(zip(row, classes, strict=True)):
-            kinds = f"{kind} m".strip() if (number, column) in table.marked else kind
-            cells.append(f"<td{_class(kinds)}>{escape_html(cell_text(value))}</td>")
-        rows.append(f"<tr>{''.join(cells)}</tr>\n")
-    return "".join(rows)
+    return "".join(
+        f"<tr>{''.join(_cells(table, number, classes))}</tr>\n" for number in range(len(table.rows))
+    )
+
+
+def _cells(table: Table, number: int, classes: Sequence[str]) -> Iterator[str]:
+    """Yield the cells of a row; the first is its heading."""
+    for column, (value, kind) in enumerate(zip(table.rows[number], classes, strict=True)):
+        text = cell_text(value)
+        kinds = [kind, "t" * (len(text) > _LONG), "m" * ((number, column) in table.marked)]
+        tag, end = ("td", "td") if column else ('th scope="row"', "th")
+        yield f"<{tag}{_class(' '.join(filter(None, kinds)))}>{escape_html(text)}</{end}>"
 
 
 def _class(kinds: str) -> str:
