@@ -9,7 +9,11 @@ from typing import Any
 from mlperf_pkg.infra.resources import data_folder
 from references.markdown import code, page, plain, table
 
-_PAGES = {"report": "The JSON report", "config": "The configuration, mlperf-pkg.yaml"}
+_PAGES = {
+    "report": "The JSON report",
+    "review": "The JSON of a review",
+    "config": "The configuration, mlperf-pkg.yaml",
+}
 
 Schema = Mapping[str, Any]
 

@@ -67,7 +67,8 @@ def command(
 
     For a folder named like a command below, write ./NAME.
 
-    Exit status: 0 if the review was written, 2 if it could not be.
+    Exit status: 0 if the review was written, 1 if something is missing in it, 2 if it
+    could not be written.
 
     \b
     Examples:
@@ -86,4 +87,4 @@ def command(
     writing.write_review(output, writing.files_of(reviewed, parts), force=force)
     click.echo(formats.summary(reviewed, parts), nl=False)
     click.echo(f"\nwritten: {output}/{writing.PAGE}")
-    return 0
+    return int(bool(reviewed.problems))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.results import rcp_margin
@@ -17,6 +18,11 @@ VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "no
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 error``, ``2 errors``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def enumerated(texts: Sequence[str]) -> str:
+    """Return texts as a list in a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def minutes(value: float | None) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from mlperf_pkg.infra.resources import data_folder
 from tests.helpers.program import call
+from tests.helpers.report_schema import closed
 from tests.helpers.trees import write_submission
 
 
@@ -35,6 +39,84 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     tables = [table for section in document["sections"] for table in section["tables"]]
     assert {f"{section['name']}.md" for section in document["sections"]} <= files.keys()
     assert {table["file"] for table in tables} <= files.keys()
+
+
+def test_the_schema_describes_all(a_round: Path, tmp_path: Path) -> None:
+    assert call("review", a_round, "-o", tmp_path / "review", "-j", "1").exit_code == 0
+    schema = json.loads((data_folder("rules") / "review.schema.json").read_text("utf-8"))
+    document = json.loads((tmp_path / "review/review.json").read_bytes())
+    errors = Draft202012Validator(closed(schema)).iter_errors(document)
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+    tables = [table for section in document["sections"] for table in section["tables"]]
+    assert all(len(row) == len(table["columns"]) for table in tables for row in table["rows"])
+
+
+@pytest.fixture
+def poor(a_round: Path, tmp_path: Path) -> Path:
+    """A round in which much is missing."""
+    root = tmp_path / "training_results_v2.0"
+    for name in ("ACME", "Beta", "Gamma"):
+        shutil.copytree(a_round / name, root / name)
+    shutil.copytree(a_round / "Beta", root / "be_ta")
+    shutil.copytree(a_round / "Beta", root / "Delta+Epsilon")
+    shutil.rmtree(root / "Gamma/systems")
+    next(root.glob("ACME/results/*/*/result_0.txt")).write_bytes(b"\x00\xff")
+    return root
+
+
+def test_what_is_missing_is_said_and_the_rest_given(poor: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "review"
+    result = call("review", poor, "-o", folder, "-j", "1")
+    assert result.exit_code == 1, result.output
+    assert json.loads((folder / "review.json").read_bytes())["problems"] == [
+        "Beta and be_ta may be one submitter; --one-spelling counts them as one",
+        "Delta+Epsilon may be a joint submission; --joint Delta+Epsilon counts its companies by"
+        " themselves",
+        "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
+        " are unknown",
+        "1 file not read or checked (LOG110, a file without records):"
+        " ACME/results/bow-pod16/resnet/result_0.txt",
+    ]
+    assert "5 submitters, 4 systems, 5 result sets, 25 runs" in result.output
+    options = ("--one-spelling", "--joint", "Delta+Epsilon", "--exclude", "ACME", "--force")
+    result = call("review", poor, "-o", folder, "-j", "1", *options)
+    assignments = (folder / "assignments.md").read_text()
+    assert "Counted as one: Beta and be_ta." in assignments
+    assert "| ACME |" not in assignments.partition("## Ranks")[0]
+
+
+def test_a_round_of_one(a_round: Path, tmp_path: Path) -> None:
+    result = call("review", a_round / "ACME", "-o", tmp_path / "review", "-j", "1")
+    assert result.exit_code == 1
+    assert "only one submission: ACME; nobody can review it" in result.output
+    assert "ACME: volunteers or the chairs" in result.output
+
+
+def test_a_round_without_any_description(a_round: Path, tmp_path: Path) -> None:
+    root = tmp_path / "training_results_v2.0"
+    for name in ("ACME", "Beta"):
+        shutil.copytree(a_round / name / "results", root / name / "results")
+    result = call("review", root, "-o", tmp_path / "review", "-j", "1")
+    assert result.exit_code == 1
+    assert "2 submitters, 0 systems, 2 result sets, 10 runs" in result.output
+    assert result.output.count("without a system") == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--joint", "ACME"), "names no two companies; expected A+B"),
+        (("--joint", "ACME+Btea"), "did you mean Beta?"),
+        (("--exclude", "ACNE"), "did you mean ACME?"),
+    ],
+)
+def test_mistyped_names(
+    option: tuple[str, str], message: str, a_round: Path, tmp_path: Path
+) -> None:
+    result = call("review", a_round, "-o", tmp_path / "review", "-j", "1", *option)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not (tmp_path / "review").exists()
 
 
 def test_the_same_each_time(a_round: Path, tmp_path: Path) -> None:

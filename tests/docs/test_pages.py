@@ -62,9 +62,11 @@ def test_commands_and_options_exist(page: Path, line: str) -> None:
     ctx = click.Context(cli, **cli.context_settings)
     words = shlex.split(line, comments=True)[1:]
     while isinstance(command, click.Group):
-        below = command.get_command(ctx, words.pop(0))
-        assert below
-        command = below
+        below = command.get_command(ctx, words[0])
+        default: click.Command | None = getattr(command, "default", None)
+        assert below or default
+        command = below or default or command
+        words = words[1:] if below else words
         ctx = click.Context(command, ctx)
     values, _, _ = command.make_parser(ctx).parse_args(words)
     for param in command.get_params(ctx):

@@ -5,13 +5,20 @@ Source: submission_rules, Required reviews.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.companies import LARGE, Company, by_results, by_scale, companies
+from mlperf_pkg.commands.review.companies import (
+    LARGE,
+    Company,
+    by_results,
+    by_scale,
+    companies,
+    spellings,
+)
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.commands.review.pairing import Group, groups, reviews
 from mlperf_pkg.results import wording
@@ -118,14 +125,14 @@ def _assignment(rank: _Rank, reviewer: str | None, index: int, why: str) -> Assi
 def _why(rank: _Rank, group: Group) -> str:
     numbers = [str(index + 1) for index in group]
     values = [str(rank.value(rank.members[index])) for index in group]
-    reason = f"ranks {_and(numbers)} by {rank.unit} ({_and(values)})"
+    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({wording.enumerated(values)})"
     if len(group) == _THREE:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as those next to each other may not review each other"
     apart = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
     if apart:
-        reason += f"; {_and(apart)} are partners and do not review each other"
+        reason += f"; {wording.enumerated(apart)} are partners and do not review each other"
     equal = [rank.value(company) for company in rank.members]
     if any(equal.count(rank.value(rank.members[index])) > 1 for index in group):
         reason += f"; ties by seed {rank.seed}"
@@ -142,15 +149,13 @@ def _why_nobody(rank: _Rank) -> str:
     return f"a partner of all who are left in the rank by {rank.unit}"
 
 
-def _and(texts: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
-
-
 # ---- the section ----------------------------------------------------------------------------
 
 
 def _chosen(reviewed: Round) -> Iterator[str]:
     choices = reviewed.choices
+    if choices.one_spelling:
+        yield from (f"Counted as one: {wording.enumerated(n)}." for n in spellings(reviewed))
     if choices.joint:
         yield f"Joint submissions: {', '.join(choices.joint)}."
     if choices.excluded:
@@ -178,9 +183,9 @@ def _summary(rank: _Rank) -> Iterator[str]:
     names, texts, alone = [company.name for company in rank.members], [], []
     for group in groups(len(names), rank.may):
         together = {*chain.from_iterable(reviews(group, rank.may))}
-        texts.append(_and([names[index] for index in group if index in together]))
+        texts.append(wording.enumerated([names[index] for index in group if index in together]))
         alone += [names[index] for index in group if index not in together]
-    texts.append(f"{_and(sorted(alone))}: {_CHAIRS}" if alone else "")
+    texts.append(f"{wording.enumerated(sorted(alone))}: {_CHAIRS}" if alone else "")
     texts = [text for text in texts if text]
     if texts or rank.by == "results":
         yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

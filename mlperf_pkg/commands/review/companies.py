@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -80,15 +80,23 @@ def tie_break(name: str, seed: int) -> bytes:
 # ---- names ----------------------------------------------------------------------------------
 
 
+def spellings(reviewed: Round) -> Iterator[list[str]]:
+    """Yield the names of submissions that differ only in case, space and punctuation."""
+    names: dict[str, list[str]] = {}
+    for submission in reviewed.submissions:
+        names.setdefault(letters(submission.name) or submission.name, []).append(submission.name)
+    yield from (alike for alike in names.values() if len(alike) > 1)
+
+
 def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
     """Return the folders by submitter: one each, or all spellings of one name together."""
     names = [submission.name for submission in reviewed.submissions]
-    folders: dict[str, tuple[str, ...]] = {}
-    first: dict[str, str] = {}
-    for name in names:
-        key = letters(name) or name
-        owner = first.setdefault(key, name) if reviewed.choices.one_spelling else name
-        folders[owner] = (*folders.get(owner, ()), name)
+    folders: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+    if reviewed.choices.one_spelling:
+        for alike in spellings(reviewed):
+            folders[alike[0]] = tuple(alike)
+            for name in alike[1:]:
+                del folders[name]
     return folders
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review.companies import spellings
 from mlperf_pkg.commands.review.model import Choices, Round
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import description_path
+from mlperf_pkg.rulebook.codes import codes
 
 _NAMED = 3
 _UNREAD = (
@@ -63,13 +64,18 @@ def _problems(reviewed: Round) -> Iterator[str]:
 
 
 def _spellings(reviewed: Round) -> Iterator[str]:
-    names = [submission.name for submission in reviewed.submissions]
-    counts = Counter(map(letters, names))
-    for spelling, number in counts.items():
-        if number > 1:
-            alike = " and ".join(repr(name) for name in names if letters(name) == spelling)
-            remedy = "" if reviewed.choices.one_spelling else "; --one-spelling counts them as one"
-            yield f"{alike} may be one submitter{remedy}"
+    """Yield what may be one submitter, or several, and which option says so."""
+    if not reviewed.choices.one_spelling:
+        for names in spellings(reviewed):
+            alike = wording.enumerated(names)
+            yield f"{alike} may be one submitter; --one-spelling counts them as one"
+    joined = {letters(joint.partition("=")[0]) for joint in reviewed.choices.joint}
+    for submission in reviewed.submissions:
+        if "+" in submission.name and letters(submission.name) not in joined:
+            yield (
+                f"{submission.name} may be a joint submission; --joint {submission.name} counts its"
+                " companies by themselves"
+            )
 
 
 def _unread(reviewed: Round) -> Iterator[str]:
@@ -81,7 +87,7 @@ def _unread(reviewed: Round) -> Iterator[str]:
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number = wording.counted(len(files), "file")
-        yield f"{number} not read or checked ({code}): {_listed(files)}"
+        yield f"{number} not read or checked ({code}, {codes()[code].title}): {_listed(files)}"
 
 
 def _listed(names: dict[str, None] | list[str]) -> str:
