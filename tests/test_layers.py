@@ -36,6 +36,7 @@ ARROWS_BETWEEN_COMMANDS = {
     # The summary of a round has the official tables beside its own, and the style of the page.
     ("publication", "official_tables"),
     ("publication", "page"),
+    ("export", "charts"),
 }
 MODULES = sorted(
     path

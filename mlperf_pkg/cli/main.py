@@ -25,6 +25,7 @@ COMMANDS = {
     "results": "mlperf_pkg.cli.results",
     "plot": "mlperf_pkg.cli.plot",
     "compare": "mlperf_pkg.cli.compare",
+    "export": "mlperf_pkg.cli.export",
     "rules": "mlperf_pkg.cli.rules",
     "rcp": "mlperf_pkg.cli.rcp",
     "system": "mlperf_pkg.cli.system",

@@ -130,8 +130,15 @@ def workspace_options(round_: str | None) -> Options:
 
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths, by default the folder of logs in a workspace."""
-    if paths or ctx.resilient_parsing:
-        return paths
+    return paths if paths or ctx.resilient_parsing else default_paths()
+
+
+def default_paths() -> tuple[str, ...]:
+    """Return the folder of logs in a workspace.
+
+    Raises:
+        click.UsageError: there is none here.
+    """
     if not Path(DEFAULT_FOLDER).is_dir():
         raise click.UsageError(
             f"no PATH given, and there is no folder {DEFAULT_FOLDER}/ here: name a log, a folder"

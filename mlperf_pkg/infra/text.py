@@ -12,6 +12,7 @@ from functools import lru_cache
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
 _FORMULA = r"""((?:^|;)(?=[\s"']*[=+\-@]))"""
+_ESCAPED_FORMULA = r"""(^|;)'(?=[\s"']*[=+\-@])"""
 
 
 def visible(text: str) -> str:
@@ -53,6 +54,11 @@ def escape_formula(text: str) -> str:
     Formulas start the text or follow a semicolon, which separates cells in many spreadsheets.
     """
     return re.sub(_FORMULA, r"\1'", text)
+
+
+def unescape_formula(text: str) -> str:
+    """Return the text of which ``escape_formula`` made ``text``."""
+    return re.sub(_ESCAPED_FORMULA, r"\1", text)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.infra.text import did_you_mean, escape_cell, escape_markdown, visible
+from mlperf_pkg.infra.text import (
+    did_you_mean,
+    escape_cell,
+    escape_formula,
+    escape_markdown,
+    unescape_formula,
+    visible,
+)
 
 # ``st.text`` leaves out surrogates unless they are asked for.
 TEXT = st.text(st.characters(exclude_categories=()))
@@ -77,6 +84,11 @@ def test_markdown(text: str, markdown: str) -> None:
 )
 def test_cell(text: str, cell: str) -> None:
     assert escape_cell(text) == cell
+
+
+@given(TEXT | st.text("'=; a"))
+def test_unescaped_formulas_are_the_text(text: str) -> None:
+    assert unescape_formula(escape_formula(text)) == text
 
 
 @given(TEXT)

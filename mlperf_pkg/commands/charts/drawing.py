@@ -24,16 +24,21 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...]:
     """Return the result sets of a check with the curves of their runs, in order of its report."""
-    sources = local_sources(checked)
     usages = {run.path: run.usage for run in checked.runs}
+    curves = read_curves(checked, jobs)
+    return tuple(_drawn(scored, usages, curves) for scored in scores(checked).sets)
+
+
+def read_curves(checked: Checked, jobs: int | None = None) -> dict[str, Curve]:
+    """Return the curves of the runs of a check by path; they are empty for unreadable logs."""
+    sources = local_sources(checked)
     files = [
-        CurveFile(sources[run.path], load_benchmark(usages[run.path], run.round, run.benchmark))
+        CurveFile(sources[run.path], load_benchmark(run.usage, run.round, run.benchmark))
         for run in checked.runs
     ]
     parallel = sum(run.records for run in checked.runs) >= PARALLEL_FROM_RECORDS
     curves = _read_all(files, jobs or os.cpu_count() or 1) if parallel else map(_read, files)
-    by_path = {curve.path: curve for curve in curves}
-    return tuple(_drawn(scored, usages, by_path) for scored in scores(checked).sets)
+    return {curve.path: curve for curve in curves}
 
 
 def local_sources(checked: Checked) -> dict[str, Source]:

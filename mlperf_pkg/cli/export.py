@@ -1,0 +1,118 @@
+"""``mlperf-pkg export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.published.results import published_results
+
+if TYPE_CHECKING:
+    from mlperf_pkg.commands.export.rows import Rows
+
+_TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "findings")
+
+
+@click.command(name="export")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@options.judged
+@click.option(
+    "-o",
+    "--output",
+    type=LocalPath(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="Write to FILE, which ends in .parquet, .csv, .sqlite or .duckdb.",
+)
+@click.option(
+    "--table",
+    type=Choice(_TABLES),
+    help="Write only this table (Parquet and CSV): FILE is then a file, not a folder.",
+)
+@click.option("--published", is_flag=True, help="Export the published results of all rounds too.")
+@click.option("--evaluations", is_flag=True, help="Export the evaluations of all runs too.")
+@click.option("--append", is_flag=True, help="Add the rounds to those that FILE contains.")
+@click.option(
+    "--replace", is_flag=True, help="As --append, but replace the rounds that FILE contains."
+)
+@options.force_option("Overwrite FILE.")
+def command(
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    output: Path,
+    table: str | None,
+    published: bool,
+    evaluations: bool,
+    append: bool,
+    replace: bool,
+    force: bool,
+) -> int:
+    """Write results, runs and findings as tables: Parquet, CSV, SQLite or DuckDB.
+
+    PATH is as for 'mlperf-pkg check'. A database is one file. With Parquet and CSV,
+    FILE is a folder with a file for each table. docs/export.md describes all tables
+    and answers questions in SQL.
+
+    Parquet and DuckDB need an extra: pip install 'mlperf-pkg[data]'.
+
+    Exit status: 0 if the tables were written, 2 if they could not be written.
+
+    \b
+    Examples:
+      mlperf-pkg export training_results_v5.1 -o results.parquet
+      mlperf-pkg export training_results_v5.0 -o results.parquet --append
+      mlperf-pkg export --published -o history.duckdb
+      mlperf-pkg export logs/ -o runs.csv --table runs
+    """
+    from mlperf_pkg.commands.export.files import FORMATS, Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.merge import common_rounds, merged  # noqa: PLC0415 - slow
+
+    if append + replace + force > 1:
+        raise click.UsageError("give only one of --append, --replace and --force")
+    if output.suffix not in FORMATS:
+        endings = ", ".join(FORMATS)
+        raise click.UsageError(f"-o {output}: unknown ending; expected one of {endings}")
+    destination = Destination(output, table)
+    if table and destination.holds_all:
+        raise click.UsageError(f"--table is for Parquet and CSV: {output} holds all tables")
+    if not paths and not published:
+        paths = options.default_paths()
+    changes = append or replace
+    destination.refuse_early(paths, replace=changes or force)
+    old = destination.read() if changes and output.exists() else {}
+    rows = _rows(paths, check_options, published=published, evaluations=evaluations)
+    if not replace and (both := common_rounds(old, rows)):
+        raise UserError(f"{output}: contains {both} already; --replace replaces it")
+    rows = merged(old, rows)
+    destination.write(rows, replace=changes or force)
+    names = (table,) if table else tuple(rows)
+    click.echo(f"{output}: {', '.join(f'{name} {len(rows[name]):,}' for name in names)}")
+    return 0
+
+
+def _rows(
+    paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
+) -> Rows:
+    """Return the rows of a check, of the published results, or of both."""
+    from mlperf_pkg.commands.charts.drawing import read_curves  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export import merge, rows  # noqa: PLC0415 - slow
+
+    of_paths: Rows = {}
+    if paths:
+        checked = check(paths, check_options)
+        curves = read_curves(checked, check_options.jobs) if evaluations else None
+        of_paths = rows.rows_of(checked, curves)
+    if not published:
+        return of_paths
+    of_record = rows.rows_of_published(published_results())
+    if both := merge.common_rounds(of_record, of_paths):
+        raise UserError(f"the published results contain {both}: export them or PATH, not both")
+    return merge.merged(of_record, of_paths)

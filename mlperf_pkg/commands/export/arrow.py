@@ -1,0 +1,47 @@
+"""Tables of the library pyarrow, for the formats that are written from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlperf_pkg.commands.export.rows import Row
+from mlperf_pkg.commands.export.schema import Table
+from mlperf_pkg.infra.resources import require
+
+
+def library() -> Any:
+    """Return the library.
+
+    Raises:
+        MissingPackageError: it is not installed.
+    """
+    return require("pyarrow", "data", "an export as Parquet or DuckDB")
+
+
+def arrow_schema(table: Table) -> Any:
+    """Return the schema of a table; units and meanings are metadata of its columns."""
+    pa = library()
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    fields = [
+        pa.field(
+            column.name,
+            types[column.type],
+            nullable=column.nullable,
+            metadata={"description": column.meaning, "unit": column.unit},
+        )
+        for column in table.columns
+    ]
+    return pa.schema(fields, metadata={"description": table.meaning})
+
+
+def arrow_table(table: Table, rows: Sequence[Row]) -> Any:
+    """Return rows as a table of the library."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
+    return library().Table.from_arrays(
+        [
+            library().array(values, type=field.type)
+            for values, field in zip(columns, arrow_schema(table), strict=True)
+        ],
+        schema=arrow_schema(table),
+    )

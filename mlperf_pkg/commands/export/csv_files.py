@@ -1,0 +1,51 @@
+"""A table as CSV: a header, empty cells for null, ``true`` and ``false``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlperf_pkg.commands.export.rows import Row
+from mlperf_pkg.commands.export.schema import Column, Table
+from mlperf_pkg.infra.text import unescape_formula
+from mlperf_pkg.render.tables import csv_text
+
+_BOOLEANS = {True: "true", False: "false"}
+_READ: Mapping[type, Callable[[str], Any]] = {
+    str: unescape_formula,
+    int: int,
+    float: float,
+    bool: {text: value for value, text in _BOOLEANS.items()}.__getitem__,
+}
+
+
+def write(path: Path, table: Table, rows: Sequence[Row]) -> None:
+    """Write a table; a text that a spreadsheet would run as a formula is escaped."""
+    names = [column.name for column in table.columns]
+    cells = ([_BOOLEANS[v] if isinstance(v, bool) else v for v in row] for row in rows)
+    path.write_text(csv_text(names, cells), "utf-8")
+
+
+def read(path: Path, table: Table) -> list[Row]:
+    """Return the rows of a table.
+
+    Raises:
+        ValueError: the file does not have these columns, or a cell is not of its type.
+        OSError: the file cannot be read.
+    """
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.reader(stream, strict=True)
+        header = next(reader, [])
+        if header != [column.name for column in table.columns]:
+            raise ValueError(f"the columns are {', '.join(header)[:200]}")
+        return [_row(cells, table) for cells in reader]
+
+
+def _row(cells: Sequence[str], table: Table) -> Row:
+    return tuple(_value(cell, column) for cell, column in zip(cells, table.columns, strict=True))
+
+
+def _value(cell: str, column: Column) -> Any:
+    return None if not cell and column.nullable else _READ[column.type](cell)

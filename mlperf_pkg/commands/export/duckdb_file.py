@@ -1,0 +1,78 @@
+"""All tables as a database of DuckDB."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from mlperf_pkg.commands.export.arrow import arrow_table
+from mlperf_pkg.commands.export.arrow import library as arrow_library
+from mlperf_pkg.commands.export.rows import Row, Rows
+from mlperf_pkg.commands.export.schema import TABLES, Table
+from mlperf_pkg.infra.resources import require
+
+_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+
+
+def library() -> Any:
+    """Return DuckDB; pyarrow, which hands the rows to it, is installed too.
+
+    Raises:
+        MissingPackageError: one of them is not installed.
+    """
+    arrow_library()
+    duckdb = require("duckdb", "data", "an export as DuckDB")
+    atexit.register(gc.unfreeze)  # it prints warnings if its objects are never collected
+    return duckdb
+
+
+def write(path: Path, rows: Rows) -> None:
+    """Write a new database, with units and meanings as comments on its columns."""
+    with closing(library().connect(str(path))) as database:
+        for name, table in TABLES.items():
+            _create(database, table)
+            database.register("rows", arrow_table(table, rows.get(name, ())))
+            database.execute(f"INSERT INTO {name} SELECT * FROM rows")  # noqa: S608 - our names
+            database.unregister("rows")
+
+
+def read(path: Path) -> Rows:
+    """Return the rows of a database.
+
+    Raises:
+        ValueError: it is not a database with these tables.
+    """
+    duckdb = library()
+    options = {"enable_external_access": "false"}
+    try:
+        with closing(duckdb.connect(str(path), read_only=True, config=options)) as database:
+            return {name: _rows(database, table) for name, table in TABLES.items()}
+    except duckdb.Error as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
+
+
+def _create(database: Any, table: Table) -> None:
+    columns = (
+        f"{column.name} {_TYPES[column.type]}{'' if column.nullable else ' NOT NULL'}"
+        for column in table.columns
+    )
+    database.execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")
+    database.execute(f"COMMENT ON TABLE {table.name} IS {_quoted(table.meaning)}")
+    for column in table.columns:
+        meaning = f"{column.meaning} [{column.unit}]" if column.unit else column.meaning
+        database.execute(f"COMMENT ON COLUMN {table.name}.{column.name} IS {_quoted(meaning)}")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _rows(database: Any, table: Table) -> list[Row]:
+    names = ", ".join(column.name for column in table.columns)
+    rows: list[Row] = database.execute(
+        f"SELECT {names} FROM {table.name} ORDER BY rowid"  # noqa: S608 - our names
+    ).fetchall()
+    return rows

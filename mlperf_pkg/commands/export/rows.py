@@ -1,0 +1,377 @@
+"""The rows of the tables: from a check, and from the published results."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.system_values import is_text, whole_number
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.charts.curve_reader import Curve
+from mlperf_pkg.commands.export import schema
+from mlperf_pkg.commands.export.schema import TABLES, Table
+from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import PublishedResults
+from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.run.model import Run
+
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = Mapping[str, Sequence[Row]]
+"""The rows of some tables by name, each with a value for every column."""
+
+RoundKey: TypeAlias = tuple[str, str]
+"""A usage and a round."""
+
+_LARGEST = 2**63  # integers of a database are smaller
+
+
+def rows_of(checked: Checked, curves: Mapping[str, Curve] | None = None) -> Rows:
+    """Return the rows of a check; those of ``evaluations`` are from the ``curves`` of its runs."""
+    rounds = _Rounds(checked)
+    runs = {run.path: run for run in checked.runs}
+    return in_order(
+        {
+            "systems": [
+                _system(system, row.verdict, rounds)
+                for system, row in zip(checked.systems, checked.report.systems, strict=True)
+            ],
+            "result_sets": [
+                _result_set(row, context)
+                for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)
+            ],
+            "runs": [
+                _run(row, runs[row.path], scored.row.path)
+                for scored in scores(checked).sets
+                for row in scored.runs
+            ],
+            "evaluations": [
+                row
+                for run in checked.runs
+                for row in _evaluations(run, (curves or {}).get(run.path))
+            ],
+            "settings": [row for context in checked.contexts for row in _settings(context)],
+            "findings": [_finding(finding, rounds) for finding in checked.report.findings],
+        }
+    )
+
+
+def rows_of_published(results: PublishedResults) -> Rows:
+    """Return the rows of the published results: systems, result sets and settings."""
+    sets = [published for published in results.sets if published.runs]
+    systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
+    benchmarks = sorted({published.benchmark for published in sets})
+    return in_order(
+        {
+            "systems": [_published_system(of_system) for of_system in systems.values()],
+            "result_sets": [_published_set(published) for published in sets],
+            "settings": [
+                _published_setting(setting, results.sets[setting.set])
+                for benchmark in benchmarks
+                for setting in results.settings(benchmark)
+            ],
+        }
+    )
+
+
+def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
+    """Return rows by usage and round, within a round as they are, with values of all formats."""
+    return {
+        name: sorted((_plain(row, TABLES[name]) for row in rows), key=round_order)
+        for name, rows in tables.items()
+    }
+
+
+def round_order(row: Row) -> tuple[str, tuple[int, ...]]:
+    """Return the place of a row: training before HPC, older rounds first, those without last."""
+    usage, round_ = round_of(row)
+    return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
+
+
+def round_of(row: Row) -> RoundKey:
+    """Return the usage and round of a row, which are the first two columns of all tables."""
+    return row[0], row[1]
+
+
+class _Rounds:
+    """The rounds of files: those of the result sets in the nearest folder that has any."""
+
+    def __init__(self, checked: Checked) -> None:
+        report = checked.report
+        self._by_folder: dict[str, tuple[str | None, str | None]] = {}
+        for context in checked.contexts:
+            for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
+                self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
+        self._only = (report.usage, report.round) if report.round else (None, None)
+
+    def of(self, path: str) -> tuple[str | None, str | None]:
+        """Return the usage and round of a file or folder, None where they are unknown."""
+        folders = (path, *map(str, PurePosixPath(path).parents))
+        return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
+
+
+def _plain(row: Row | Struct, table: Table) -> Row:
+    """Return the values of a row as every format can hold them."""
+    values = row if isinstance(row, tuple) else astuple(row)
+    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
+
+
+def _plain_integer(value: int | None) -> int | None:
+    return None if value is None or abs(value) >= _LARGEST else value
+
+
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    str: as_json,
+    int: _plain_integer,
+    float: to_finite,
+    bool: lambda value: value,
+}
+
+
+# ---- from a check ---------------------------------------------------------------------------
+
+
+def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds) -> schema.SystemRecord:
+    usage, round_ = rounds.of(system.path)
+    fields = system.contents or {}
+    submitter = system.path.rpartition("/systems/")[0].rpartition("/")[2] or system.submitter
+    return schema.SystemRecord(
+        usage=usage,
+        round=round_,
+        submitter=submitter,
+        system=system.id,
+        path=system.path,
+        division=system.division,
+        status=system.status,
+        system_name=system.system_name,
+        nodes=system.nodes,
+        accelerators=system.accelerators,
+        accelerators_per_node=whole_number(fields.get("accelerators_per_node")),
+        accelerator_model=_text(fields.get("accelerator_model_name")),
+        host_processor=_text(fields.get("host_processor_model_name")),
+        framework=_text(fields.get("framework")),
+        official=verdict.official,
+        rules=verdict.rules,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if is_text(value) else None
+
+
+def _result_set(row: ResultSetRow, context: SetContext) -> schema.ResultSetRecord:
+    return schema.ResultSetRecord(
+        usage=context.round.usage,
+        round=row.round,
+        submitter=row.submitter,
+        system=row.system,
+        benchmark=row.benchmark,
+        division=row.division,
+        path=row.path,
+        system_path=context.system.path if context.system else None,
+        runs=row.runs_found,
+        runs_required=row.runs_required,
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        official_minutes=row.official_minutes,
+        scaling_factor=row.scaling_factor,
+        rcp_pass=row.rcp.official_pass if row.rcp else None,
+        rcp_margin=row.rcp.margin_percent if row.rcp else None,
+        global_batch_size=_batch_size(context.runs),
+        energy=row.energy_joules,
+        scaling=row.scaling,
+        models=row.number_of_models,
+        official=row.verdict.official,
+        rules=row.verdict.rules,
+    )
+
+
+def _batch_size(runs: Sequence[Run]) -> int | None:
+    """Return the batch size of all runs, None if they differ or log none."""
+    sizes = {size for run in runs for size in run.batch_sizes}
+    return whole_number(_decoded(sizes.pop())) if len(sizes) == 1 else None
+
+
+def _run(row: RunRow, run: Run, set_path: str) -> schema.RunRecord:
+    return schema.RunRecord(
+        usage=run.usage,
+        round=row.round,
+        set_path=set_path,
+        path=row.path,
+        benchmark=row.benchmark,
+        division=row.division,
+        start=_iso(run.start_ms),
+        minutes=row.minutes,
+        official_minutes=row.official_minutes,
+        status=row.status,
+        to_converge=row.samples_to_converge,
+        records=row.records,
+        dropped=row.dropped,
+        official=row.verdict.official,
+        rules=row.verdict.rules,
+    )
+
+
+def _iso(milliseconds: float | None) -> str | None:
+    """Return a time in milliseconds since the epoch as text; None if no calendar has it."""
+    if milliseconds is None:
+        return None
+    try:
+        time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _evaluations(run: Run, curve: Curve | None) -> Iterator[schema.EvaluationRecord]:
+    for evaluation in curve.evaluations if curve else ():
+        for metric, value in evaluation.values.items():
+            yield schema.EvaluationRecord(
+                usage=run.usage,
+                round=run.round,
+                run_path=run.path,
+                line=evaluation.line,
+                minutes=_minutes(run.start_ms, evaluation.time_ms),
+                position=evaluation.position,
+                unit=evaluation.unit,
+                metric=metric,
+                value=value,
+            )
+
+
+def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
+    return None if start_ms is None else (stop_ms - start_ms) / 60 / 1000  # as the time-to-train
+
+
+def _settings(context: SetContext) -> Iterator[schema.SettingRecord]:
+    counts = Counter(setting for run in context.runs for setting in run.hyperparameters.items())
+    for (key, value), runs in sorted(counts.items()):
+        yield schema.SettingRecord(
+            context.round.usage,
+            context.round.name,
+            context.path,
+            context.files.benchmark,
+            key,
+            value,
+            _number(value),
+            runs,
+        )
+
+
+def _number(value: str) -> float | None:
+    return to_finite(_decoded(value))
+
+
+def _decoded(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finding(finding: Finding, rounds: _Rounds) -> schema.FindingRecord:
+    usage, round_ = rounds.of(finding.about)
+    return schema.FindingRecord(
+        usage=usage,
+        round=round_,
+        code=finding.code,
+        severity=finding.severity,
+        basis=finding.basis,
+        subject=finding.about,
+        path=finding.path,
+        line=finding.line,
+        count=finding.count,
+        message=finding.text,
+        found=_json(finding.found),
+        expected=_json(finding.expected),
+        source=finding.source,
+        waived=finding.waiver is not None,
+    )
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(as_json(value), ensure_ascii=False)
+
+
+# ---- published ------------------------------------------------------------------------------
+
+
+def _system_path(published: PublishedSet) -> str:
+    return f"{published.path.partition('/results/')[0]}/systems/{published.system}.json"
+
+
+def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
+    return schema.SystemRecord(
+        usage=of_system.usage,
+        round=of_system.round,
+        submitter=of_system.submitter,
+        system=of_system.system,
+        path=_system_path(of_system),
+        division=of_system.division or None,
+        status=of_system.status or None,
+        system_name=of_system.system_name or None,
+        nodes=of_system.nodes,
+        accelerators=of_system.accelerators,
+        accelerators_per_node=of_system.accelerators_per_node,
+        accelerator_model=of_system.accelerator_model or None,
+        host_processor=of_system.host_processor or None,
+        framework=of_system.framework or None,
+        official=None,
+        rules=None,
+    )
+
+
+def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
+    return schema.ResultSetRecord(
+        usage=published.usage,
+        round=published.round,
+        submitter=published.submitter,
+        system=published.system,
+        benchmark=published.benchmark,
+        division=published.division or None,
+        path=published.path,
+        system_path=_system_path(published),
+        runs=published.runs,
+        runs_required=None,
+        score_minutes=published.score_minutes,
+        unscaled_minutes=published.unscaled_minutes,
+        official_minutes=published.official_minutes,
+        scaling_factor=_ratio(published.score_minutes, published.unscaled_minutes),
+        rcp_pass=None,
+        rcp_margin=None,
+        global_batch_size=published.global_batch_size,
+        energy=published.energy_joules,
+        scaling=published.scaling,
+        models=None,
+        official=None,
+        rules=None,
+    )
+
+
+def _ratio(scaled: float | None, unscaled: float | None) -> float | None:
+    return scaled / unscaled if scaled is not None and unscaled else None
+
+
+def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.SettingRecord:
+    return schema.SettingRecord(
+        of_set.usage,
+        of_set.round,
+        of_set.path,
+        of_set.benchmark,
+        setting.key,
+        setting.value,
+        _number(setting.value),
+        setting.runs,
+    )

@@ -1,0 +1,206 @@
+"""The tables of an export: their columns, types, units and meaning.
+
+Each class is a table, each field a column. Documents and files are made from these classes, so
+that they always agree. All texts are free of halves of surrogate pairs, all numbers are finite.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+VERSION = 1
+
+
+def _about(meaning: str, unit: str = "") -> Meta:
+    return Meta(description=meaning, extra={"unit": unit})
+
+
+_Usage = Annotated[str | None, _about("`training` or `hpc`; null if it cannot be inferred")]
+_Round = Annotated[str | None, _about("the round, such as `5.1`; null if it cannot be inferred")]
+_Submitter = Annotated[str | None, _about("the submitter, as the folder is named")]
+_System = Annotated[str | None, _about("the system, as its description is named")]
+_Benchmark = Annotated[str, _about("the benchmark, as the folder is named")]
+_SetPath = Annotated[str, _about("the path of the result set")]
+_RunPath = Annotated[str, _about("the path of the log")]
+_Official = Annotated[
+    str | None, _about("the official verdict: `pass`, `fail`, `not_checked`; null if published")
+]
+_Rules = Annotated[str | None, _about("the verdict by the written rules, likewise")]
+
+
+class SystemRecord(Struct, frozen=True):
+    """One row for each system description."""
+
+    usage: _Usage
+    round: _Round
+    submitter: _Submitter
+    system: _System
+    path: Annotated[str, _about("the path of the description")]
+    division: Annotated[str | None, _about("`closed` or `open`, as the description spells it")]
+    status: Annotated[str | None, _about("the availability, as the description spells it")]
+    system_name: Annotated[str | None, _about("the name of the system")]
+    nodes: Annotated[int | None, _about("the number of nodes")]
+    accelerators: Annotated[int | None, _about("the number of accelerators of all nodes")]
+    accelerators_per_node: Annotated[int | None, _about("the number of accelerators of a node")]
+    accelerator_model: Annotated[str | None, _about("the model of the accelerators")]
+    host_processor: Annotated[str | None, _about("the model of the processors")]
+    framework: Annotated[str | None, _about("the framework and its version")]
+    official: _Official
+    rules: _Rules
+
+
+class ResultSetRecord(Struct, frozen=True):
+    """One row for each result set: the runs of one system and benchmark."""
+
+    usage: _Usage
+    round: _Round
+    submitter: _Submitter
+    system: _System
+    benchmark: _Benchmark
+    division: Annotated[str | None, _about("`closed` or `open`")]
+    path: _SetPath
+    system_path: Annotated[str | None, _about("the `path` of its system in `systems`")]
+    runs: Annotated[int, _about("the number of runs")]
+    runs_required: Annotated[int | None, _about("the number of runs that the rules require")]
+    score_minutes: Annotated[
+        float | None, _about("time-to-train: the olympic mean, normalised", "minutes")
+    ]
+    unscaled_minutes: Annotated[
+        float | None, _about("the olympic mean before normalisation", "minutes")
+    ]
+    official_minutes: Annotated[
+        float | None, _about("the score of the official summarizer", "minutes")
+    ]
+    scaling_factor: Annotated[
+        float | None, _about("`score_minutes` divided by `unscaled_minutes`", "ratio")
+    ]
+    rcp_pass: Annotated[bool | None, _about("whether the official RCP test passes")]
+    rcp_margin: Annotated[
+        float | None, _about("how far the mean to converge exceeds the smallest allowed", "percent")
+    ]
+    global_batch_size: Annotated[int | None, _about("the global batch size", "samples")]
+    energy: Annotated[float | None, _about("the mean energy of the runs that count", "joules")]
+    scaling: Annotated[str | None, _about("`strong` or `weak` (HPC)")]
+    models: Annotated[int | None, _about("the number of models trained at once (weak scaling)")]
+    official: _Official
+    rules: _Rules
+
+
+class RunRecord(Struct, frozen=True):
+    """One row for each run."""
+
+    usage: _Usage
+    round: _Round
+    set_path: _SetPath
+    path: _RunPath
+    benchmark: _Benchmark
+    division: Annotated[str, _about("the division that the log names")]
+    start: Annotated[str | None, _about("the time of `run_start`", "ISO 8601, UTC")]
+    minutes: Annotated[float | None, _about("time-to-train by the rules", "minutes")]
+    official_minutes: Annotated[
+        float | None, _about("time-to-train of the official summarizer", "minutes")
+    ]
+    status: Annotated[str | None, _about("the status of `run_stop`")]
+    to_converge: Annotated[
+        float | None, _about("the amount of training to the target", "unit of the benchmark's RCPs")
+    ]
+    records: Annotated[int, _about("the number of records of the log")]
+    dropped: Annotated[str | None, _about("why the score does not count the run; null if it does")]
+    official: _Official
+    rules: _Rules
+
+
+class EvaluationRecord(Struct, frozen=True):
+    """One row for each metric of an evaluation of a run."""
+
+    usage: _Usage
+    round: _Round
+    run_path: _RunPath
+    line: Annotated[int, _about("the line of the log, from 1")]
+    minutes: Annotated[float | None, _about("the time since `run_start`", "minutes")]
+    position: Annotated[float, _about("how far the run had trained", "`unit`")]
+    unit: Annotated[str, _about("`samples`, `epochs` or `steps`")]
+    metric: Annotated[str, _about("the metric; empty for the only one of a benchmark")]
+    value: Annotated[float, _about("the value of the metric")]
+
+
+class SettingRecord(Struct, frozen=True):
+    """One row for each hyperparameter of a result set and each value that its runs have."""
+
+    usage: _Usage
+    round: _Round
+    set_path: _SetPath
+    benchmark: _Benchmark
+    key: Annotated[str, _about("the hyperparameter, as it is logged")]
+    value: Annotated[str, _about("its first value in a log, as JSON")]
+    number: Annotated[float | None, _about("the value as a number, null if it is none")]
+    runs: Annotated[int, _about("the number of runs with this value")]
+
+
+class FindingRecord(Struct, frozen=True):
+    """One row for each finding."""
+
+    usage: _Usage
+    round: _Round
+    code: Annotated[str, _about("the code, such as `BERT111`")]
+    severity: Annotated[str, _about("`error`, `warning` or `note`")]
+    basis: Annotated[str, _about("`both`, `official`, `rules` or `advice`")]
+    subject: Annotated[str, _about("the result set, description or submission that it is about")]
+    path: Annotated[str, _about("the first file with the finding")]
+    line: Annotated[int | None, _about("the line of the file, from 1")]
+    count: Annotated[int, _about("how often it was made")]
+    message: Annotated[str, _about("what was found and expected, in words")]
+    found: Annotated[str | None, _about("the first value found, as JSON")]
+    expected: Annotated[str | None, _about("the first value expected, as JSON")]
+    source: Annotated[str | None, _about("the document and section of the rule")]
+    waived: Annotated[bool, _about("whether a waiver covers it")]
+
+
+class Column(Struct, frozen=True):
+    """A column: its type is one of ``str``, ``int``, ``float`` and ``bool``."""
+
+    name: str
+    type: type
+    nullable: bool
+    unit: str
+    meaning: str
+
+
+class Table(Struct, frozen=True):
+    """A table: ``meaning`` says what its rows are."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+def _table(name: str, record: type[Struct]) -> Table:
+    hints = get_type_hints(record, include_extras=True)
+    columns = tuple(_column(field, hints[field]) for field in record.__struct_fields__)
+    return Table(name, inspect.cleandoc(record.__doc__ or ""), columns)
+
+
+def _column(name: str, hint: Any) -> Column:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"column {name} has no description")
+    of_values, meta = get_args(hint)
+    types = get_args(of_values) or (of_values,)
+    return Column(name, types[0], len(types) > 1, meta.extra["unit"], meta.description)
+
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        _table("systems", SystemRecord),
+        _table("result_sets", ResultSetRecord),
+        _table("runs", RunRecord),
+        _table("evaluations", EvaluationRecord),
+        _table("settings", SettingRecord),
+        _table("findings", FindingRecord),
+    )
+}
+"""The tables by name, in order; ``evaluations`` is written only on request."""

@@ -1,0 +1,123 @@
+"""``mlperf-pkg export``."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.infra import resources
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_submission
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A submission to round 2.0, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_submission(tmp_path / "v2.0" / "ACME", "resnet", "bert")
+    return Path("v2.0")
+
+
+def exported(*arguments: str | Path) -> str:
+    result = call("export", *arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(statement).fetchall()
+
+
+def test_all_tables_of_a_round(tree: Path) -> None:
+    line = exported(tree, "-o", "results.sqlite", "--evaluations")
+    assert line.startswith("results.sqlite: systems 1, result_sets 2, runs 15, evaluations ")
+    path = Path("results.sqlite")
+    assert rows(path, "SELECT usage, round, submitter, system, accelerators FROM systems") == [
+        ("training", "2.0", "ACME", SYSTEM, 16)
+    ]
+    joined = """
+        SELECT s.accelerator_model, r.benchmark, count(*), avg(runs.minutes), max(r.official)
+        FROM result_sets r JOIN systems s ON r.system_path = s.path AND r.round = s.round
+             JOIN runs ON runs.set_path = r.path AND runs.round = r.round
+        GROUP BY r.benchmark ORDER BY r.benchmark"""
+    (bert, resnet) = rows(path, joined)
+    assert bert[:3] == ("Graphcore Bow IPU", "bert", 10)
+    assert resnet[:3] == ("Graphcore Bow IPU", "resnet", 5)
+    assert 19 < resnet[3] < 21
+    last = rows(
+        path,
+        """SELECT max(e.value), max(e.unit), max(e.minutes) <= runs.minutes FROM evaluations e
+           JOIN runs ON runs.path = e.run_path WHERE benchmark = 'resnet' GROUP BY runs.path""",
+    )
+    assert len(last) == 5
+    assert all(value >= 0.759 and unit == "epochs" and inside for value, unit, inside in last)
+    settings = rows(path, "SELECT value, number, runs FROM settings WHERE key = 'opt_name'")
+    assert ('"lars"', None, 5) in settings
+    assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
+
+
+def test_loose_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    Path("logs/a.log").write_bytes(simulated()[0])
+    assert exported("-o", "runs.csv", "--table", "runs") == "runs.csv: runs 1\n"
+    with Path("runs.csv").open(encoding="utf-8", newline="") as stream:
+        (run,) = csv.DictReader(stream)
+    assert (run["path"], run["round"], run["status"]) == ("a.log", "2.0", "success")
+
+
+@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb", "r.csv", "r.parquet"])
+def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
+    published = exported("--published", "-o", name)
+    assert "result_sets 2,195" in published
+    write_submission(Path("v6.0") / "ACME", "resnet")
+    refused = call("export", tree, "-o", name)
+    assert refused.exit_code == 2
+    assert "exists already; --append adds to it, --force overwrites" in refused.stderr
+    assert "result_sets 2,196" in exported("v6.0", "-o", name, "--append")
+    refused = call("export", "v6.0", "-o", name, "--append")
+    assert (refused.exit_code, refused.stderr.count("contains training 6.0 already")) == (2, 1)
+    assert "result_sets 2,196" in exported("v6.0", "-o", name, "--replace")
+    assert "result_sets 2," in exported(tree, "-o", name, "--force")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-o", "results.xlsx"],
+            "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb",
+        ),
+        (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
+        (
+            ["-o", "r.csv", "--append", "--force"],
+            "give only one of --append, --replace and --force",
+        ),
+        (["-o", "v2.0/r.csv"], "refusing to write inside an input folder"),
+        (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
+        ([], "Missing option '-o'"),
+    ],
+)
+def test_refusals(arguments: list[str], message: str, tree: Path) -> None:
+    result = call("export", tree, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]
+
+
+def test_a_missing_library_is_named_before_the_check(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(resources, "import_module", missing)
+    result = call("export", tree, "-o", "r.parquet")
+    assert result.exit_code == 2
+    assert "pip install 'mlperf-pkg[data]'" in result.stderr

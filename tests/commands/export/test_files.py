@@ -1,0 +1,164 @@
+"""Tables written and read back, in all formats."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.export.files import FORMATS, Destination
+from mlperf_pkg.commands.export.merge import common_rounds, merged
+from mlperf_pkg.commands.export.rows import Rows, in_order
+from mlperf_pkg.commands.export.schema import TABLES, Column
+from mlperf_pkg.errors import UserError
+
+VALUES: Mapping[type, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=8)
+    | st.sampled_from(["=1+1", "a; =1", "'=1", "\ud800", "\x00", 'a,b\n"c']),
+    int: st.integers(0, 2**62),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+}
+# No format holds these: they become null.
+IN_NULLABLE: Mapping[type, st.SearchStrategy[Any]] = {
+    int: st.none() | st.sampled_from([2**63, -(2**70)]),
+    float: st.none() | st.sampled_from([float("nan"), float("inf"), 10**400]),
+}
+FIXED = {
+    "usage": st.sampled_from(["training", "hpc"]),
+    "round": st.sampled_from(["0.7", "5.1", "10.0"]),
+}
+each_ending = pytest.mark.parametrize("ending", FORMATS)
+
+
+def values(column: Column) -> st.SearchStrategy[Any]:
+    strategy = FIXED.get(column.name, VALUES[column.type])
+    if not column.nullable or column.name in FIXED:
+        return strategy
+    return strategy | IN_NULLABLE.get(column.type, st.none())
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        name: st.lists(st.tuples(*map(values, table.columns)), max_size=3)
+        for name, table in TABLES.items()
+    }
+).map(in_order)
+
+
+def row(name: str, round_: str, text: str = "text") -> tuple[Any, ...]:
+    """A row of a table, with the same text, or 1, in all further columns."""
+    more = {str: text, int: 1, float: 1.5, bool: True}
+    return ("training", round_, *(more[column.type] for column in TABLES[name].columns[2:]))
+
+
+def rows(*rounds: str, text: str = "text") -> Rows:
+    return {name: [row(name, round_, text) for round_ in rounds] for name in TABLES}
+
+
+def seen(tables: Rows, ending: str) -> Rows:
+    """Rows as CSV can hold them: an empty text is null, and some characters are escaped."""
+    if ending != ".csv":
+        return tables
+    with TemporaryDirectory() as folder:
+        destination = Destination(Path(folder) / f"once{ending}")
+        destination.write(tables, replace=False)
+        return destination.read()
+
+
+@each_ending
+@settings(max_examples=20, deadline=None)
+@given(tables=ROWS)
+def test_rows_are_read_as_they_were_written(ending: str, tables: Rows) -> None:
+    expected = seen(tables, ending)
+    with TemporaryDirectory() as folder:
+        destination = Destination(Path(folder) / f"results{ending}")
+        destination.write(expected, replace=False)
+        assert destination.read() == expected
+
+
+@pytest.mark.parametrize("ending", set(FORMATS) - {".duckdb"})
+def test_appended_rounds_give_the_same_bytes(ending: str, tmp_path: Path) -> None:
+    together, apart = Destination(tmp_path / f"one{ending}"), Destination(tmp_path / f"two{ending}")
+    together.write(merged({}, rows("1.0", "5.1")), replace=False)
+    apart.write(merged({}, rows("5.1", text="older")), replace=False)
+    for more in (rows("1.0"), rows("5.1")):
+        apart.write(merged(apart.read(), more), replace=True)
+    assert contents(together.path) == contents(apart.path)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
+
+
+def test_each_round_is_a_row_group(tmp_path: Path) -> None:
+    destination = Destination(tmp_path / "runs.parquet", "runs")
+    destination.write(
+        merged({}, {"runs": [row("runs", "5.1")] * 3 + [row("runs", "2.0")]}), replace=False
+    )
+    file = pq.ParquetFile(destination.path)
+    groups = [file.read_row_group(number).column("round").to_pylist() for number in range(2)]
+    assert groups == [["2.0"], ["5.1"] * 3]
+    assert file.num_row_groups == 2
+    assert file.schema_arrow.field("minutes").metadata[b"unit"] == b"minutes"
+
+
+def test_common_rounds() -> None:
+    assert common_rounds(rows("1.0", "5.1"), rows("5.1", "6.0")) == "training 5.1"
+    assert common_rounds(rows("1.0"), {"findings": [(None, None)]}) == ""
+
+
+@each_ending
+@pytest.mark.parametrize("content", [b"", b"no table\n", b"\x00" * 5000])
+def test_other_files_are_no_export(ending: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    if Destination(path).is_folder:
+        path.mkdir()
+        for name in TABLES:
+            (path / f"{name}{ending}").write_bytes(content)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=r"is not an export of this version"):
+        Destination(path).read()
+
+
+@each_ending
+def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
+    destination = Destination(tmp_path / f"results{ending}")
+    destination.write(rows("1.0"), replace=False)
+    before = contents(destination.path)
+    with pytest.raises(UserError, match="exists already and is not overwritten"):
+        destination.write(rows("2.0"), replace=False)
+    broken = {**rows("2.0"), "findings": [None]}
+    with pytest.raises((TypeError, sqlite3.Error)):
+        destination.write(broken, replace=True)
+    assert contents(destination.path) == before
+    assert [path.name for path in tmp_path.iterdir()] == [destination.path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        ("missing/results.csv", None, "the folder .* does not exist"),
+        ("results.sqlite", "folder", "is not a regular file"),
+        ("results.csv", "file", "is not a folder that contains only tables"),
+        ("results.csv", "folder", "is not a folder that contains only tables"),
+    ],
+)
+def test_what_is_refused_early(name: str, make: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if make == "folder":
+        path.mkdir()
+        (path / "notes.txt").touch()
+    elif make == "file":
+        path.touch()
+    with pytest.raises(UserError, match=message):
+        Destination(path).refuse_early((), replace=True)

@@ -1,0 +1,32 @@
+"""The tables, and the page that describes them."""
+
+from __future__ import annotations
+
+import re
+
+from mlperf_pkg.commands.export.schema import TABLES, Column
+from tests.helpers.console import DOCS
+
+NAMES = {str: "text", int: "integer", float: "number", bool: "boolean"}
+
+
+def cells(column: Column) -> str:
+    kind = NAMES[column.type] + (", may be null" if column.nullable else "")
+    return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |"
+
+
+def test_the_page_describes_all_columns() -> None:
+    page = (DOCS / "export.md").read_text("utf-8")
+    sections = re.findall(
+        r"^### (\w+)\n\n(.+)\n\n\| Column .*\n.*\n((?:\|.*\n)+)", page, re.MULTILINE
+    )
+    assert sections == [
+        (table.name, table.meaning, "".join(f"{cells(column)}\n" for column in table.columns))
+        for table in TABLES.values()
+    ]
+
+
+def test_all_tables_begin_with_the_round() -> None:
+    assert {tuple(column.name for column in t.columns[:2]) for t in TABLES.values()} == {
+        ("usage", "round")
+    }
