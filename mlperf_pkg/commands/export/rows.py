@@ -22,6 +22,7 @@ from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
@@ -128,12 +129,16 @@ def _plain(row: Row | Struct, table: Table) -> Row:
     return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
 
 
+def _plain_text(value: str | None) -> str | None:
+    return None if value is None else visible(value)
+
+
 def _plain_integer(value: int | None) -> int | None:
     return None if value is None or abs(value) >= _LARGEST else value
 
 
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {
-    str: as_json,
+    str: _plain_text,
     int: _plain_integer,
     float: to_finite,
     bool: lambda value: value,

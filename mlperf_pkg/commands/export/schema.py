@@ -1,7 +1,7 @@
 """The tables of an export: their columns, types, units and meaning.
 
 Each class is a table, each field a column. Documents and files are made from these classes, so
-that they always agree. All texts are free of halves of surrogate pairs, all numbers are finite.
+that they always agree. Characters that do not print are escaped in all texts; numbers are finite.
 """
 
 from __future__ import annotations

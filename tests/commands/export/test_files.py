@@ -137,7 +137,7 @@ def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
     before = contents(destination.path)
     with pytest.raises(UserError, match="exists already and is not overwritten"):
         destination.write(rows("2.0"), replace=False)
-    broken = {**rows("2.0"), "findings": [None]}
+    broken: Any = {**rows("2.0"), "findings": [None]}
     with pytest.raises((TypeError, sqlite3.Error)):
         destination.write(broken, replace=True)
     assert contents(destination.path) == before
