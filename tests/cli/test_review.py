@@ -133,11 +133,11 @@ def test_only_force_replaces_a_review(a_round: Path, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{folder}: exists already; --force replaces it" in result.stderr
     assert call("review", a_round, "-o", folder, "--force").exit_code == 0
-    (folder / "objections.yaml").write_text("mine")
+    (folder / "notes.md").write_text("mine")
     result = call("review", a_round, "-o", folder, "--force")
     assert result.exit_code == 2
-    assert "objections.yaml is not part of the review" in result.stderr
-    assert (folder / "objections.yaml").read_text() == "mine"
+    assert "notes.md is not part of the review" in result.stderr
+    assert (folder / "notes.md").read_text() == "mine"
 
 
 def test_what_is_not_a_review_is_never_replaced(a_round: Path, tmp_path: Path) -> None:

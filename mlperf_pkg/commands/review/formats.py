@@ -116,7 +116,7 @@ def summary(reviewed: Round, sections: Sequence[Section]) -> str:
     """Return what the command prints: what is missing, and a few lines of each section."""
     lines = [reviewed.title]
     if reviewed.problems:
-        lines += ["", "missing", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
+        lines += ["", "missing or unclear", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
     for section in sections:
         if section.summary:
             lines += ["", section.title.lower()]

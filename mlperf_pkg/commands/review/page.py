@@ -11,6 +11,7 @@ from mlperf_pkg.commands.review.formats import cell_text, numbers
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
 from mlperf_pkg.render import headings
+from mlperf_pkg.results import wording
 
 _STYLE = """
 .m { font-weight: 700; color: var(--open); }
@@ -81,7 +82,7 @@ def _id(name: str) -> str:
 def _problems(reviewed: Round) -> Iterator[str]:
     if reviewed.problems:
         items = "\n".join(f"<li>{escape_html(text)}</li>" for text in reviewed.problems)
-        yield f'<h2>Missing</h2>\n<ul class="problems">\n{items}\n</ul>'
+        yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
 
 
 def _section(section: Section, files: Mapping[str, str]) -> str:
@@ -101,9 +102,10 @@ def _table(table: Table, file: str) -> str:
     title = escape_html(table.title)
     remark = f'{escape_html(table.note)} <a href="{escape_html(file)}">CSV</a>'.strip()
     folded = "" if len(table.rows) > _OPEN_ROWS else " open"
+    about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
     return (
-        f'<details{folded}>\n<summary><h3>{title}</h3> <span class="about">{len(table.rows)}</span>'
-        f'</summary>\n<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
+        f"<details{folded}>\n<summary><h3>{title}</h3> {about}</summary>\n"
+        f'<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
         f"<table>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{_rows(table, classes)}</tbody>\n</table>\n</div>\n"
         f'<p class="remark">{remark}</p>\n</details>'

@@ -17,7 +17,6 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.infra.tree import walk
 
 DATA, PAGE, README = "review.json", "review.html", "README.md"
-_ENDINGS = (".md", ".csv", ".json", ".html")
 _LONGEST = 80  # characters of the stem of a file
 
 
@@ -60,7 +59,7 @@ def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
     ]
     lines += ["", f"[One page]({PAGE}), [all as JSON]({DATA})."]
     if reviewed.problems:
-        lines += ["", "## Missing", ""]
+        lines += ["", "## Missing or unclear", ""]
         lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
     return "\n".join(lines) + "\n"
 
@@ -74,11 +73,12 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     refuse_within(folder, inputs)
     if not (folder.exists() or folder.is_symlink()):
         return
-    if not _is_review(folder):
+    written = _written(folder)
+    if written is None:
         raise UserError(f"{folder}: exists and is not a review; choose another --output")
     if not force:
         raise UserError(f"{folder}: exists already; --force replaces it")
-    if foreign := _foreign(folder):
+    if foreign := _foreign(folder, written):
         raise UserError(
             f"{folder}: {foreign[0]} is not part of the review, so nothing is replaced; move it"
             " away or choose another --output"
@@ -91,29 +91,36 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
     Raises:
         UserError: the folder exists and must not be replaced, or it cannot be written.
     """
+
+    def replaces(there: Path) -> bool:
+        written = _written(there)
+        return force and written is not None and not _foreign(there, written)
+
     try:
-        with new_folder(
-            folder, lambda there: force and _is_review(there) and not _foreign(there)
-        ) as new:
+        with new_folder(folder, replaces) as new:
             for name, text in files.items():
                 (new / name).write_text(text, "utf-8", newline="\n")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error}") from error
 
 
-def _is_review(folder: Path) -> bool:
+def _written(folder: Path) -> set[str] | None:
+    """Return the files of an earlier review by its own account; None if it is not a review."""
     try:
-        contents = jsonlib.loads((folder / DATA).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    marked = isinstance(contents, dict) and contents.get("format") == formats.FORMAT
-    return marked and not folder.is_symlink()
+        document = jsonlib.loads((folder / DATA).read_bytes())
+        if document["format"] != formats.FORMAT or folder.is_symlink():
+            return None
+        sections = document["sections"]
+        tables = {table["file"] for section in sections for table in section["tables"]}
+        return {README, PAGE, DATA, *tables, *(f"{section['name']}.md" for section in sections)}
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
-def _foreign(folder: Path) -> list[str]:
-    """Return what is in a review besides the kinds of files that a review has."""
+def _foreign(folder: Path, written: set[str]) -> list[str]:
+    """Return what is in a review besides its own files."""
     return [
         entry.path
         for entry in walk(folder)
-        if entry.folder or entry.link is not None or not entry.path.endswith(_ENDINGS)
+        if entry.folder or entry.link is not None or entry.path not in written
     ]

@@ -1,0 +1,103 @@
+"""A review as Markdown, CSV, JSON, one page, and the summary that is printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from mlperf_pkg.commands.review import formats
+from mlperf_pkg.commands.review.model import Round, Section, Table
+from mlperf_pkg.commands.review.sections import sections
+from mlperf_pkg.commands.review.writing import files_of
+from mlperf_pkg.errors import UserError
+from tests.helpers.reviews import a_round
+
+NASTY = "<b>|*x*\x1b[31m=1+1"
+TABLE = Table(
+    "a/b",
+    "Values",
+    ("Name", "Size", "Rate"),
+    (("ACME", 8, 0.1 + 0.2), (NASTY, None, math.nan), ("=1+1", 16, 2.0)),
+    frozenset({(0, 1), (0, 2), (2, 0)}),
+    "A note.",
+)
+SECTION = Section("values", "All values", ("A | paragraph.",), (TABLE,), ("three values",))
+ROUND = a_round(["ACME"])
+
+
+def test_markdown() -> None:
+    assert formats.markdown(SECTION) == (
+        "# All values\n\nA \\| paragraph.\n\n## Values\n\n"
+        "| Name | Size | Rate |\n| --- | ---: | ---: |\n"
+        "| ACME | **8** | **0.3** |\n"
+        "| \\<b\\>\\|\\*x\\*\\\\x1b\\[31m=1+1 | - | - |\n"
+        "| **=1+1** | 16 | 2 |\n\nA note.\n"
+    )
+
+
+def test_csv_names_marked_columns() -> None:
+    rows = list(csv.reader(io.StringIO(formats.csv(TABLE))))
+    assert rows[0] == ["Name", "Size", "Rate", "Marked"]
+    assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
+    assert rows[3][0] == "'=1+1"
+    assert "\x1b" not in formats.csv(TABLE)
+
+
+def test_files_have_safe_and_different_names() -> None:
+    tables = tuple(
+        Table(name, "T", ("A",), ((1,),)) for name in ("../x", "..//x", "X", "é" * 300, "e" * 300)
+    )
+    files = files_of(ROUND, [Section("s", "S", tables=tables)])
+    names = [table["file"] for table in json.loads(files["review.json"])["sections"][0]["tables"]]
+    assert len({*names}) == len(tables)
+    assert all("/" not in name and len(name) < 100 and name.isascii() for name in files)
+    assert {*names} <= files.keys()
+
+
+def test_page_escapes_all() -> None:
+    page = files_of(ROUND, [SECTION])["review.html"]
+    assert "<b>" not in page.partition("<main")[2]
+    assert "\x1b" not in page
+    assert '<td class="n m">8</td>' in page
+    assert "default-src 'none'; style-src 'sha256-" in page
+    assert "<script" not in page
+
+
+def test_summary_is_short() -> None:
+    long = Section("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
+    lines = formats.summary(ROUND, [SECTION, long]).splitlines()
+    assert lines[0] == "MLPerf Training 2.0"
+    assert lines[2:4] == ["all values", "  three values"]
+    assert lines[-1] == "  ... 43 more lines: see long.md"
+    assert len(lines) == 14
+
+
+def test_wide_words_are_wrapped() -> None:
+    section = Section("s", "S", summary=("word " * 40, NASTY))
+    text = formats.summary(ROUND, [section])
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+
+
+def test_a_section_that_fails_leaves_the_others() -> None:
+    def fails(_: Round) -> Section:
+        raise KeyError("oops")
+
+    def works(_: Round) -> Section:
+        return SECTION
+
+    failed, other = sections(ROUND, (("broken", fails), ("values", works)))
+    assert other == SECTION
+    assert "internal error of mlperf-pkg while writing the section broken" in failed.summary[0]
+
+
+def test_a_wrong_option_ends_the_command() -> None:
+    def refuses(_: Round) -> Section:
+        raise UserError("no")
+
+    with pytest.raises(UserError):
+        list(sections(ROUND, (("refusing", refuses),)))
