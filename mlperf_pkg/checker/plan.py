@@ -71,26 +71,20 @@ class Choice(Struct, frozen=True):
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     """Plan the check of all inputs: each submission, result sets outside one, and loose logs.
 
-    Result sets outside a submission are planned with those in the same folder ``results``, as in
-    their submission. Loose logs are planned together, as several inputs may be one result set.
+    Result sets outside a submission are planned with those of the same submission, as in it. Loose
+    logs are planned together, as several inputs may be one result set.
     """
     for input_ in inputs:
         for submission in input_.submissions:
             choice = choice_for(submission.place.path, options)
             yield _guarded_plan(submission.result_sets, choice, submission)
-    by_results: dict[AnyPath, dict[str, ResultSet]] = {}
+    by_tree: dict[AnyPath, dict[str, ResultSet]] = {}
     for files in (files for input_ in inputs for files in input_.result_sets):
-        by_results.setdefault(_results_folder(files), {})[files.place.label] = files
-    for results, sets in by_results.items():
-        yield _guarded_plan(tuple(sets.values()), choice_for(results, options))
+        by_tree.setdefault(files.tree or files.place.path, {})[files.place.label] = files
+    for tree, sets in by_tree.items():
+        yield _guarded_plan(tuple(sets.values()), choice_for(tree, options))
     if logs := {log.label: log for input_ in inputs for log in input_.logs}:
         yield _plan_loose_logs(tuple(logs.values()), options)
-
-
-def _results_folder(files: ResultSet) -> AnyPath:
-    """Return the folder ``results`` that a result set is in."""
-    system = files.place.path.resolve().parent
-    return system.parent if files.scaling_mode is None else system.parent.parent
 
 
 def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:

@@ -89,7 +89,9 @@ class SetContext(Struct, frozen=True):
 
     @property
     def tree(self) -> AnyPath:
-        """The folder of its submission, the parent of ``results``."""
+        """The folder of its submission, links resolved."""
+        if self.files.tree is not None:
+            return self.files.tree
         results = self.files.place.path.resolve().parent.parent
         return results.parent if self.files.scaling_mode is None else results.parent.parent
 

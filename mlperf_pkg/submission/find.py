@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
 from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
-from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
@@ -171,18 +171,21 @@ class _Finder(Struct):
 
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
         """Yield the result sets whose folders have the path of one; none without a log."""
-        folders = {log.folder.label: log.folder for log in logs if is_result_log(log.name)}
-        for folder in folders.values():
-            if name := set_name(folder.path):
-                yield self._result_set(folder, name, self._flags_alone(folder, name))
+        results = (log for log in logs if is_result_log(log.name))
+        last = {log.label.rpartition("/")[0]: log for log in results}  # in each folder
+        for folder in (log.folder for log in last.values()):
+            path = folder.path.resolve()
+            if name := set_name(path):
+                above = [path := path.parent for _ in range(name.levels + 2)]
+                result_set = self._result_set(folder, name, self._flags_alone(folder, above))
+                yield replace(result_set, tree=above[-1])
 
-    def _flags_alone(self, folder: Place, name: SetName) -> frozenset[str]:
-        """Return the flags of a set, of its system and of its submission, as in that submission."""
-        above, path = [], folder.path.resolve()
-        for _ in range(name.levels + 2):
-            path = path.parent
-            above.append(Place(path, str(path)))
-        *_, system, _, submission = folder, *above
+    def _flags_alone(self, folder: Place, above: Sequence[AnyPath]) -> frozenset[str]:
+        """Return the flags of a set, of its system and of its submission, as in that submission.
+
+        ``above`` are the folders that contain it, from that of the benchmark or the system on.
+        """
+        *_, system, _, submission = folder, *(Place(path, str(path)) for path in above)
         inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
         return self._flags(submission, {}, top_params).union(*inner)
 

@@ -95,6 +95,7 @@ class ResultSet(Struct, frozen=True):
     ``rcp-bypass``. A set of loose logs has the system that they name, and no folder. ``others``
     are the names of the other entries of its folder. ``scaling`` is the text of ``scaling.json``;
     ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
+    ``tree`` is the folder of its submission, links resolved, if that is not among the inputs.
     """
 
     place: Place
@@ -106,6 +107,7 @@ class ResultSet(Struct, frozen=True):
     scaling: str | None = None
     scaling_mode: str | None = None
     power: PowerFolder | None = None
+    tree: AnyPath | None = None
 
     def at_level(self, usage: str) -> bool:
         """Return whether it is at the level of a usage: HPC results are one level lower."""

@@ -27,11 +27,11 @@ class SetName(Struct, frozen=True):
 
 
 def set_name(folder: AnyPath) -> SetName | None:
-    """Return the names in the path of a folder, links resolved; None if a result set is elsewhere.
+    """Return the names in the path of a folder; None if a result set is elsewhere.
 
-    Only the path is used.
+    Only the path is used, in which links are resolved.
     """
-    *_, top, system, scaling, benchmark = ("", "", "", *folder.resolve().parts)
+    *_, top, system, scaling, benchmark = ("", "", "", *folder.parts)
     if scaling in SCALINGS and top == "results":
         name = SetName(system, benchmark, scaling)
     elif system == "results" and benchmark not in SCALINGS:
