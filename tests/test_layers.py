@@ -37,6 +37,8 @@ ARROWS_BETWEEN_COMMANDS = {
     ("publication", "official_tables"),
     ("publication", "page"),
     ("export", "charts"),
+    # The page of a review has the style of the page of a report.
+    ("review", "page"),
 }
 MODULES = sorted(
     path

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 
+from mlperf_pkg.commands.page.template import file, hash_source
 from mlperf_pkg.commands.review.formats import cell_text, numbers
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 
+_POLICY = (
+    "default-src 'none'; style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+)
 _STYLE = """
 .m { font-weight: 700; color: var(--open); }
 .problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
@@ -59,12 +60,10 @@ _PAGE = """\
 
 def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
     """Return the page; ``files`` are those of the tables, by section and table."""
-    style = resources.files("mlperf_pkg.commands.page").joinpath("templates/page.css")
-    css = style.read_text("utf-8") + _STYLE
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode("ascii")
+    css = file("page.css") + _STYLE
     links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
     return _PAGE.format(
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:",
+        policy=_POLICY.format(style=hash_source(css)),
         style=css,
         title=escape_html(reviewed.title),
         reason=escape_html(headings.round_in_words(reviewed.report)),
@@ -93,14 +92,14 @@ def _section(section: Section, files: Mapping[str, str]) -> str:
     return f'<section aria-labelledby="{_id(section.name)}">\n{parts}\n</section>'
 
 
-def _table(table: Table, file: str) -> str:
+def _table(table: Table, csv: str) -> str:
     classes = ["n" if is_number else "" for is_number in numbers(table)]
     head = "".join(
         f'<th scope="col"{_class(kind)}>{escape_html(title)}</th>'
         for title, kind in zip(table.columns, classes, strict=True)
     )
     title = escape_html(table.title)
-    remark = f'{escape_html(table.note)} <a href="{escape_html(file)}">CSV</a>'.strip()
+    remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
     folded = "" if len(table.rows) > _OPEN_ROWS else " open"
     about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
     return (
