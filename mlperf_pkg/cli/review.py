@@ -15,6 +15,8 @@ from mlperf_pkg.cli.types import LocalPath
 
 DEFAULT_FOLDER = "review"
 COMMANDS: dict[str, str] = {
+    "objection": "mlperf_pkg.cli.review_objection",
+    "objections": "mlperf_pkg.cli.review_objections",
     "previews": "mlperf_pkg.cli.review_previews",
     "resubmitted": "mlperf_pkg.cli.review_resubmitted",
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts.drawing import local_sources
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.source_lines import raw_lines
 
 EXCERPT = 300  # characters of a line that are shown
-_READ_BYTES = 1 << 20
 
 
 def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
@@ -31,21 +30,3 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
             raw = raw_lines(sources[path], lines, EXCERPT)
             texts |= {(path, line): text for line, text in raw.items()}
     return texts
-
-
-def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int, str]:
-    """Return the text of the lines of these ``numbers``, each up to ``limit`` characters.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    lines: dict[int, str] = {}
-    last, line, start = max(numbers, default=0), 1, True
-    with source.open() as stream:
-        while line <= last and (piece := stream.readline(_READ_BYTES)):
-            if start and line in numbers:
-                text = piece.decode("utf-8", "replace").strip()
-                lines[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."
-            start = piece.endswith(b"\n")
-            line += start
-    return lines

@@ -10,6 +10,7 @@ from mlperf_pkg.commands.review import (
     assignments,
     convergence,
     hyperparameters,
+    objections,
     previews,
     resubmitted,
     submitters,
@@ -25,6 +26,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("convergence", convergence.section),
     ("previews", previews.section),
     ("resubmitted", resubmitted.section),
+    ("objections", objections.section),
 )
 
 

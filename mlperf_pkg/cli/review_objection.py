@@ -1,0 +1,60 @@
+"""``mlperf-pkg review objection``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import LocalPath
+
+
+@click.command(name="objection")
+@click.argument("codes", metavar="CODES")
+@click.argument("path", type=click.Path())
+@options.judged
+@click.option("--by", metavar="ORG", help="The organisation that objects (default: a gap).")
+@click.option(
+    "-o",
+    "--output",
+    type=LocalPath(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write a file for each objection, and objections.yaml, into FOLDER.",
+)
+def command(
+    *, codes: str, path: str, check_options: Options, by: str | None, output: Path | None
+) -> int:
+    """Write objections, ready to be filed as issues.
+
+    An objection is about the findings of one code against one submitter: the lines
+    with excerpts, what was found and expected, the rule with its section, and what
+    the reference has. CODES are codes or their prefixes, separated by commas, or
+    'all' for all errors by the rules. PATH is a round, a submission, or a part of one.
+
+    In FOLDER, objections.yaml has the state of each objection: drafted. Objections
+    that it has already are not written again. 'review objections' changes states.
+
+    Exit status: 0 if objections were written, 2 if there are none.
+
+    \b
+    Examples:
+      mlperf-pkg review objection RUN121 submissions/ACME/results/dgx/bert
+      mlperf-pkg review objection SET108 training_results_v5.1 --by Beta
+      mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
+      mlperf-pkg review objection all training_results_v5.1 -o objections
+    """
+    from mlperf_pkg.commands.review import objection_writing  # noqa: PLC0415 - slow to import
+
+    wanted = objection_writing.wanted_codes(codes)
+    if output is not None:
+        objection_writing.refuse_early(output, path)
+    by = by or check_options.config.submitter
+    if output is None:
+        Output().write(objection_writing.texts(path, check_options, wanted, by))
+        return 0
+    for line in objection_writing.write(output, path, check_options, wanted, by):
+        click.echo(line)
+    return 0

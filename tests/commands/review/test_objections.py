@@ -1,0 +1,337 @@
+"""Objections to a simulated round: their texts, their states, and what a corrected tree settles."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.review.objection_file import State, read_entries
+from mlperf_pkg.errors import UserError
+from tests.helpers.logs import edited
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, write_submission
+
+SET = f"results/{SYSTEM}/resnet"
+EPSILON = "acme-rn115"
+STATES = "\n".join(
+    (
+        "objections:  # ours",
+        "  - id: one",
+        "    against: ACME",
+        "    code: RN115",
+        "    # ask on Tuesday",
+        "    state: drafted  # by hand",
+        "    about:",
+        f"      - ACME/{SET}",
+        "  - state: filed",
+        '    id: "two"',
+        "    against: Beta",
+        "    code: SET101",
+        "    issue:",
+        f"    about: [Beta/{SET}]",
+        "",
+    )
+)
+
+
+def set_epsilon(tree: Path, number: float) -> None:
+    for log in (tree / SET).iterdir():
+        log.write_bytes(edited(log.read_bytes(), "lars_epsilon", value=number))
+
+
+@pytest.fixture
+def a_round(tmp_path: Path) -> Path:
+    """A round of two submitters: ACME with a wrong hyperparameter, Beta without a run."""
+    root = tmp_path / "training_results_v2.0"
+    for number, name in enumerate(("ACME", "Beta")):
+        write_submission(root / name, seed=number)
+    set_epsilon(root / "ACME", 1.0)
+    (root / "Beta" / SET / "result_4.txt").unlink()
+    return root
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> Path:
+    path = tmp_path / "objections.yaml"
+    path.write_text(STATES, "utf-8")
+    return path
+
+
+# ---- the text -----------------------------------------------------------------------------
+
+
+def line_of(log: Path) -> int:
+    lines = log.read_bytes().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if b'"lars_epsilon"' in line)
+
+
+@pytest.mark.parametrize("part", ["", "ACME", f"ACME/{SET}", f"ACME/{SET}/result_0.txt"])
+def test_the_text(a_round: Path, part: str) -> None:
+    result = call("review", "objection", "rn115", a_round / part, "--by", "Beta")
+    assert (result.exit_code, result.stderr) == (0, "")
+    number = line_of(a_round / "ACME" / SET / "result_0.txt")
+    for text in (
+        "# ACME: lars_epsilon is 1.0; expected 0.0",
+        "Labels: `by Beta`, `against ACME`",
+        "- **Rule:** training_rules, Hyperparameters",
+        f"## ACME/{SET}",
+        "- found: 1\n- expected: 0.0",
+        f"`ACME/{SET}/result_0.txt:{number}`\n\n    :::MLLOG ",
+        "The same in 2 more files.",
+        "- `lars_epsilon`, 2.0: once, 0.0",
+    ):
+        assert text in result.stdout
+
+
+def test_the_reference_of_a_key(a_round: Path) -> None:
+    for log in (a_round / "ACME" / SET).iterdir():
+        log.write_bytes(edited(log.read_bytes(), "lars_opt_weight_decay", value=0.3))
+    result = call("review", "objection", "all", a_round / "ACME")
+    assert "rcp_checker/training_2.0.0/rcps_resnet.json, batch size" in result.stdout.replace(
+        "\\", ""
+    )
+    assert "opt_weight_decay 5e-05" in result.stdout.replace("\\", "")
+
+
+def test_several_texts(a_round: Path) -> None:
+    result = call("review", "objection", "RN115,SET101", a_round)
+    assert result.stdout.count("\n---\n") == 1
+    assert "`by <org>`, `against Beta`" in result.stdout
+
+
+def test_what_strangers_write_is_harmless(a_round: Path) -> None:
+    for log in (a_round / "ACME" / SET).iterdir():
+        evil = "\x1b[31m`</details>\n# all fine\u202e"
+        log.write_bytes(edited(log.read_bytes(), "lars_epsilon", value=evil))
+    text = call("review", "objection", "RN115", a_round).stdout
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\n# all fine" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("RN999", ""), "no code begins with 'RN999'"),
+        (("", ""), "no code begins with ''"),
+        (("RCP101", ""), "nothing to object to with RCP101; it has "),
+        (("all", "Nobody"), "no such file or folder"),
+        (("all", f"ACME/{SET}/nothing"), "no such file or folder"),
+        (("all", "", "-o", "inside"), "refusing to write inside an input folder"),
+    ],
+)
+def test_no_text(a_round: Path, arguments: tuple[str, ...], message: str) -> None:
+    codes, part, *more = arguments
+    more = [str(a_round / item) if item == "inside" else item for item in more]
+    result = call("review", "objection", codes, a_round / part, *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+# ---- a folder -----------------------------------------------------------------------------
+
+
+def test_the_folder(a_round: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "objections"
+    first = call("review", "objection", "RN115", a_round, "-o", folder, "--by", "Beta")
+    assert first.stdout.endswith("1 objection written\n")
+    call("review", "objections", folder / "objections.yaml", "--id", EPSILON, "--state", "filed")
+    (folder / f"{EPSILON}.md").write_text("as filed")
+    second = call("review", "objection", "all", a_round, "-o", folder)
+    assert "1 objection written, 1 in " in second.stdout
+    assert (folder / f"{EPSILON}.md").read_text() == "as filed"
+    entries = read_entries(folder / "objections.yaml")
+    assert [(e.id, e.state, e.by, e.about) for e in entries] == [
+        (EPSILON, State.FILED, "Beta", (f"ACME/{SET}",)),
+        ("beta-set101", State.DRAFTED, "", (f"Beta/{SET}",)),
+    ]
+    assert {path.name for path in folder.iterdir()} == {
+        f"{EPSILON}.md",
+        "beta-set101.md",
+        "objections.yaml",
+    }
+
+
+def test_other_folders_are_left_alone(a_round: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    result = call("review", "objection", "all", a_round, "-o", folder)
+    assert result.exit_code == 2
+    assert "is not empty and has no objections.yaml" in result.stderr
+    (folder / "objections.yaml").write_text("objections:\n")
+    (folder / f"{EPSILON}.md").write_text("mine")
+    result = call("review", "objection", "all", a_round, "-o", folder)
+    assert "exists, but is not in objections.yaml" in result.stderr
+    assert (folder / "objections.yaml").read_text() == "objections:\n"
+
+
+# ---- states -------------------------------------------------------------------------------
+
+
+def changed(states: Path, *arguments: str) -> Any:
+    return call("review", "objections", states, *arguments)
+
+
+def test_a_change_keeps_comments(states: Path) -> None:
+    arguments = ("--id", "one", "--id", "two", "--state", "fix required", "--issue", "a: #1")
+    result = changed(states, *arguments, "--note", "x")
+    assert (result.exit_code, result.stderr) == (0, "")
+    text = states.read_text("utf-8")
+    assert 'state: fix_required  # by hand\n    issue: "a: #1"\n    note: x\n    about:' in text
+    assert '  - state: fix_required\n    note: x\n    id: "two"' in text
+    assert 'issue: "a: #1"\n    about: [Beta' in text
+    assert "# ask on Tuesday" in text
+    assert [(e.state, e.issue) for e in read_entries(states)] == [(State.FIX_REQUIRED, "a: #1")] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--id", "one", "--state", "waived"), "one: waived, but percent is missing"),
+        (("--id", "one", "--state", "waived", "--percent", "2"), "one: waived at 2 %; only differ"),
+        (("--id", "one", "--state", "waived", "--percent", "-1"), "one: waived at -1 %"),
+        (("--id", "one", "--state", "waived", "--percent", "nan"), "one: waived at nan %"),
+        (("--id", "one", "--state", "settled"), "no state 'settled'"),
+        (("--id", "three", "--state", "fixed"), "no objection 'three'"),
+        (("--id", "one"), "--id and --state belong together"),
+        (("--state", "fixed"), "--id and --state belong together"),
+        (("--note", "x"), "need --id and --state"),
+    ],
+)
+def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = changed(states, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert states.read_text("utf-8") == STATES
+
+
+def test_waived(states: Path) -> None:
+    assert changed(states, "--id", "one", "--state", "waived", "--percent", "1.5").exit_code == 0
+    entry, _ = read_entries(states)
+    assert (entry.state, entry.percent) == (State.WAIVED, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- one\n", ":1: expected one key, objections"),
+        ("objections: 1\n", ":1: objections is not a list"),
+        ("objections:\n  - one\n", ":2: expected an objection with id, against"),
+        ("objections:\n  - id: one\n", ":2: the objection lacks against, code, state, about"),
+        (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
+        (STATES.replace("drafted", "done"), ":2: no state 'done'"),
+        (STATES.replace("drafted", "waived"), ":2: waived, but percent is missing"),
+        (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
+        (STATES.replace("drafted", "waived\n    percent: some"), ":2: percent is 'some'"),
+        (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),
+        (STATES.replace(f"[Beta/{SET}]", "Beta"), ":9: about is not a list of paths"),
+        (STATES.replace('"two"', "one"), "the id 'one' is repeated"),
+        (STATES.replace('"two"', "*one"), "aliases are not read"),
+        ("objections: [" * 50, "nested deeper than"),
+        ("\x00", "not YAML"),
+    ],
+)
+def test_files_that_are_not_valid(states: Path, text: str, message: str) -> None:
+    states.write_text(text, "utf-8")
+    with pytest.raises(UserError) as error:
+        read_entries(states)
+    assert message in str(error.value)
+    assert changed(states).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "objections:\n  - {id: one, against: A, code: C, state: filed, about: [x]}\n",
+            "write every field of the objection on its own line",
+        ),
+        (STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
+    ],
+)
+def test_values_that_are_not_replaced(states: Path, text: str, message: str) -> None:
+    states.write_text(text, "utf-8")
+    name = "two" if "two" in text else "one"
+    result = changed(states, "--id", name, "--state", "fixed", "--issue", "x")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert states.read_text("utf-8") == text
+
+
+def test_an_empty_file(states: Path) -> None:
+    states.write_text("")
+    result = changed(states)
+    assert (result.exit_code, result.stdout) == (0, "0 objections\n")
+
+
+# ---- a corrected tree ------------------------------------------------------------------------
+
+
+def nothing(_: Path) -> None:
+    """Leave the tree as it is."""
+
+
+def corrected(tree: Path) -> None:
+    set_epsilon(tree / "ACME", 0.0)
+
+
+def removed(tree: Path) -> None:
+    shutil.rmtree(tree / "ACME")
+
+
+def broken(tree: Path) -> None:
+    corrected(tree)
+    for log in (tree / "ACME" / SET).iterdir():
+        log.write_bytes(edited(log.read_bytes(), "lars_opt_end_learning_rate", value=1.0))
+
+
+@pytest.mark.parametrize(
+    ("correct", "state", "standing", "settled", "new"),
+    [
+        (nothing, "filed", "stands", False, []),
+        (nothing, "withdrawn", "stands", True, []),
+        (corrected, "fix_required", "settled", True, []),
+        (removed, "filed", "removed", True, []),
+        (broken, "filed", "settled", True, [("ACME", "RN112")]),
+    ],
+)
+def test_a_corrected_tree(
+    a_round: Path,
+    tmp_path: Path,
+    correct: Callable[[Path], object],
+    state: str,
+    standing: str,
+    settled: bool,
+    new: list[tuple[str, str]],
+) -> None:
+    folder = tmp_path / "objections"
+    call("review", "objection", "all", a_round, "-o", folder)
+    states = folder / "objections.yaml"
+    call("review", "objections", states, "--id", EPSILON, "--state", state)
+    call("review", "objections", states, "--id", "beta-set101", "--state", "withdrawn")
+    correct(a_round)
+    result = call("review", "objections", states, a_round, "--format", "json")
+    outcome = json.loads(result.stdout)
+    assert outcome["objections"][0]["standing"] == standing
+    assert outcome["settled"] is settled
+    assert result.exit_code == int(not settled)
+    assert [(error["against"], error["code"]) for error in outcome["new"]] == new
+    text = call("review", "objections", states, a_round).stdout
+    assert EPSILON in text
+    assert standing in text
+
+
+def test_one_corrected_submission(a_round: Path, tmp_path: Path) -> None:
+    """Objections to other submitters are left out of the check of one submission."""
+    folder = tmp_path / "objections"
+    call("review", "objection", "all", a_round, "-o", folder)
+    corrected(a_round)
+    result = call("review", "objections", folder / "objections.yaml", a_round / "ACME")
+    assert result.exit_code == 0
+    assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
