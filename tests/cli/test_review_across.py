@@ -94,6 +94,16 @@ def test_a_published_round(old: str, new: str, number: int) -> None:
     assert len(as_json("previews", old, new)["previews"]) == number
 
 
+def test_a_folder_named_like_a_round(
+    rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, folder in (("2.0", "training_results_v2.0"), ("v2.1", "training_results_v2.1")):
+        shutil.copytree(rounds / folder, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    document = as_json("previews", "2.0", "v2.1")
+    assert document["title"] == "Previews of 2.0, with successors in v2.1"
+
+
 def test_nothing_to_settle() -> None:
     result = call("review", "previews", "2.0", "2.1")
     assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "no Preview")

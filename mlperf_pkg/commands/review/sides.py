@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -92,19 +93,19 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
 
 
 def read_side(argument: str, options: Options) -> Side:
-    """Return the result sets of a folder, or of a published round that the argument names.
+    """Return the result sets of a folder or, if there is none, of a published round of that name.
 
     Raises:
         UserError: as ``check``; it is neither a folder nor a published round.
     """
-    if named := _named(argument):
+    if (named := _named(argument)) and not Path(argument).exists():
         usage, round_ = named
         return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
     return checked_side(argument, check([argument], options))
 
 
 def _named(argument: str) -> tuple[str | None, str] | None:
-    """Return usage and round of an argument that is the name of a round, not a path."""
+    """Return usage and round of an argument that is the name of a round."""
     if is_round_name(argument):
         return None, argument
     return None if "/" in argument else round_of_tree([argument])
@@ -142,7 +143,7 @@ def _unpublished(usage: str, round_: str, names: list[str]) -> str:
     reason = "no such round was published"
     if newest and version_of(round_) > version_of(newest):
         reason = "newer than the published results of this package"
-    return f"{round_}: {reason} ({usage} {', '.join(names)}); for a folder, write ./{round_}"
+    return f"{round_}: {reason} ({usage} {', '.join(names)}), and there is no such folder here"
 
 
 def checked_side(name: str, checked: Checked) -> Side:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.described import PREVIEW, category
-from mlperf_pkg.checks.organisations import are_alike, are_same
+from mlperf_pkg.checks.organisations import are_related, are_same
 from mlperf_pkg.checks.previews import AVAILABLE, Performance
 from mlperf_pkg.commands.review.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.commands.review.sides import Entry, Side
@@ -224,7 +224,7 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
         other, other_scale = entry.row, scale_of(entry.row)
         if (
             category(other.status) in AVAILABLE
-            and are_alike(row.submitter, other.submitter)
+            and are_related(row.submitter, other.submitter)
             and _is_of(row, other)
             and (alike := likeness(row, other))
             and (other_scale and other_scale.unit == scale.unit)
@@ -305,7 +305,7 @@ def _is_late(entry: Entry, due: str | None) -> bool:
 
 def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
     """Return what the submitter of a Preview has instead of a successor."""
-    rows = [entry.row for entry in entries if are_alike(row.submitter, entry.row.submitter)]
+    rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
     if not rows:
         return f"{row.submitter} has no results"
     rows = [other for other in rows if likeness(row, other)]

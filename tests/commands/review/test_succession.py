@@ -31,6 +31,8 @@ ONE = [
     ("in another spelling", 20.0, {"accelerator_model": "H100 SXM 80 GB"}, MET),
     ("by an alike submitter", 20.0, {"submitter": "ACME-Inc"}, MET),
     ("another accelerator", 20.0, {"accelerator_model": "NVIDIA H200-SXM5-141GB"}, NONE),
+    ("a joint submission", 20.0, {"submitter": "Zebra+ACME"}, MET),
+    ("a submitter with the name in its own", 20.0, {"submitter": "XACME"}, NONE),
     ("another submitter", 20.0, {"submitter": "Zebra"}, NONE),
     ("another benchmark", 20.0, {"benchmark": "ssd"}, NONE),
     ("another division", 20.0, {"division": "open"}, NONE),
