@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.findings import Finding, Severity, Verdict
 from mlperf_pkg.results import wording
@@ -22,23 +24,35 @@ _COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return a table of all submitters, by name."""
-    findings: dict[str, list[Finding]] = {}
-    for finding in reviewed.report.findings:
-        findings.setdefault(finding.about.partition("/")[0], []).append(finding)
-    names = {submission.name: submission.place.label for submission in reviewed.submissions}
+    labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     rows = tuple(
-        _row(reviewed, name, rows, findings.get(names.get(name, ""), []))
-        for name, rows in reviewed.sets.items()
-    )
-    counts = (
-        wording.counted(len(names), "submitter"),
-        wording.counted(len(reviewed.report.systems), "system"),
-        wording.counted(len(reviewed.report.result_sets), "result set"),
-        wording.counted(len(reviewed.report.runs), "run"),
+        _row(reviewed, name, sets, _findings(reviewed, labels.get(name, name)))
+        for name, sets in reviewed.sets.items()
     )
     note = "Largest: accelerators of the largest system with results."
     table = Table("table", "Submitters", _COLUMNS, rows, note=note)
-    return Section("submitters", "Submitters", (), (table,), (", ".join(counts),))
+    return Section("submitters", "Submitters", (), (table,), tuple(_summary(reviewed)))
+
+
+def _findings(reviewed: Round, label: str) -> list[Finding]:
+    """Return the findings about a submission; all of them if the only one has no label."""
+    findings = reviewed.report.findings
+    return [f for f in findings if not label or f"{f.about}/".startswith(f"{label}/")]
+
+
+def _summary(reviewed: Round) -> Iterator[str]:
+    report = reviewed.report
+    counts = (
+        wording.counted(len(reviewed.submissions), "submitter"),
+        wording.counted(len(report.systems), "system"),
+        wording.counted(len(report.result_sets), "result set"),
+        wording.counted(len(report.runs), "run"),
+    )
+    yield ", ".join(counts)
+    verdicts = [row.verdict for row in report.result_sets]
+    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
+    rules = sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
+    yield f"result sets that fail: {official} by the official verdict, {rules} by the rules"
 
 
 def _row(
