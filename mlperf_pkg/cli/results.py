@@ -66,6 +66,6 @@ def command(
     """
     folder = ResultsFolder(output, ids or output / IDS, force)
     private_ids = folder.refuse_early((round_dir,))
-    written = folder.write(check((round_dir,), check_options), private_ids)
+    written = folder.write(round_dir, check((round_dir,), check_options), private_ids)
     click.echo(summary(written, output, Output().view()), nl=False)
     return int(bool(written.publication.missing))

@@ -26,8 +26,14 @@ def enumerated(texts: Sequence[str]) -> str:
 
 
 def minutes(value: float | None) -> str:
-    """Return minutes with the precision of the published tables."""
-    return NOTHING if value is None or not math.isfinite(value) else f"{value:.3f}"
+    """Return minutes with the precision of the published tables, rounded normally: halves up.
+
+    The double nearest to 9.8065 is a little smaller; the next one is not.
+    Source: training_rules, Result rounding
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{math.nextafter(value, math.inf):.3f}"
 
 
 def runs(row: ResultSetRow) -> str:

@@ -18,7 +18,8 @@ def test_counted(number: int, counted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "minutes"), [(1.23456, "1.235"), (1000, "1000.000"), (None, "-"), (math.nan, "-")]
+    ("value", "minutes"),
+    [(9.8065, "9.807"), (1.23456, "1.235"), (1000, "1000.000"), (None, "-"), (math.nan, "-")],
 )
 def test_minutes(value: float | None, minutes: str) -> None:
     assert words.minutes(value) == minutes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from posixpath import commonpath
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,9 +27,11 @@ from mlperf_pkg.commands.publication.model import (
 from mlperf_pkg.commands.publication.ranks import ranks, rounded
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import name
+from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.submission.model import Submission, SystemFolder
 
@@ -63,8 +66,8 @@ class Tested(Struct, frozen=True):
         )
 
 
-def systems_with_results(checked: Checked) -> list[Tested]:
-    """Return the systems of all submissions, in the order of their keys.
+def systems_with_results(argument: str, checked: Checked) -> list[Tested]:
+    """Return the systems of all submissions in ``argument``, in the order of their keys.
 
     Raises:
         UserError: there is no submission, or the submissions are of several rounds.
@@ -72,19 +75,29 @@ def systems_with_results(checked: Checked) -> list[Tested]:
     submissions = [submission for source in checked.inputs for submission in source.submissions]
     if not submissions:
         raise UserError(
-            "no submission; expected folders <submitter>/systems and <submitter>/results"
+            f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
         )
     if checked.report.round is None:
-        raise UserError("submissions of several rounds; name one round, or give --round")
+        raise UserError(
+            f"{argument}: submissions of several rounds; name one round, or give --round"
+        )
     systems = {system.path: system for system in checked.systems}
     sets = {result.row.path: result for result in checked.sets}
     divisions = {run.path: run.division for run in checked.report.runs}
+    root = _root(submissions)
     tested = [
-        _tested(submission, folder, systems, sets, divisions)
+        _tested(submission, folder, systems, sets, divisions, root=root)
         for submission in submissions
         for folder in submission.tested
     ]
     return sorted(tested, key=lambda system: system.key)
+
+
+def _root(submissions: Sequence[Submission]) -> str:
+    """Return the start of all labels in an archive, which those in a folder lack."""
+    if not isinstance(submissions[0].place.path, ListedPath):
+        return ""
+    return commonpath([submission.place.folder.label for submission in submissions])
 
 
 def _tested(
@@ -93,8 +106,11 @@ def _tested(
     systems: Mapping[str, SystemFile],
     sets: Mapping[str, SetResult],
     divisions: Mapping[str, str],
+    *,
+    root: str,
 ) -> Tested:
     system = folder.place.name
+    submitter = submission.place.label.removeprefix(root).lstrip("/") or submission.name
     path = submission.place.child("systems").child(f"{system}.json").label
     results = tuple(
         sets[files.place.label]
@@ -103,7 +119,7 @@ def _tested(
     )
     logged = next((divisions[run] for result in results for run in result.runs), "")
     return Tested(
-        key=f"{submission.place.label or submission.name}/{system}",
+        key=f"{submitter}/{system}",
         path=path,
         submitter=submission.name,
         folder=folder,
@@ -138,7 +154,11 @@ def publication(checked: Checked, systems: Sequence[Tested], ids: PrivateIds) ->
         scores=scores,
         submitters=_submitters(rows, scores),
         missing=tuple(_missing(systems, rows, scores)),
-        notes=(*_spellings(rows), *_other_ids(systems, ids)),
+        notes=(
+            *_spellings(rows),
+            *_other_ids(systems, ids),
+            *_verdicts(scores, report.tool["reference"]),
+        ),
     )
 
 
@@ -193,6 +213,8 @@ def _score(result: SetResult, row: Row) -> Score:
         number_of_models=of_set.number_of_models,
         instance_scale=of_set.instance_scale,
         reason=reason,
+        official=of_set.verdict.official,
+        waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
     )
 
 
@@ -281,6 +303,15 @@ def _spellings(rows: Sequence[Row]) -> Iterator[str]:
         names = sorted({row.submitter for row in group})
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
+
+
+def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
+    """Yield how many scores in the tables need a decision that is not in the logs."""
+    shown = [score for score in scores if not score.reason]
+    if rejected := sum(score.official is Verdict.FAIL for score in shown):
+        yield f"in the tables, but rejected by {reference}: {counted(rejected, 'result set')}"
+    if waived := sum(bool(score.waived) for score in shown):
+        yield f"in the tables, with waived findings: {counted(waived, 'result set')}"
 
 
 def _other_ids(systems: Sequence[Tested], ids: PrivateIds) -> Iterator[str]:

@@ -40,6 +40,7 @@ _OF_SCORE = {  # column of scores.csv: the field of the score
     "instance_scale": "instance_scale",
     "reason": "reason",
     "path": "path",
+    "official": "official",
 }
 
 
@@ -88,13 +89,13 @@ class ResultsFolder(Struct, frozen=True):
     def _official(self) -> TableFolder:
         return TableFolder(self.path / OFFICIAL, self.force)
 
-    def write(self, checked: Checked, ids: PrivateIds) -> Written:
-        """Write the private ids, then the publication: all files of the folder or none.
+    def write(self, argument: str, checked: Checked, ids: PrivateIds) -> Written:
+        """Write the private ids, then the summary of ``argument``: all files of the folder or none.
 
         Raises:
             UserError: the check has no submission or several rounds, or a file cannot be written.
         """
-        systems = systems_with_results(checked)
+        systems = systems_with_results(argument, checked)
         extended = ids.extended(system.candidate for system in systems)
         result = publication(checked, systems, extended)
         write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
@@ -159,10 +160,11 @@ def _scores_csv(result: Publication) -> str:
         [
             *(getattr(rows[score.row], field) for field in of_row),
             *(getattr(score, field) for field in _OF_SCORE.values()),
+            " ".join(score.waived),
         ]
         for score in result.scores
     )
-    return csv_text((*of_row, *_OF_SCORE), cells)
+    return csv_text((*of_row, *_OF_SCORE, "waived"), cells)
 
 
 def results_json(result: Publication) -> str:

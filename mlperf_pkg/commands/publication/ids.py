@@ -78,10 +78,12 @@ class PrivateIds(Struct, frozen=True):
         """Write the file, completely or not at all.
 
         Raises:
-            UserError: it cannot be written, or appeared since it was read.
+            UserError: it cannot be written, is too large, or appeared since it was read.
         """
-        text = json.dumps(self.entries, indent=4, sort_keys=True)
-        write_whole(self.path, f"{text}\n", replace=self.exists)
+        text = json.dumps(self.entries, indent=4, sort_keys=True) + "\n"
+        if len(text) > MAX_BYTES:
+            raise UserError(f"{self.path}: more private ids than can be read again")
+        write_whole(self.path, text, replace=self.exists)
 
 
 def read_ids(path: Path) -> PrivateIds:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from mlperf_pkg.findings import Verdict
+
 FORMAT = "mlperf-pkg/publication/1"
 
 CATEGORIES = {  # by the name of the availability in logs, in the order of the rules
@@ -47,6 +49,7 @@ class Score(Struct, frozen=True):
 
     ``minutes`` has full precision, ``published_minutes`` is rounded as it is published. ``rank`` is
     among ``of`` scores of the same table and benchmark; equal published scores share a rank.
+    ``official`` is the official verdict, ``waived`` are the codes of findings that were waived.
     """
 
     path: str
@@ -60,6 +63,8 @@ class Score(Struct, frozen=True):
     number_of_models: int | None
     instance_scale: int | None
     reason: str
+    official: Verdict
+    waived: tuple[str, ...] = ()
     rank: int | None = None
     of: int | None = None
 

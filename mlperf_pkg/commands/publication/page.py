@@ -46,8 +46,6 @@ def _shown(kind: Kind, cell: Cell) -> str:
     """Return a number as it is published: minutes with all decimals, counts and joules whole."""
     if cell is None:
         return ""
-    return f"{cell:,.0f}" if isinstance(cell, float) and kind is Kind.ENERGY else _plain(cell)
-
-
-def _plain(cell: Cell) -> str:
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:,.0f}" if kind is Kind.ENERGY else wording.minutes(cell)

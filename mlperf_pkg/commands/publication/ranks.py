@@ -12,24 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 
-DECIMALS = 3
-
-_EXACT = 1e12  # larger doubles have no third decimal
+from mlperf_pkg.results import wording
 
 
-def rounded(value: float | None, decimals: int = DECIMALS) -> float | None:
-    """Return a number as it is published: halves are rounded up, in decimals.
-
-    Python's formats round 9.8065 to 9.806, because its double is a little smaller.
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    unit = Decimal(1).scaleb(-decimals)
-    return (
-        float(Decimal(repr(value)).quantize(unit, ROUND_HALF_UP)) if abs(value) < _EXACT else value
-    )
+def rounded(value: float | None) -> float | None:
+    """Return a number as it is published, None for one that is not finite."""
+    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
 
 
 def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:

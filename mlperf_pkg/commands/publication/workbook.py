@@ -8,12 +8,19 @@ from typing import Any
 
 from mlperf_pkg.commands.official_tables.workbook import book, fitting
 from mlperf_pkg.commands.publication.model import Publication
-from mlperf_pkg.commands.publication.ranks import DECIMALS
 from mlperf_pkg.commands.publication.tables import COUNTS, HEAD, TAIL, Kind, Table, tables
 
-_WIDTHS = {"id": 30, "system": 36, "processor": 34, "accelerator": 34, "software": 30, "notes": 60}
+_WIDTHS = {
+    "id": 34,
+    "submitter": 24,
+    "system": 36,
+    "processor": 34,
+    "accelerator": 34,
+    "software": 30,
+    "notes": 60,
+}
 _WIDTH = 14
-_FORMATS = {Kind.TIME: f"0.{DECIMALS * '0'}", Kind.WEAK: "General", Kind.ENERGY: "0"}
+_FORMATS = {Kind.TIME: "0.000", Kind.WEAK: "General", Kind.ENERGY: "0"}
 
 
 def workbook(publication: Publication) -> bytes:

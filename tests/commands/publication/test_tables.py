@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.publication.collect import publication, systems_with_results
 from mlperf_pkg.commands.publication.files import results_json
 from mlperf_pkg.commands.publication.ids import PrivateIds
@@ -20,7 +21,9 @@ from mlperf_pkg.commands.publication.model import Publication
 from mlperf_pkg.commands.publication.page import page
 from mlperf_pkg.commands.publication.tables import tables
 from mlperf_pkg.commands.publication.workbook import workbook
+from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Waiver
 from tests.commands.official_tables.test_workbook import read
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
@@ -35,8 +38,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def published(root: Path) -> Publication:
-    checked = check([str(root)], Options(jobs=1))
-    systems = systems_with_results(checked)
+    return collected(check([str(root)], Options(jobs=1)))
+
+
+def collected(checked: Checked) -> Publication:
+    systems = systems_with_results("round", checked)
     ids = PrivateIds(Path("ids.json"), {}).extended(system.candidate for system in systems)
     return publication(checked, systems, ids)
 
@@ -212,7 +218,7 @@ def test_another_id_in_the_tree_is_noted(root: Path) -> None:
     file.write_text('{"private_id": "red-oak"}', "utf-8")
     assert published(root).rows[0].id == "red-oak"
     checked = check([str(root)], Options(jobs=1))
-    systems = systems_with_results(checked)
+    systems = systems_with_results("round", checked)
     entries = {f"ACME/{SYSTEM}": {"private_id": "blue-elm"}}
     result = publication(checked, systems, PrivateIds(Path("x/ids.json"), entries))
     assert result.rows[0].id == "blue-elm"
@@ -221,13 +227,35 @@ def test_another_id_in_the_tree_is_noted(root: Path) -> None:
     )
 
 
+def test_verdicts_and_waivers_are_noted(root: Path) -> None:
+    for number in (1, 2):
+        (root / "ACME" / "results" / SYSTEM / "resnet" / f"result_{number}.txt").unlink()
+    waivers = (WaiverConfig("SET101", "*", Waiver("agreed", "Jane", "2999-12-31"), 1),)
+    checked = check([str(root)], Options(jobs=1, config=Config(waivers=waivers)))
+    result = collected(checked)
+    (score,) = result.scores
+    assert (score.reason, score.official, score.waived) == ("", "fail", ("SET101",))
+    assert score.published_minutes is not None
+    assert result.notes == (
+        f"in the tables, but rejected by {result.tool['reference']}: 1 result set",
+        "in the tables, with waived findings: 1 result set",
+    )
+
+
+def test_an_archive_has_the_ids_of_its_folder(root: Path) -> None:
+    archive = root.parent / "round.tar.gz"
+    with tarfile.open(archive, "w:gz") as stream:
+        stream.add(root, "v2.0")
+    assert [row.key for row in published(archive).rows] == [f"ACME/{SYSTEM}"]
+
+
 def test_one_submission_has_the_ids_of_its_round(root: Path) -> None:
     assert published(root).rows[0].key == published(root / "ACME").rows[0].key == f"ACME/{SYSTEM}"
 
 
 def test_no_submission(tmp_path: Path) -> None:
     write_set(tmp_path / "logs", simulated())
-    with pytest.raises(UserError, match="no submission; expected folders"):
+    with pytest.raises(UserError, match="round: no submission; expected <submitter>"):
         published(tmp_path)
 
 
