@@ -107,6 +107,15 @@ def test_a_summary_is_overwritten_only_by_force(root: Path, tmp_path: Path) -> N
     assert contents(out) == before
 
 
+def test_a_table_that_is_gone_is_removed(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    call("results", root, "-o", out)
+    (out / "energy.csv").write_text("of last week", "utf-8")
+    (out / "notes.txt").write_text("of mine", "utf-8")
+    assert call("results", root, "-o", out, "--force").exit_code == 0
+    assert names(out) == sorted([*FILES, "notes.txt"])
+
+
 def test_something_missing(root: Path, tmp_path: Path) -> None:
     (root / "Other" / "results" / SYSTEM / "resnet" / "result_0.txt").unlink()
     result = call("results", root, "-o", tmp_path / "out")
@@ -119,6 +128,7 @@ REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
     (["--ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
     (["--ids", "none/ids.json"], "the folder none does not exist"),
+    (["-o", "a", "--ids", "a/results.json"], "a/results.json: is a file of the summary"),
     (["--ids", "bad.json"], "bad.json:1: expected private ids by row"),
 ]
 

@@ -33,6 +33,7 @@ from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.model import Submission, SystemFolder
 
 
@@ -169,15 +170,21 @@ def _row(system: Tested, private_id: str, usage: str, round_: str) -> Row:
     cells, gaps = known_cells(system.description)
     folder = system.folder.place.name
     urls = url_cells({"submitter": system.submitter}, folder, usage, round_)
-    division = known_division(cells["division"]) or known_division(system.logged)
-    availability = category(cells["availability"])
+    of_description, of_logs = known_division(cells["division"]), known_division(system.logged)
+    division = of_description or of_logs
+    status = category(cells["availability"])
+    usable = {
+        "division": of_description in DIVISIONS,
+        "availability": status is not None,
+        "notes": True,
+    }
     return Row(
         key=system.key,
         id=private_id,
         submitter=cells["submitter"] or system.submitter,
         system=cells["system"] or folder,
-        division=division or UNDIVIDED,
-        category=CATEGORIES.get(availability or "", UNKNOWN),
+        division=division if division in DIVISIONS else UNDIVIDED,
+        category=CATEGORIES.get(status or "", UNKNOWN),
         processor=cells["host_processor_model_name"],
         processors=_count(cells["host_processors_count"]),
         accelerator=cells["accelerator_model_name"],
@@ -186,7 +193,7 @@ def _row(system: Tested, private_id: str, usage: str, round_: str) -> Row:
         details_url=str(urls["details_url"]),
         code_url=str(urls["code_url"]),
         notes=cells["notes"],
-        gaps=tuple(gap for gap in gaps if gap != "notes"),
+        gaps=tuple(name for name in cells if not usable.get(name, name not in gaps)),
     )
 
 
@@ -258,15 +265,17 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
 
 def _submitters(rows: Sequence[Row], scores: Sequence[Score]) -> tuple[Submitter, ...]:
     """Return the submitters by rank; spellings that differ in case and spaces are one."""
-    unranked = [_submitter(list(group), scores) for _, group in _by_submitter(rows)]
+    by_row: dict[str, list[Score]] = {}
+    for score in scores:
+        by_row.setdefault(score.row, []).append(score)
+    unranked = [_submitter(list(group), by_row) for _, group in _by_submitter(rows)]
     ranking = ranks([("", -submitter.results) for submitter in unranked])
     ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _submitter(rows: Sequence[Row], scores: Sequence[Score]) -> Submitter:
-    keys = {row.key for row in rows}
-    own = [score for score in scores if score.row in keys]
+def _submitter(rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
+    own = [score for row in rows for score in scores.get(row.key, ())]
     sizes = [row.accelerators for row in rows if row.accelerators is not None]
     return Submitter(
         name=rows[0].submitter,

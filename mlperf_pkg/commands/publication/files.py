@@ -79,9 +79,12 @@ class ResultsFolder(Struct, frozen=True):
             refuse_within(path, inputs)
         if not self.ids.absolute().parent.is_dir() and self.ids.parent != self.path:
             raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
-        existing = [name for name in _FILES if (self.path / name).exists()]
+        files = [self.path / name for name in _FILES]
+        if self.ids in files:
+            raise UserError(f"{self.ids}: is a file of the summary; name another one for the ids")
+        existing = [file for file in files if file.exists()]
         if existing and not self.force:
-            raise UserError(f"{self.path / existing[0]}: exists already; --force overwrites it")
+            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
         self._official.refuse_early(inputs)
         return read_ids(self.ids)
 
@@ -102,8 +105,10 @@ class ResultsFolder(Struct, frozen=True):
         if extended.entries != ids.entries or not ids.exists:
             extended.write()
         result = self._with_official(result, checked)
-        files, notes = _files(result)
+        files, notes = file_contents(result)
         write_together(self.path, files, replace=self.force)
+        for name in set(_FILES) - files.keys():
+            (self.path / name).unlink(missing_ok=True)  # of an earlier summary
         official = sorted(path.name for path in (self.path / OFFICIAL).glob("summary*"))
         keys = {row.key for row in result.rows}
         return Written(
@@ -123,7 +128,7 @@ class ResultsFolder(Struct, frozen=True):
             return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
 
 
-def _files(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
+def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
     """Return the files by name, and notes on those that need a package that is not installed."""
     of_kind: dict[Kind, list[Table]] = {Kind.TIME: []}
     for table in tables(result):

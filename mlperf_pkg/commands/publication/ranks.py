@@ -11,7 +11,9 @@ are beside the tables, not in them. Equal values share a rank and the ranks afte
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from operator import itemgetter
 
 from mlperf_pkg.results import wording
 
@@ -24,9 +26,6 @@ def rounded(value: float | None) -> float | None:
 def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
     """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
     groups: dict[Hashable, list[float]] = {}
-    for group, value in values:
+    for group, value in sorted(values, key=itemgetter(1)):
         groups.setdefault(group, []).append(value)
-    return [
-        (1 + sum(other < value for other in groups[group]), len(groups[group]))
-        for group, value in values
-    ]
+    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import product
 
 from msgspec import Struct
 
@@ -82,35 +83,27 @@ def tables(publication: Publication) -> list[Table]:
     All tables of a kind have the same columns: the benchmarks of the round. A result set without a
     valid score leaves its cell empty, as published tables do.
     """
-    return [
-        Table(kind, division, category, rows, _scores(kind, publication.benchmarks, rows, scores))
-        for kind in Kind
-        for division in (*DIVISIONS, UNDIVIDED)
-        for category in (*CATEGORIES.values(), UNKNOWN)
-        for rows, scores in [_of_table(publication, kind, division, category)]
-        if rows
-    ]
+    return [table for kind in Kind for table in _tables(kind, publication)]
 
 
-def _of_table(
-    publication: Publication, kind: Kind, division: str, category: str
-) -> tuple[tuple[Row, ...], dict[tuple[str, str], Score]]:
-    """Return the rows of a table, and its scores by row and benchmark."""
-    of_kind = {
+def _tables(kind: Kind, publication: Publication) -> Iterator[Table]:
+    scores = {
         (score.row, score.benchmark): score for score in publication.scores if _is_in(kind, score)
     }
-    keys = {key for key, _ in of_kind}
-    rows = [
-        row
-        for row in publication.rows
-        if row.key in keys and (row.division, row.category) == (division, category)
-    ]
-    return tuple(sorted(rows, key=_order)), of_kind
+    keys = {key for key, _ in scores}
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in sorted(publication.rows, key=_order):
+        if row.key in keys:
+            groups.setdefault((row.division, row.category), []).append(row)
+    for division, category in product((*DIVISIONS, UNDIVIDED), (*CATEGORIES.values(), UNKNOWN)):
+        if rows := groups.get((division, category)):
+            columns = _scores(kind, publication.benchmarks, rows, scores)
+            yield Table(kind, division, category, tuple(rows), columns)
 
 
 def _is_in(kind: Kind, score: Score) -> bool:
-    if kind is Kind.ENERGY:
-        return score.energy_joules is not None
+    if kind is Kind.ENERGY and score.energy_joules is None:
+        return False
     return not score.reason and (score.scaling == "weak") == (kind is Kind.WEAK)
 
 

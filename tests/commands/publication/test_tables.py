@@ -15,7 +15,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.publication.collect import publication, systems_with_results
-from mlperf_pkg.commands.publication.files import results_json
+from mlperf_pkg.commands.publication.files import file_contents, results_json
 from mlperf_pkg.commands.publication.ids import PrivateIds
 from mlperf_pkg.commands.publication.model import Publication
 from mlperf_pkg.commands.publication.page import page
@@ -75,6 +75,13 @@ def test_a_table(root: Path) -> None:
     assert row["code"] == f"{base}/master/ACME/benchmarks"
     assert row["notes"] == "one;two"
     assert (row["processors"], row["accelerators"]) == (2, 16)
+
+
+def test_a_division_that_does_not_exist(root: Path) -> None:
+    write_system(root / "ACME" / "systems", division="ajar", status=7)
+    result = published(root)
+    assert [table.title for table in tables(result)] == ["No division: no known category"]
+    assert result.missing[0] == f"ACME/systems/{SYSTEM}.json: no usable division, availability"
 
 
 STATUSES = [
@@ -309,9 +316,7 @@ def test_json(hostile: Path) -> None:
 
 
 def test_csv_has_no_formula(hostile: Path) -> None:
-    from mlperf_pkg.commands.publication.files import _files  # noqa: PLC0415
-
-    files, notes = _files(published(hostile))
+    files, notes = file_contents(published(hostile))
     assert notes == []
     text = files["results.csv"]
     assert isinstance(text, str)
