@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +18,6 @@ from msgspec.structs import replace
 MAX_LINES = 10  # of one file
 MAX_VALUES = 20  # different ones of one file, or of one finding
 MAX_MESSAGES = 10  # different ones of one code; a hostile log might have millions
-_MOST_APART = 100  # occurrences in one file that are collected before they are merged
 _MAX_WORDS = 6  # of them in a message
 _MAX_CHARACTERS = 80  # of a value in a message
 _MAX_TEXT = 10_000  # characters and members of a value; larger ones are cut
@@ -288,7 +286,7 @@ class Folding:
     def folded(self) -> list[Finding]:
         """Return a finding of each kind, in the order in which their codes were added."""
         return [
-            replace(kind.first, places=tuple(map(_together, kind.places.values())))
+            replace(kind.first, places=tuple(place.merged for place in kind.places.values()))
             for by_message in self._kinds.values()
             for kind in by_message.values()
         ]
@@ -304,28 +302,82 @@ class _Kind(Struct):
     """Findings to fold: the first one, and the places of all by path, in the order of lines."""
 
     first: Finding
-    places: dict[str, list[Occurrence]]
+    places: dict[str, _InFile]
 
     def add(self, finding: Finding) -> None:
         for place in finding.occurrences:
-            of_file = self.places.setdefault(place.path, [])
-            of_file.append(place)
-            if len(of_file) == _MOST_APART:
-                of_file[:] = [_together(of_file)]
+            of_file = self.places.get(place.path)
+            if of_file is None:
+                self.places[place.path] = _InFile(place)
+            else:
+                of_file.add(place)
 
 
-def _together(places: Sequence[Occurrence]) -> Occurrence:
-    """Merge occurrences in one file, which are in the order of their lines."""
-    if len(places) == 1:
-        return places[0]
-    lines = chain.from_iterable(place.lines for place in places)
-    return Occurrence(
-        places[0].path,
-        tuple(dict.fromkeys(lines))[:MAX_LINES],
-        sum(place.count for place in places),
-        _merged(place.found for place in places),
-        _merged(place.expected for place in places),
-    )
+class _InFile:
+    """Occurrences in one file, merged in the order of their lines."""
+
+    def __init__(self, first: Occurrence) -> None:
+        """Start with one of them."""
+        self._first = first
+        self._count = first.count
+        self._lines: dict[int, None] | None = None  # of more than one
+        self._found, self._expected = _Distinct(), _Distinct()
+
+    def add(self, place: Occurrence) -> None:
+        """Merge the next one."""
+        if self._lines is None:
+            self._lines = dict.fromkeys(self._first.lines)
+            self._found.add(self._first.found)
+            self._expected.add(self._first.expected)
+        if len(self._lines) < MAX_LINES:
+            self._lines.update(dict.fromkeys(place.lines))
+        self._count += place.count
+        self._found.add(place.found)
+        self._expected.add(place.expected)
+
+    @property
+    def merged(self) -> Occurrence:
+        """All of them as one."""
+        if self._lines is None:
+            return self._first
+        return Occurrence(
+            self._first.path,
+            tuple(self._lines)[:MAX_LINES],
+            self._count,
+            self._found.values,
+            self._expected.values,
+        )
+
+
+class _Distinct:
+    """The different values among those added; of numbers, the least and the greatest."""
+
+    def __init__(self) -> None:
+        """Start without a value."""
+        self._by_word: dict[str, Any] = {}
+        self._is_numeric = True
+        self._last: Any = self  # no value
+
+    def add(self, values: tuple[Any, ...]) -> None:
+        """Add values; more than ``MAX_VALUES`` different ones are left out."""
+        for value in values:
+            if value is not self._last:
+                self._add(value)
+                self._last = value
+
+    def _add(self, value: Any) -> None:
+        text, by_word = word(value), self._by_word
+        if text in by_word or len(by_word) < MAX_VALUES:
+            by_word[text] = value
+        self._is_numeric = self._is_numeric and _is_number(value)
+        if self._is_numeric and len(by_word) > 1:
+            extremes = (min(by_word.values()), max(by_word.values()))
+            self._by_word = {word(extreme): extreme for extreme in extremes}
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """These values."""
+        return tuple(self._by_word.values())
 
 
 def folded(
@@ -424,17 +476,10 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 def _merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return the different values of all parts; for numbers, the least and the greatest."""
-    distinct: dict[str, Any] = {}
-    is_numeric = True
-    for value in chain.from_iterable(parts):
-        text = word(value)
-        if text in distinct or len(distinct) < MAX_VALUES:
-            distinct[text] = value
-        is_numeric = is_numeric and _is_number(value)
-        if is_numeric and len(distinct) > 1:
-            extremes = (min(distinct.values()), max(distinct.values()))
-            distinct = {word(extreme): extreme for extreme in extremes}
-    return tuple(distinct.values())
+    distinct = _Distinct()
+    for values in parts:
+        distinct.add(values)
+    return distinct.values
 
 
 def _is_number(value: Any) -> bool:

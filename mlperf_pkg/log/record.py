@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
@@ -77,6 +78,7 @@ _KINDS = {
 _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(_Entry).decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
+_decode_value = msgspec.json.Decoder().decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -135,6 +137,9 @@ def decode(raw: bytes) -> Record | None:
 
 def decode_closely(raw: bytes) -> Record | Misfit:
     """Return the record after a token as Python's ``json`` reads it, from Latin-1."""
+    with suppress(msgspec.MsgspecError, RecursionError):
+        if raw.isascii():  # four times as fast, where both read it
+            return _from_fields(_decode_value(raw))
     text = raw.decode("latin-1").rstrip()
     try:
         fields = json.loads(text)
