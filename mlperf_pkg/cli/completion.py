@@ -101,6 +101,14 @@ def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comple
     return [CompletionItem(incomplete, type="file")]
 
 
+def files_or_rounds(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete published rounds, the newest first, else leave the completion to the shell."""
+    names = [name for name in published_rounds(ctx, param, incomplete) if name[0].isdecimal()]
+    return list(map(CompletionItem, names)) or files(ctx, param, incomplete)
+
+
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 

@@ -16,13 +16,14 @@ from mlperf_pkg.commands.review.listing import LISTING_FORMATS
 @options.judged
 @options.written(LISTING_FORMATS)
 def command(*, sides: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
-    """Compare the Previews of OLD with their Available successors in NEW.
+    """Compare Previews with their Available successors.
 
-    OLD and NEW are folders of submissions or published rounds, such as 4.1; without
-    them, it is all published rounds. A Preview is compared with the Available
-    results of the same submitter, accelerator, benchmark and division in the next
-    round, or the first one 140 days later, at the smallest and the largest previewed
-    scale. The performance may be 2 % lower; more accelerators must be faster, and
+    OLD has the Previews, NEW the successors. Both are folders of submissions or
+    published rounds, such as 4.1; without them, all published rounds are compared.
+
+    A successor is of the same submitter, accelerator, benchmark and division, in the
+    next round or the first one 140 days later, for the smallest and the largest
+    previewed scale. The performance may be 2 % lower; more accelerators must be faster, and
     fewer must not take more time x accelerators. Where energy was measured, energy
     is compared. Logs of the Preview itself prove nothing.
 

@@ -16,10 +16,12 @@ from mlperf_pkg.commands.review.listing import LISTING_FORMATS
 @options.judged
 @options.written(LISTING_FORMATS)
 def command(*, sides: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
-    """List the result sets of NEW that have logs of OLD.
+    """List result sets with logs of an earlier round.
 
-    OLD and NEW are folders of submissions or published rounds, such as 4.1; without
-    them, it is all published rounds. Logs may be resubmitted if the system
+    They are those of NEW with logs of OLD. Both are folders of submissions or
+    published rounds, such as 4.1; without them, all published rounds are compared.
+
+    Logs may be resubmitted if the system
     description is exactly the same in both rounds and the logs pass the checker of
     the newer round, but not those of a Preview. Published rounds have only a few
     fields of a description, and their logs are not checked.

@@ -7,13 +7,20 @@ from typing import Any
 
 import click
 
+from mlperf_pkg.cli import completion
+
 _BOTH = 2
 
 
 def sides_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument ``sides``: an old and a new round, or neither."""
     return click.argument(
-        "sides", nargs=-1, metavar="[OLD NEW]", callback=_sides, type=click.Path()
+        "sides",
+        nargs=-1,
+        metavar="[OLD NEW]",
+        callback=_sides,
+        type=click.Path(),
+        shell_complete=completion.files_or_rounds,
     )(function)
 
 

@@ -62,6 +62,8 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg compare --published 5.", ["5.1", "5.0"]),
         ("mlperf-pkg compare --published 5.1,0", ["5.1,0.7"]),
         ("mlperf-pkg compare --published a", ["all"]),
+        ("mlperf-pkg review previews 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg review resubmitted 4.1 5.", ["5.1", "5.0"]),
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
         ("mlperf-pkg chekc logs ", list(COMMANDS)),
         ("mlperf-pkg rules shwo ", ["diff", "list", "show", "verify"]),

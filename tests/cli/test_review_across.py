@@ -127,6 +127,14 @@ def test_mistakes(name: str, arguments: tuple[str, ...], message: str) -> None:
     assert message in result.stderr
 
 
+def test_a_file_without_a_result_set(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Notes\n")
+    for name in COMMANDS:
+        result = call("review", name, "4.1", tmp_path / "notes.md")
+        assert result.exit_code == 2
+        assert "no result set; expected a folder of submissions or a round" in result.stderr
+
+
 def test_the_sections_of_a_review(rounds: Path, tmp_path: Path) -> None:
     result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
     assert "1 Preview: 0 met by a successor, 1 without one for now" in result.stdout

@@ -86,8 +86,7 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
         side = record_side(options.usage or options.config.usage or TRAINING)
         return side, side
     old, new = (read_side(argument, options) for argument in arguments)
-    oldest = min((entry.version for entry in old.entries), default=())
-    if old.entries and new.entries and new.newest <= oldest:
+    if new.newest <= min(entry.version for entry in old.entries):
         raise UserError(f"{new.name}: expected a later round than {old.name}: name OLD, then NEW")
     return old, new
 
@@ -101,7 +100,10 @@ def read_side(argument: str, options: Options) -> Side:
     if (named := _named(argument)) and not Path(argument).exists():
         usage, round_ = named
         return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
-    return checked_side(argument, check([argument], options))
+    side = checked_side(argument, check([argument], options))
+    if not side.entries:
+        raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
+    return side
 
 
 def _named(argument: str) -> tuple[str | None, str] | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.organisations import are_related, are_same
-from mlperf_pkg.checks.previews import AVAILABLE, Performance
+from mlperf_pkg.checks.previews import AVAILABLE, Costs, Performance
 from mlperf_pkg.commands.review.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.commands.review.sides import Entry, Side
 from mlperf_pkg.infra.text import letters
@@ -281,7 +281,7 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
         likeness=best.likeness,
         by=costs.by,
         percent=costs.percent,
-        remark="; ".join(_remarks(bare, best.entry)),
+        remark="; ".join(_remarks(bare, best, is_matched=costs.is_matched)),
     )
 
 
@@ -292,11 +292,23 @@ def _has_scale(number: int, previewed: int, role: Role) -> bool:
     return role is Role.ONLY or number >= previewed
 
 
-def _remarks(bare: Succession, successor: Entry) -> Iterator[str]:
-    if _is_late(successor, bare.due):
+def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
+    row, other = bare.preview.row, best.entry.row
+    if _is_late(best.entry, bare.due):
         yield f"due in {bare.due}"
-    if not are_same(bare.preview.row.submitter, successor.row.submitter):
-        yield f"submitted by {successor.row.submitter}"
+    if not are_same(row.submitter, other.submitter):
+        yield f"submitted by {other.submitter}"
+    costs = _unnormalised(bare, best)
+    if costs and costs.is_matched is not is_matched:
+        yield f"{costs.percent:+.1f} % without normalisation"
+
+
+def _unnormalised(bare: Succession, best: _Candidate) -> Costs | None:
+    """Return what is compared before normalisation, which older rounds did not have."""
+    before, after = bare.preview.row.unscaled_minutes, best.entry.row.unscaled_minutes
+    if not (bare.scale and before and after) or best.performance.energy_joules:
+        return None
+    return Performance(best.performance.scale, after).costs(Performance(bare.scale.number, before))
 
 
 def _is_late(entry: Entry, due: str | None) -> bool:

@@ -137,6 +137,19 @@ def test_benchmarks(
     assert (row.outcome, row.remark) == (outcome, remark)
 
 
+NORMALISED = [
+    ("slower by its factor alone", 19.0, "+5.3 % without normalisation"),
+    ("slower anyway", 21.0, ""),
+]
+
+
+@pytest.mark.parametrize(("unscaled", "remark"), [c[1:] for c in NORMALISED], ids=[c[0] for c in NORMALISED])  # fmt: skip
+def test_normalisation(unscaled: float, remark: str) -> None:
+    old = preview(unscaled_minutes=20.0)
+    row = succession(old, entry("4.1", minutes=22.0, unscaled_minutes=unscaled))
+    assert (row.outcome, row.remark) == (NOT_MET, remark)
+
+
 WHY_NONE = [
     ({"submitter": "Zebra"}, "ACME has no results"),
     ({"accelerator_model": "B200"}, "no results on this accelerator"),
