@@ -18,8 +18,14 @@ _RULES = "training_rules, Handling RCP Failures"
 _IN_RULES_FROM = (4, 0)
 
 
-def _crash(context: SetContext) -> str | None:
-    """Return why the official RCP checker crashes on this set; None where it does not."""
+Points = tuple[rcp.ReferencePoint, ...]
+
+
+def crash_of(context: SetContext, points: Points | None = None) -> str | None:
+    """Return why the official RCP checker crashes on this set; None where it does not.
+
+    ``points`` replace those of mlperf-logging.
+    """
     for run in context.runs:
         if run.convergence.crash:
             return f"{run.path}: {run.convergence.crash}"
@@ -33,7 +39,7 @@ def _crash(context: SetContext) -> str | None:
         return f"it does not cover {name}"
     if reason := _odd_numbers(context):
         return reason
-    return None if _points_of(context, name) else f"it has no reference points of {name}"
+    return None if points or _points_of(context, name) else f"it has no reference points of {name}"
 
 
 def _odd_numbers(context: SetContext) -> str | None:
@@ -66,36 +72,37 @@ def _batch_size(runs: Sequence[Run]) -> Any:
     return common
 
 
-def _points_of(context: SetContext, benchmark: str) -> tuple[rcp.ReferencePoint, ...]:
+def _points_of(context: SetContext, benchmark: str) -> Points:
     """Return the points that the official checker compares a set with."""
     assert context.rules  # noqa: S101
     usage, ruleset = context.round.usage, context.round.ruleset
     return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
 
 
-def _points_of_set(context: SetContext) -> tuple[rcp.ReferencePoint, ...]:
+def _points_of_set(context: SetContext) -> Points:
     """Return the points that a set was judged by."""
     return _points_of(context, context.runs[0].convergence.benchmark)
 
 
 @cache
-def _points(
-    usage: str, ruleset: str, benchmark: str, runs: int, drop: int
-) -> tuple[rcp.ReferencePoint, ...]:
+def _points(usage: str, ruleset: str, benchmark: str, runs: int, drop: int) -> Points:
     return rcp.prune(rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop))
 
 
-def rcp_test(context: SetContext, *, strict: bool = False) -> rcp.RcpResult | None:
+def rcp_test(
+    context: SetContext, points: Points | None = None, *, strict: bool = False
+) -> rcp.RcpResult | None:
     """Run the RCP test, for any division; None where it does not apply or crashes.
 
-    A ``strict`` test is without the allowance of the official checker for some benchmarks.
+    ``points`` replace those of mlperf-logging after pruning. A ``strict`` test is without the
+    allowance of the official checker for some benchmarks.
     """
-    if context.rules is None or context.round.version < (1, 0) or _crash(context):
+    if context.rules is None or context.round.version < (1, 0) or crash_of(context, points):
         return None
     unconverged = sum(not run.convergence.converged for run in context.runs)
     to_converge = [run.convergence.to_converge for run in context.runs]
     return rcp.judge(
-        _points_of_set(context),
+        points or _points_of_set(context),
         _batch_size(context.runs),
         None if unconverged > context.drop else to_converge,
         runs=context.rules.runs.required,
@@ -108,11 +115,13 @@ def _allowance(context: SetContext) -> int:
     return rcp.allowance(context.round.usage, context.runs[0].convergence.benchmark)
 
 
-def rcp_row(context: SetContext, result: rcp.RcpResult | None) -> RcpRow | None:
-    """Return the result of the test as a row of the report."""
+def rcp_row(
+    context: SetContext, result: rcp.RcpResult | None, points: Points | None = None
+) -> RcpRow | None:
+    """Return the result of the test as a row of the report; ``points`` as for ``rcp_test``."""
     if result is None:
         return None
-    points = _points_of_set(context)
+    points = points or _points_of_set(context)
     return RcpRow(
         official_pass=result.official_pass,
         message=result.message,
@@ -146,7 +155,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if result is None and not context.rcp_required:
         return
     if result is None:
-        message = f"convergence was not checked, as the RCP checker crashes: {_crash(context)}"
+        message = f"convergence was not checked, as the RCP checker crashes: {crash_of(context)}"
         yield set_finding(context, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
         return
     if result.official_pass:

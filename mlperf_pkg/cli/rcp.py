@@ -9,6 +9,9 @@ from mlperf_pkg.cli.group import LazyGroup
 COMMANDS = {
     "show": "mlperf_pkg.cli.rcp_show",
     "chart": "mlperf_pkg.cli.rcp_chart",
+    "check": "mlperf_pkg.cli.rcp_check",
+    "new": "mlperf_pkg.cli.rcp_new",
+    "bootstrap": "mlperf_pkg.cli.rcp_bootstrap",
     "diff": "mlperf_pkg.cli.rcp_diff",
     "lint": "mlperf_pkg.cli.rcp_lint",
 }
@@ -27,6 +30,9 @@ def command() -> None:
       mlperf-pkg rcp show bert --round 5.0
       mlperf-pkg rcp show llama31_8b --batch-size 48
       mlperf-pkg rcp chart llama31_8b -o points.svg
+      mlperf-pkg rcp check logs/ --custom rcps_llama31_8b.json
+      mlperf-pkg rcp new reference-logs/ -o new-point.json
+      mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
       mlperf-pkg rcp diff 5.0 5.1
       mlperf-pkg rcp lint rcps_llama31_8b.json
     """

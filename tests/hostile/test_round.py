@@ -82,6 +82,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "select": lambda root, out: ["select", root],
     "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],
+    "rcp check": lambda root, out: ["rcp", "check", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],
     "review": lambda root, out: ["review", root, "-o", out / "review"],
     "review previews": lambda root, out: ["review", "previews", "1.1", root],
@@ -127,7 +128,7 @@ def test_every_command(command: str, hostile_round: Path, tmp_path: Path) -> Non
         assert b"\x1b" not in file.read_bytes() or file.suffix in BINARY
 
 
-@pytest.mark.parametrize("command", ["pack", "verify", "watch"])
+@pytest.mark.parametrize("command", ["pack", "verify", "watch", "rcp new"])
 @pytest.mark.parametrize("name", CASES)
 def test_one_submission(name: str, command: str, valid: Path, folder: Path) -> None:
     """Commands about one tree end too, with a status and a message."""
@@ -138,6 +139,7 @@ def test_one_submission(name: str, command: str, valid: Path, folder: Path) -> N
     arguments: dict[str, list[str | Path]] = {
         "pack": ["pack", tree, "-o", folder / "x.tar.gz"],
         "verify": ["verify", tree],
+        "rcp new": ["rcp", "new", tree],
         "watch": ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.1"],
     }
     if command == "watch" and not logs:

@@ -26,13 +26,17 @@ def unit_key(benchmark: str) -> str:
     return "samples to converge" if benchmark in IN_SAMPLES else "Epochs to converge"
 
 
-def custom_points(path: Path, runs: Runs) -> tuple[ReferencePoint, ...]:
-    """Return the points of a file by batch size, in the format of mlperf-logging.
+def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoint, ...]:
+    """Return the points of a file for a benchmark by batch size, in the format of mlperf-logging.
+
+    Where no point names the benchmark, all are used: some names in mlperf-logging are wrong.
 
     Raises:
         UserError: it cannot be read, or the official checker cannot use it.
     """
     records = read_points(path)
+    of_benchmark = {name: r for name, r in records.items() if r.benchmark == benchmark}
+    records = of_benchmark or records
     if reason := _refused(records, 2 * runs.drop):
         raise UserError(f"{visible(str(path))}: {reason}")
     return by_size(
@@ -61,12 +65,16 @@ def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
         point, other = visible(name), sizes.setdefault(record.batch_size, name)
         if other != name:
             return f"{point} and {visible(other)} both have batch size {record.batch_size:.15g}"
-        if reason := _refused_point(record, dropped):
+        if reason := refused_point(record, dropped):
             return f"{point} {reason}"
     return None
 
 
-def _refused_point(record: PointRecord, dropped: int) -> str | None:
+def refused_point(record: PointRecord, dropped: int) -> str | None:
+    """Return why the official checker cannot use a point, None if it can.
+
+    ``dropped`` is how many runs do not count in the mean.
+    """
     key = unit_key(record.benchmark)
     values = record.samples if key.startswith("samples") else record.epochs
     if record.hyperparameters is None:

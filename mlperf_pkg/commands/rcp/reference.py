@@ -130,7 +130,7 @@ def with_points_of(package: Reference, origin: Origin) -> Reference:
     from msgspec.structs import replace  # noqa: PLC0415 - most references are of mlperf-logging
 
     assert origin.file  # noqa: S101
-    points = custom_points(origin.file, package.runs)
+    points = custom_points(origin.file, package.benchmark, package.runs)
     source = visible(str(origin.file))
     if not origin.merge:
         return replace(package, points=points, source=source)

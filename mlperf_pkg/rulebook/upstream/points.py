@@ -113,7 +113,7 @@ def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[Point
     benchmark = load_benchmark(round_.usage, round_.name, name)
     runs = benchmark.runs.required if benchmark else None
     for point, record in read_points(path).items():
-        for kind, actual, expected in _problems(record, name, runs):
+        for kind, actual, expected in problems_of(record, name, runs):
             yield PointProblem(
                 kind=kind,
                 usage=round_.usage,
@@ -127,7 +127,9 @@ def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[Point
             )
 
 
-def _problems(record: PointRecord, name: str, runs: int | None) -> Iterator[tuple[Kind, str, str]]:
+def problems_of(
+    record: PointRecord, name: str, runs: int | None
+) -> Iterator[tuple[Kind, str, str]]:
     """Yield what is wrong with a point: the kind, what was found, what was expected.
 
     ``runs`` is what a submission needs; None where the round does not have the benchmark.

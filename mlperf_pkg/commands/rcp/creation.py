@@ -1,0 +1,215 @@
+"""Make a new reference point from the logs of reference runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.commands.rcp.custom import refused_point, unit_key
+from mlperf_pkg.commands.rcp.reference import Reference, reference_of
+from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import bounded
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
+from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.rulebook.upstream.points import PointRecord, problems_of
+from mlperf_pkg.run.hyperparameters import is_hyperparameter
+from mlperf_pkg.run.model import Run
+
+_SHOWN = 3  # logs that a reason names
+
+
+class Author(Struct, frozen=True):
+    """What a point says of its origin; None where the logs or the round say it."""
+
+    creator: str | None = None
+    platform: str | None = None
+    when: str | None = None
+    precision: str | None = None
+
+
+class NewPoint(Struct, frozen=True):
+    """A new point: its name and record in the format of mlperf-logging, and what to know of it."""
+
+    name: str
+    record: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def json(self) -> str:
+        """Return the file of this point."""
+        return json.dumps({self.name: as_json(self.record)}, indent=2) + "\n"
+
+
+class _Logs(Struct, frozen=True):
+    """The logs of reference runs, all of one benchmark and round."""
+
+    runs: Sequence[Run]
+    round: Round
+    rules: Benchmark
+
+
+def new_point(checked: Checked, author: Author) -> NewPoint:
+    """Return the point of all runs of a check.
+
+    Raises:
+        UserError: the runs do not make a point. The message has all reasons.
+    """
+    logs = _logs(checked.runs)
+    if reasons := list(_reasons(logs)):
+        raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
+    name = f"{logs.rules.name}_ref_{logs.runs[0].convergence.batch_size:.15g}"
+    record = _record(logs, checked, author)
+    parsed = msgspec.convert(record, PointRecord)
+    if reason := refused_point(parsed, 2 * logs.rules.runs.drop):
+        raise UserError(f"the official checker cannot use the point: {name} {reason}")
+    return NewPoint(name, record, tuple(_notes(logs, name, parsed)))
+
+
+# ---- reasons against a point ---------------------------------------------------------------
+
+
+def _logs(runs: Sequence[Run]) -> _Logs:
+    """Return the runs with the rules of their benchmark.
+
+    Raises:
+        UserError: they are of several benchmarks or rounds, or there are no rules.
+    """
+    names = Counter((run.benchmark, run.usage, run.round) for run in runs)
+    if len(names) != 1:
+        words = (f"{visible(name) or 'no benchmark'} {round_}" for name, _, round_ in names)
+        raise UserError(
+            f"the logs are of several benchmarks or rounds: {', '.join(words)}; expected one"
+        )
+    [(benchmark, usage, round_name)] = names
+    rules = load_benchmark(usage, round_name, benchmark)
+    if rules is None:
+        problem = f"does not have {visible(benchmark)}" if benchmark else "has logs without a name"
+        raise UserError(f"round {round_name} {problem}: no benchmark to make a point of")
+    return _Logs(runs, load_round(usage, round_name), rules)
+
+
+def _reasons(logs: _Logs) -> Iterator[str]:
+    """Yield why the runs do not make a point."""
+    required, runs = logs.rules.runs.required, logs.runs
+    if len(runs) < 2 * required:
+        yield (
+            f"{counted(len(runs), 'log')}; expected at least {2 * required}"
+            f" (2N, as a submission has N = {required} runs)"
+        )
+    if sizes := _several(run.convergence.batch_size for run in runs):
+        yield f"batch sizes {sizes}; expected one"
+    elif not _is_size(runs[0].convergence.batch_size):
+        yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
+    yield from _of_logs("unreadable", [run for run in runs if not run.is_read])
+    crashing = [run for run in runs if run.convergence.crash]
+    yield from _of_logs("the official checker crashes", crashing)
+    failed = [run for run in runs if not (run.converged and run.convergence.converged)]
+    yield from _of_logs("not converged", failed)
+    others = [run for run in runs if run not in failed]
+    odd = [run for run in others if to_finite(run.convergence.to_converge) is None]
+    yield from _of_logs("no number of epochs or samples to converge", odd)
+    yield from _of_logs("copies of other logs", list(_copies(runs)))
+    for key in sorted({key for run in runs for key in run.hyperparameters}):
+        if values := _several(run.hyperparameters.get(key, "nothing") for run in runs):
+            yield f"{key} is {values}; expected one value"
+
+
+def _is_size(value: Any) -> bool:
+    size = to_finite(value)
+    return size is not None and size > 0
+
+
+def _of_logs(problem: str, runs: Sequence[Run]) -> Iterator[str]:
+    if runs:
+        names = ", ".join(visible(run.path) for run in runs[:_SHOWN])
+        more = ", ..." if len(runs) > _SHOWN else ""
+        yield f"{problem} ({counted(len(runs), 'log')}): {names}{more}"
+
+
+def _several(values: Iterator[Any]) -> str:
+    """Return different values with the number of their logs; empty where there is only one."""
+    counts = Counter(visible(str(value)) for value in values)
+    words = [f"{value} ({counted(count, 'log')})" for value, count in sorted(counts.items())]
+    return " and ".join(words) if len(words) > 1 else ""
+
+
+def _copies(runs: Sequence[Run]) -> Iterator[Run]:
+    seen: set[bytes] = set()
+    for run in runs:
+        if run.fingerprint is not None and run.fingerprint in seen:
+            yield run
+        seen.add(run.fingerprint or b"")
+
+
+# ---- the point -----------------------------------------------------------------------------
+
+
+def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
+    first, name = logs.runs[0], logs.rules.name
+    fields = {
+        "Benchmark": name,
+        "Creator": author.creator or first.text("org") or "TBD",
+        "When": author.when or f"Prior to {logs.round.name} submission",
+        "Platform": author.platform or first.text("platform") or "TBD",
+        "Precision": author.precision,
+        "BS": first.convergence.batch_size,
+        "Hyperparams": _hyperparameters(first, checked),
+        unit_key(name): [run.convergence.to_converge for run in logs.runs],
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
+    """Return the first value of each hyperparameter in a log, with all its digits."""
+    sources = {path: s for context in checked.contexts for path, s in context.sources.items()}
+    values: dict[str, Any] = {}
+    with sources[run.path].open() as stream:
+        for record in LogReader(stream, run.path, lambda _: None):
+            key = record.key if record is not None else None
+            if record and isinstance(key, str) and key not in values and is_hyperparameter(key):
+                values[key] = bounded(record.value)
+    return dict(sorted(values.items()))
+
+
+def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
+    """Yield what the point means, and what is odd in it."""
+    runs, rules = logs.rules.runs, logs.rules
+    point = ReferencePoint.from_runs(
+        name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
+    )
+    limit = number(point.minimum) if has_limit(point) else NO_LIMIT
+    count = counted(len(record.to_converge), "run")
+    yield f"{name}: {count}, mean {number(point.mean)} {rules.unit}, limit {limit}"
+    yield _place(reference_of(logs.round, rules), point)
+    for kind, actual, expected in problems_of(record, rules.name, runs.required):
+        yield f"{kind}: {actual}; expected {expected}"
+    errors = sum(run.verdicts.rules.value == "fail" for run in logs.runs)
+    if errors:
+        yield f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them"
+
+
+def _place(package: Reference, point: ReferencePoint) -> str:
+    """Return what pruning does to a point among those of mlperf-logging."""
+    same = [other for other in package.points if other.batch_size == point.batch_size]
+    others = [other for other in package.points if other.batch_size != point.batch_size]
+    used = prune(by_size([*others, point]))
+    pruned = [other.name for other in others if other in package.used and other not in used]
+    words = "would be used by the test" if point in used else "would be pruned"
+    return (
+        f"with the points of {package.source}, it {words}"
+        + (f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else "")
+        + (f", and would prune {', '.join(pruned)}" if pruned else "")
+    )

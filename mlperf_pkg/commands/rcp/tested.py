@@ -1,0 +1,269 @@
+"""The RCP test of result sets, by the points of mlperf-logging or of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from math import isnan
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
+from mlperf_pkg.commands.rcp.custom import benchmarks_in
+from mlperf_pkg.commands.rcp.reference import Origin, reference_of
+from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import headings, tables
+from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
+from mlperf_pkg.results.wording import counted
+
+FORMAT = "mlperf-pkg/rcp-check/1"
+_FEW = 3  # result sets, of which all explanations are shown
+
+
+class State(StrEnum):
+    """The outcome of a test."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    NOT_CHECKED = "not_checked"
+
+
+class TestedSet(Struct, frozen=True):
+    """A result set, its test, and the test by the points of mlperf-logging if others were used.
+
+    ``test`` is None where there is none, for the ``reason``.
+    """
+
+    row: ResultSetRow
+    test: RcpRow | None
+    reason: str | None = None
+    is_custom: bool = False
+    before: RcpRow | None = None
+
+    @property
+    def state(self) -> State:
+        """The outcome; a set with too few runs was not checked."""
+        return _state(self.test)
+
+
+class TestedSets(Struct, frozen=True):
+    """All result sets of a report with their tests; ``source`` names the file of points, if any."""
+
+    report: Report
+    sets: tuple[TestedSet, ...]
+    source: str | None = None
+
+
+def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
+    """Test all result sets of a check.
+
+    Raises:
+        UserError: the file of points cannot be used, or is of other benchmarks than the sets.
+    """
+    names = set(benchmarks_in(origin.file)) if origin.file else set()
+    pairs = list(zip(checked.report.result_sets, checked.contexts, strict=True))
+    if origin.file and not any(_benchmark(context) in names for _, context in pairs):
+        raise UserError(
+            f"{visible(str(origin.file))}: points of {_listed(names)}; the result sets are of"
+            f" {_listed({row.benchmark for row, _ in pairs})}"
+        )
+    return TestedSets(
+        checked.report,
+        tuple(
+            _tested(row, context, origin if _benchmark(context) in names else None)
+            for row, context in pairs
+        ),
+        visible(str(origin.file)) if origin.file else None,
+    )
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(map(visible, sorted(names))) or "no benchmark"
+
+
+def _benchmark(context: SetContext) -> str:
+    return context.rules.name if context.rules else ""
+
+
+def _tested(row: ResultSetRow, context: SetContext, origin: Origin | None) -> TestedSet:
+    package = _test(context, None)
+    if context.rules is None or origin is None:
+        return TestedSet(row, package, None if package else _reason(context, None))
+    points = reference_of(context.round, context.rules, origin).used
+    test = _test(context, points)
+    reason = None if test else _reason(context, points)
+    return TestedSet(row, test, reason, is_custom=True, before=package)
+
+
+def _test(context: SetContext, points: Points | None) -> RcpRow | None:
+    """Return the test; None where it does not apply, or a log could not be read."""
+    if not context.runs or not all(run.is_read for run in context.runs):
+        return None
+    return guarded(
+        context.path,
+        "testing this result set",
+        lambda: rcp_row(context, rcp_test(context, points), points),
+        lambda _: None,
+    )
+
+
+def _reason(context: SetContext, points: Points | None) -> str:
+    if context.rules is None:
+        return f"round {context.round.name} does not have this benchmark"
+    if not context.runs or not all(run.is_read for run in context.runs):
+        return "a log of it could not be read"
+    if context.round.version < (1, 0):
+        return "the RCP test exists from round 1.0 on"
+    crash = crash_of(context, points)
+    return f"the official checker crashes: {crash}" if crash else "it could not be tested"
+
+
+def _state(test: RcpRow | None) -> State:
+    if test is None or (test.mean is not None and isnan(test.mean)):
+        return State.NOT_CHECKED
+    return State.PASS if test.official_pass else State.FAIL
+
+
+# ---- output -------------------------------------------------------------------------------
+
+_COLUMNS = (
+    Column("System", whole=True),
+    Column("Batch size", 10, numbers=True),
+    Column("Mean", 13, numbers=True),
+    Column("Limit", 13, numbers=True),
+    Column("Margin", 8, numbers=True),
+    Column("Factor", 6, numbers=True),
+    Column("Test", 11),
+)
+_WORDS = {State.PASS: "pass", State.FAIL: "FAIL", State.NOT_CHECKED: "not checked"}
+_VERDICTS = {
+    State.PASS: Verdict.PASS,
+    State.FAIL: Verdict.FAIL,
+    State.NOT_CHECKED: Verdict.NOT_CHECKED,
+}
+
+
+def text(result: TestedSets, view: View) -> str:
+    """Render for a terminal: a line per set, by benchmark, and why a set does not pass."""
+    terminal = Terminal(view)
+    if not result.sets:
+        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        return terminal.text()
+    if result.source:
+        terminal.line((f"reference points: {result.source}", PLAIN))
+    title = headings.system_titles(result.report)
+    is_detailed = view.verbose or len(result.sets) <= _FEW
+    by_benchmark: dict[str, list[TestedSet]] = {}
+    for item in result.sets:
+        by_benchmark.setdefault(item.row.benchmark, []).append(item)
+    groups = [
+        Group(
+            name,
+            [_cells(item, title(item.row)) for item in items],
+            [line for item in items for line in _remarks(item, title(item.row), is_detailed)],
+        )
+        for name, items in sorted(by_benchmark.items())
+    ]
+    terminal.table(_COLUMNS, groups, apart=True)
+    terminal.paragraph((_summary(result), PLAIN))
+    terminal.paragraph((headings.round_in_words(result.report), PLAIN))
+    return terminal.text()
+
+
+def _cells(item: TestedSet, title: str) -> list[Span]:
+    test, state = item.test, item.state
+    word = (_WORDS[state], STYLES[_VERDICTS[state]])
+    if test is None:
+        return [(title, PLAIN), *[("-", PLAIN)] * 5, word]
+    margin = "-" if test.margin_percent is None else in_words(test.margin_percent)
+    cells = (
+        title,
+        "-" if test.batch_size == -1 else f"{to_float(test.batch_size):.15g}",
+        number(None if test.mean is None or isnan(test.mean) else test.mean),
+        "none" if test.no_limit_reason else number(test.minimum),
+        margin,
+        f"{test.normalization:.4f}" if _is_normalised(test) else "-",
+    )
+    return [*((cell, PLAIN) for cell in cells), word]
+
+
+def _is_normalised(test: RcpRow) -> bool:
+    return test.official_pass and test.normalization > 1
+
+
+def _remarks(item: TestedSet, title: str, is_detailed: bool) -> Iterator[str]:
+    row = item.row
+    if item.reason:
+        yield f"{title}: {item.reason}"
+    elif item.test and (is_detailed or item.state is not State.PASS):
+        yield f"{title}: {item.test.explanation}"
+    if row.runs_required is not None and row.runs_found < row.runs_required:
+        yield f"{title}: {row.runs_found} of {row.runs_required} runs"
+    if item.is_custom and (item.before is None or _differs(item)):
+        before = _WORDS[_state(item.before)]
+        message = f" ({item.before.message})" if item.before else ""
+        yield f"{title}: with the points of mlperf-logging: {before}{message}"
+
+
+def _differs(item: TestedSet) -> bool:
+    return item.before is not None and _state(item.before) is not item.state
+
+
+def _summary(result: TestedSets) -> str:
+    states = [item.state for item in result.sets]
+    parts = [f"{states.count(state)} {_WORDS[state]}" for state in State if state in states]
+    return f"{counted(len(states), 'result set')}: {', '.join(parts)}"
+
+
+_OF_SET = ("submitter", "system", "benchmark", "division", "round", "path")
+_OF_TEST = (
+    *("batch_size", "mean", "minimum", "margin_percent", "normalization", "message"),
+    *("no_limit_reason", "explanation"),
+)
+
+
+def json(result: TestedSets, _: View) -> str:
+    """Render all fields; ``before`` is the test by the points of mlperf-logging."""
+    sets = [
+        {
+            **{name: getattr(item.row, name) for name in (*_OF_SET, "runs_found", "runs_required")},
+            "state": item.state,
+            "reason": item.reason,
+            "rcp": as_json(item.test),
+            "custom": item.is_custom,
+            "before": as_json(item.before),
+        }
+        for item in result.sets
+    ]
+    return tables.json_text({"format": FORMAT, "source": result.source, "result_sets": sets})
+
+
+def csv(result: TestedSets, _: View) -> str:
+    """Render one line per result set."""
+    header = (*_OF_SET, "state", *_OF_TEST, "reason", "before")
+    return tables.csv_text(header, map(_csv_row, result.sets))
+
+
+def _csv_row(item: TestedSet) -> Sequence[Any]:
+    before = _state(item.before) if item.is_custom else None
+    of_set = [getattr(item.row, name) for name in _OF_SET]
+    of_test = [getattr(item.test, name, None) for name in _OF_TEST]
+    return [*of_set, item.state, *of_test, item.reason, before]
+
+
+CHECK_FORMATS: Mapping[str, Callable[[TestedSets, View], str]] = {
+    "text": text,
+    "csv": csv,
+    "json": json,
+}
