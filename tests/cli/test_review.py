@@ -73,18 +73,17 @@ def test_what_is_missing_is_said_and_the_rest_given(poor: Path, tmp_path: Path) 
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
         "Beta and be_ta may be one submitter; --one-spelling counts them as one",
-        "Delta+Epsilon may be a joint submission; --joint Delta+Epsilon counts its companies by"
-        " themselves",
         "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
         " are unknown",
         "1 file not read or checked (LOG110, a file without records):"
         " ACME/results/bow-pod16/resnet/result_0.txt",
     ]
     assert "5 submitters, 4 systems, 5 result sets, 25 runs" in result.output
-    options = ("--one-spelling", "--joint", "Delta+Epsilon", "--exclude", "ACME", "--force")
+    options = ("--one-spelling", "--exclude", "ACME", "--force")
     result = call("review", poor, "-o", folder, "-j", "1", *options)
     assignments = (folder / "assignments.md").read_text()
     assert "Counted as one: Beta and be_ta." in assignments
+    assert "Delta and Epsilon submit together in Delta+Epsilon." in assignments
     assert "| ACME |" not in assignments.partition("## Ranks")[0]
 
 

@@ -17,6 +17,7 @@ from mlperf_pkg.commands.review.companies import (
     by_results,
     by_scale,
     companies,
+    joints,
     spellings,
 )
 from mlperf_pkg.commands.review.model import Round, Section, Table
@@ -156,8 +157,9 @@ def _chosen(reviewed: Round) -> Iterator[str]:
     choices = reviewed.choices
     if choices.one_spelling:
         yield from (f"Counted as one: {wording.enumerated(n)}." for n in spellings(reviewed))
-    if choices.joint:
-        yield f"Joint submissions: {', '.join(choices.joint)}."
+    for joint in joints(reviewed):
+        where = "" if joint.folder is None else f" in {joint.folder}"
+        yield f"{wording.enumerated(joint.companies)} submit together{where}."
     if choices.excluded:
         yield f"Excluded: {', '.join(choices.excluded)}."
     if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
@@ -183,7 +185,10 @@ def _summary(rank: _Rank) -> Iterator[str]:
     names, texts, alone = [company.name for company in rank.members], [], []
     for group in groups(len(names), rank.may):
         together = {*chain.from_iterable(reviews(group, rank.may))}
-        texts.append(wording.enumerated([names[index] for index in group if index in together]))
+        apart = [names[index] for index in group if _has_partner(rank, group, index)]
+        note = f" ({wording.enumerated(apart)} not each other)" if together and apart else ""
+        present = [names[index] for index in group if index in together]
+        texts.append(f"{wording.enumerated(present)}{note}")
         alone += [names[index] for index in group if index not in together]
     texts.append(f"{wording.enumerated(sorted(alone))}: {_CHAIRS}" if alone else "")
     texts = [text for text in texts if text]

@@ -20,6 +20,9 @@ Source: submission_rules, Required reviews (large scale submission review assign
 """
 
 
+_PLUS = "+"  # between the names of a joint submission
+
+
 class Company(Struct, frozen=True):
     """A submitter of its own: ``folders`` are the names of its submissions.
 
@@ -43,14 +46,11 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
     """
     folders = _spelled(reviewed)
     partners: dict[str, set[str]] = {}
-    for joint in reviewed.choices.joint:
-        folder, names = _parsed(joint, folders)
-        if folder is not None:
-            own = folders.pop(folder)
-            for name in names:
-                folders[name] = (*folders.get(name, ()), *own)
-        for name in names:
-            partners.setdefault(name, set()).update({*names} - {name})
+    for joint in joints(reviewed):
+        own = () if joint.folder is None else folders.pop(joint.folder, ())
+        for name in joint.companies:
+            folders[name] = (*folders.get(name, ()), *own)
+            partners.setdefault(name, set()).update({*joint.companies} - {name})
     excluded = {_known(name, folders, "--exclude") for name in reviewed.choices.excluded}
     scales = _scales(reviewed)
     return tuple(
@@ -58,6 +58,31 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
         for name in sorted(folders)
         if name not in excluded
     )
+
+
+class Joint(Struct, frozen=True):
+    """Companies that submit together: in a ``folder``, or each in its own."""
+
+    folder: str | None
+    companies: tuple[str, ...]
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether there are several companies."""
+        return len(self.companies) > 1
+
+
+def joints(reviewed: Round) -> list[Joint]:
+    """Return the joint submissions: those of ``--joint``, and the folders named like A+B.
+
+    Raises:
+        UserError: as ``companies``.
+    """
+    folders = _spelled(reviewed)
+    chosen = [_parsed(text, folders) for text in reviewed.choices.joint]
+    named = {joint.folder for joint in chosen}
+    others = (Joint(name, _companies(name, folders)) for name in folders if name not in named)
+    return [*chosen, *(joint for joint in others if joint.is_joint)]
 
 
 def by_results(members: Iterable[Company], seed: int) -> list[Company]:
@@ -100,29 +125,39 @@ def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
     return folders
 
 
-def _parsed(joint: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str | None, list[str]]:
-    """Return the folder of a joint submission, None if there is none, and its companies."""
-    label, equals, after = joint.partition("=")
-    names = [name.strip() for name in (after if equals else joint).split("+")]
-    if len({*names}) < 2 or not all(names):  # noqa: PLR2004 - two companies
+def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
+    """Return the joint submission that ``A+B`` or ``FOLDER=A+B`` names."""
+    label, equals, after = text.partition("=")
+    folder = _known(label.strip(), folders, "--joint") if equals else _alike(text, folders)
+    joint = Joint(folder, _companies(after if equals else text, folders))
+    if not joint.is_joint:
         raise UserError(
-            f"--joint {joint}: names no two companies; expected A+B, or FOLDER=A+B for a folder"
+            f"--joint {text}: names no two companies; expected A+B, or FOLDER=A+B for a folder"
             " with another name"
         )
-    if equals:
-        return _known(label.strip(), folders, "--joint"), names
-    folder = next((name for name in folders if letters(name) == letters(joint)), None)
-    if folder is not None:
-        return folder, names
-    return None, [_known(name, folders, "--joint") for name in names]
+    if folder is None:
+        for name in joint.companies:
+            _known(name, folders, "--joint")
+    return joint
 
 
-def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> str:
+def _companies(text: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names between plus signs, each in the spelling of its own folder if it has one."""
+    names = [name.strip() for name in text.split(_PLUS)]
+    return tuple(dict.fromkeys(_alike(name, folders) or name for name in names if name))
+
+
+def _alike(name: str, folders: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Return the folder of this name, or the only one in another spelling."""
     if name in folders:
         return name
     alike = [folder for folder in folders if letters(folder) == letters(name)]
-    if len(alike) == 1:
-        return alike[0]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> str:
+    if folder := _alike(name, folders):
+        return folder
     suggestion = did_you_mean(name, folders) or f"; expected one of {', '.join(sorted(folders))}"
     raise UserError(f"{option}: {name!r} is not a submitter of the round{suggestion}")
 

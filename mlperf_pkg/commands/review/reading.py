@@ -12,7 +12,6 @@ from mlperf_pkg.commands.review.companies import spellings
 from mlperf_pkg.commands.review.model import Choices, Round
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.codes import codes
@@ -64,18 +63,10 @@ def _problems(reviewed: Round) -> Iterator[str]:
 
 
 def _spellings(reviewed: Round) -> Iterator[str]:
-    """Yield what may be one submitter, or several, and which option says so."""
     if not reviewed.choices.one_spelling:
         for names in spellings(reviewed):
             alike = wording.enumerated(names)
             yield f"{alike} may be one submitter; --one-spelling counts them as one"
-    joined = {letters(joint.partition("=")[0]) for joint in reviewed.choices.joint}
-    for submission in reviewed.submissions:
-        if "+" in submission.name and letters(submission.name) not in joined:
-            yield (
-                f"{submission.name} may be a joint submission; --joint {submission.name} counts its"
-                " companies by themselves"
-            )
 
 
 def _unread(reviewed: Round) -> Iterator[str]:

@@ -75,7 +75,7 @@ def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
 
 
 def test_nineteen_by_hand_and_by_tool() -> None:
-    made = assignments(nineteen(joint=("Rhys+Shaw",), seed=SEED))
+    made = assignments(nineteen(seed=SEED))
     assert {by: pairs(made, by) for by in BY_HAND} == BY_HAND
     whys = {item.submitter: item.why for item in made}
     assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
@@ -111,6 +111,13 @@ def summary(reviewed: Round) -> list[str]:
             {"joint": ("Azure_ACME=Azure+ACME",)},
             ["B and Azure; ACME and C"],
         ),
+        (
+            {"NVIDIA": 5, "B": 3, "IBM+Nvidia": 4},
+            {},
+            ["NVIDIA, IBM and B (NVIDIA and IBM not each other)"],
+        ),
+        ({"A+": 3, "+": 2, "B++B": 1}, {}, ["A+, + and B++B"]),
+        ({"A+B": 3, "C": 2}, {"joint": ("A+B=C+D",)}, ["C and D: {0}"]),
         ({"A": 1, "B": 1}, {"joint": ("A+B",)}, ["A and B: {0}"]),
         (
             {"A+B+C+D+E": 5},
@@ -137,6 +144,7 @@ def test_no_result_at_all() -> None:
     [
         ({"joint": ("ACME",)}, "--joint ACME: names no two companies; expected A+B"),
         ({"joint": ("ACME+",)}, "names no two companies"),
+        ({"joint": ("ACME=",)}, "names no two companies"),
         ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
         ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
         ({"excluded": ("ACNE",)}, "--exclude: 'ACNE' is not a submitter of the round; did you"),
