@@ -72,6 +72,13 @@ def submissions(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.name != ALICE)
 
 
+def objections(root: Path, out: Path) -> list[str | Path]:
+    """Judge an objection to the first hostile submission in all of the round."""
+    fields = "{id: a, against: Mallory00, code: RN103, state: filed, about: [Mallory00]}"
+    (out / "objections.yaml").write_text(f"objections: [{fields}]", "utf-8")
+    return ["review", "objections", out / "objections.yaml", root]
+
+
 COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "check": lambda root, out: ["check", root],
     "check as JSON": lambda root, out: ["check", root, "--format", "json"],
@@ -84,6 +91,12 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "compare": lambda root, out: ["compare", root],
     "rcp check": lambda root, out: ["rcp", "check", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],
+    "diff of a round": lambda root, out: ["diff", root, root],
+    "diff with a lender": lambda root, out: ["diff", root / ALICE, root, "--from", root],
+    "review objection": lambda root, out: [
+        *("review", "objection", "all,LOG,SYS,SET,TREE,RUN", root, "-o", out / "objections")
+    ],
+    "review objections": objections,
     "review": lambda root, out: ["review", root, "-o", out / "review"],
     "review previews": lambda root, out: ["review", "previews", "1.1", root],
     "review resubmitted": lambda root, out: ["review", "resubmitted", root, "5.1"],

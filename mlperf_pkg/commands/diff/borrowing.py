@@ -113,25 +113,28 @@ def borrowings(
 
     ``originals`` are the sets of the side before, ``lenders`` those of the whole round.
     """
-    loan = None
-    if change.hyperparameters:
+    loan, is_open = None, (change.new.row.division or "").lower() == "open"
+    if change.hyperparameters and is_open:
+        yield _changed(change, allowed=True)
+    elif change.hyperparameters:
         loan = _find_loan(change, lenders)
-        yield _borrowed(change, loan) if loan else _changed(change)
-    if change.scales:
+        yield _borrowed(change, loan) if loan else _changed(change, allowed=None)
+    if change.scales and is_open:
+        old, new = change.scales
+        text = f"{old} to {new} accelerators"
+        yield entry_verdict(Kind.SCALE, change.new.path, text, allowed=None)
+    elif change.scales:
         yield _scaled(change, change.scales, originals, borrowed=loan is not None)
 
 
-def _changed(change: Change) -> EntryVerdict:
-    is_open = (change.new.row.division or "").lower() == "open"
+def _changed(change: Change, *, allowed: bool | None) -> EntryVerdict:
     before, after = _hyperparameters(change.old), _hyperparameters(change.new)
     words = [
         f"{key} {_in_words(before.get(key))} -> {_in_words(after.get(key))}"
         for key in change.hyperparameters
     ]
     text = in_words(words, "s")
-    return entry_verdict(
-        Kind.HYPERPARAMETERS, change.new.path, text, allowed=True if is_open else None
-    )
+    return entry_verdict(Kind.HYPERPARAMETERS, change.new.path, text, allowed=allowed)
 
 
 def _in_words(values: frozenset[str | None] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import product
@@ -34,7 +35,7 @@ def entry_verdicts(
     one_round = len(rounds[0] | rounds[1]) == 1
     pairs = _pairs(comparison, one_round=one_round) if _are_versions(old, new) else []
     owners = _owners(old.sets)
-    verdicts = []
+    verdicts = list(_code(comparison)) if pairs and one_round else []
     for before, after in pairs:
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
@@ -160,6 +161,25 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
     if fields := different_fields(before, after):
         return f"with another description: {in_words(fields, 's')}"
     return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
+
+
+# ---- code ---------------------------------------------------------------------------------
+
+
+def _code(comparison: Comparison) -> Iterator[EntryVerdict]:
+    """Yield the benchmarks whose code changed, but not those whose code was only removed."""
+    files = comparison.files
+    counts = Counter(_code_folder(path) for path in (*files.changed, *files.added, *files.removed))
+    changed = {_code_folder(path) for path in (*files.changed, *files.added)} - {""}
+    for folder in sorted(changed):
+        text = wording.counted(counts[folder], "file")
+        yield entry_verdict(Kind.CODE, folder, text, allowed=None)
+
+
+def _code_folder(path: str) -> str:
+    """Return the folder of the benchmark to whose code a file belongs; empty if to none."""
+    match = re.match(r"(?:[^/]+/)?benchmarks/[^/]+(?=/)", path)
+    return match[0] if match else ""
 
 
 # ---- changes ------------------------------------------------------------------------------

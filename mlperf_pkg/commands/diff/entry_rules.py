@@ -48,6 +48,10 @@ _RULES = {
         f"corrections {_LIMIT}, if the fields describe the system on which the runs were made",
         "submission_rules, <system_desc_id>.json metadata",
     ),
+    Kind.CODE: (
+        f"{_LIMIT}, to fix an objection; borrowing changes only hyperparameters in it",
+        _FIXING,
+    ),
     Kind.EDITED: ("logs are as the runs wrote them; corrections need an objection", _FIXING),
     Kind.SCORE: (
         "by borrowed hyperparameters or the fix of an objection; final on Tuesday of week 3",

@@ -158,6 +158,7 @@ class Kind(StrEnum):
     TO_OPEN = "moved to Open"
     TO_CLOSED = "moved to Closed"
     DESCRIPTION = "description changed"
+    CODE = "code changed"
     EDITED = "logs edited"
     SCORE = "score changed"
 
@@ -165,7 +166,8 @@ class Kind(StrEnum):
 class EntryVerdict(Struct, frozen=True):
     """What happened to an entry (a result set), and whether the rules allow it.
 
-    ``entry`` is the path of the set on the new side, of a withdrawn one on the old side. ``other``
+    ``entry`` is the path of the set on the new side, of a withdrawn one on the old side, or of the
+    code of a benchmark. ``other``
     is the path of the set on the old side from which something was taken. ``allowed`` is None where
     that depends on what files do not say; ``rule`` is what the rules require.
     """

@@ -22,6 +22,8 @@ WARMUP = "lars_opt_learning_rate_warmup_epochs"
 SET = f"results/{SYSTEM}/resnet"
 LENT = {RATE: 9.5, WARMUP: 3, "global_batch_size": 4096}
 
+OPEN = {"submission_division": "open"}
+
 Edit = Callable[[Path], object]
 Verdict = tuple[str, str, bool | None, str]
 
@@ -69,7 +71,15 @@ def renamed(new: Path) -> None:
 
 def to_open(new: Path) -> None:
     write_system(new / "ACME/systems", division="open")
-    write(new / "ACME", {"submission_division": "open"})
+    write(new / "ACME", OPEN)
+
+
+def code(new: Path) -> None:
+    for name in ("train.py", "a/config.sh", "../README.md"):
+        file = new / "ACME/benchmarks/resnet" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    write_system(new / "ACME/systems", cooling="water")
 
 
 def noted(new: Path) -> None:
@@ -144,6 +154,21 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
         ),
         (noted, [(ACME, "logs edited", None, "5 logs with the same times and evaluations")]),
         (to_open, [(ACME, "moved to Open", True, "5 runs, 19.565 minutes")]),
+        (
+            both(to_open, lambda new: write(new / "ACME", {**OPEN, RATE: 9.5}, seed=9)),
+            [
+                (ACME, "hyperparameters changed", True, f"{RATE} 10.284 -> 9.5"),
+                (ACME, "moved to Open", True, "5 runs, 19.864 minutes"),
+                FASTER,
+            ],
+        ),
+        (
+            code,
+            [
+                ("ACME/benchmarks/resnet", "code changed", None, "2 files"),
+                (ACME, "description changed", None, "cooling (the same runs)"),
+            ],
+        ),
         (lambda new: remove(new / "ACME"), [(ACME, "withdrawn", True, "5 runs, 19.565 minutes")]),
         (
             lambda new: write_submission(new / "Late", seed=10),
