@@ -22,7 +22,7 @@ from trees import (
     logs,
     published,
     sample,
-    simulated_round,
+    simulated_rounds,
     submissions,
 )
 
@@ -120,8 +120,8 @@ def main(times: int) -> None:
     """Print all tables."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        trees = {f"simulated {n * LOGS}": simulated_round(scratch, n) for n in SIZES}
-        trees |= dict(published(scratch / "published"))
+        simulated = dict(simulated_rounds(scratch, SIZES))
+        trees = simulated | dict(published(scratch / "published"))
         say(f"on {processes()} processors; seconds (processor seconds)")
         say(f"{'':14}{'logs':>6}  {'check':>16}  {'floor':>16}  {'ratio':>12}  {'memory':>9}")
         costs, floors = {}, {}
@@ -142,8 +142,7 @@ def main(times: int) -> None:
             whole_against_the_official(name, trees[name], costs[name], floors[name], scratch)
         start = start_up(trees[largest], scratch, times)
         say(f"\na check of one log: {shown(start)}")
-        sizes = {n * LOGS: trees[f"simulated {n * LOGS}"] for n in SIZES}
-        growth(sizes, scratch, 3 * times)
+        growth({len(logs(tree)): tree for tree in simulated.values()}, scratch, 3 * times)
 
 
 if __name__ == "__main__":

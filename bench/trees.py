@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mlperf_pkg.infra.resources import data_folder
@@ -22,7 +22,7 @@ CORPUS = Path(os.environ.get("MLPERF_PKG_CORPUS", _SHARED / "corpus"))
 ARCHIVE = _SHARED / "bench" / "v2.0-NVIDIA.tar.gz"
 
 
-def submission(root: Path) -> None:
+def submission(root: Path, seed: int) -> None:
     """Write a Closed submission of round 2.0 with ``LOGS`` logs."""
     (root / "systems").mkdir(parents=True)
     shutil.copy(data_folder("systems") / f"{SYSTEM}.json", root / "systems")
@@ -30,17 +30,28 @@ def submission(root: Path) -> None:
         plan = RunPlan("2.0", benchmark, "closed", SYSTEM, root.name, minutes=20.0)
         folder = root / "results" / SYSTEM / benchmark
         folder.mkdir(parents=True)
-        for index, log in enumerate(simulate_set(plan, seed=1)):
+        for index, log in enumerate(simulate_set(plan, seed=seed)):
             (folder / f"result_{index}.txt").write_bytes(log)
 
 
-def simulated_round(folder: Path, submitters: int) -> Path:
-    """Write a round in which all submitters have the same 25 logs, as hard links."""
-    folder = folder / str(submitters) / ROUND
-    submission(folder / "Submitter1")
-    for number in range(2, submitters + 1):
-        shutil.copytree(folder / "Submitter1", folder / f"Submitter{number}", copy_function=os.link)
-    return folder
+def simulated_rounds(folder: Path, sizes: Iterable[int]) -> Iterator[tuple[str, Path]]:
+    """Yield the name and folder of a round for each number of submitters, the largest last.
+
+    Each submitter has runs of its own; smaller rounds are hard links to the first of the largest.
+    """
+    *smaller, most = sorted(sizes)
+    for number in range(1, most + 1):
+        submission(_simulated(folder, most) / f"Submitter{number}", seed=number)
+    for count in smaller:
+        for number in range(1, count + 1):
+            submitter = f"Submitter{number}"
+            whole, part = (_simulated(folder, size) / submitter for size in (most, count))
+            shutil.copytree(whole, part, copy_function=os.link)
+    yield from ((f"simulated {n * LOGS}", _simulated(folder, n)) for n in (*smaller, most))
+
+
+def _simulated(folder: Path, submitters: int) -> Path:
+    return folder / str(submitters) / ROUND
 
 
 def published(folder: Path) -> Iterator[tuple[str, Path]]:
