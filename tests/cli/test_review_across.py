@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg.published import results
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
@@ -127,6 +128,19 @@ def test_mistakes(name: str, arguments: tuple[str, ...], message: str) -> None:
     assert message in result.stderr
 
 
+def test_without_published_results(
+    rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "PATH", tmp_path / "missing")
+    for name in COMMANDS:
+        result = call("review", name, "4.1", "5.0")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the published results are missing: reinstall mlperf-pkg" in result.stderr
+    assert as_json("previews", *sides(rounds))["counts"] == {"own logs only": 1}
+    result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
+    assert "1 Preview: 0 met" in result.stdout
+
+
 def test_a_file_without_a_result_set(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
     for name in COMMANDS:
@@ -137,6 +151,6 @@ def test_a_file_without_a_result_set(tmp_path: Path) -> None:
 
 def test_the_sections_of_a_review(rounds: Path, tmp_path: Path) -> None:
     result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
-    assert "1 Preview: 0 met by a successor, 1 without one for now" in result.stdout
+    assert "1 Preview: 0 met by a successor, 1 need none for now" in result.stdout
     assert "not due yet" in (tmp_path / "review/previews.md").read_text("utf-8")
     assert "0 of 1 result set have logs" in result.stdout

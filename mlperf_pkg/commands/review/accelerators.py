@@ -36,9 +36,9 @@ class Likeness(StrEnum):
     PROCESSOR = "processors differ in name"
 
     @property
-    def rank(self) -> int:
-        """0 for the surest."""
-        return tuple(Likeness).index(self)
+    def is_sure(self) -> bool:
+        """Whether the names are the same but for spelling."""
+        return self in (Likeness.SAME, Likeness.SPELLING)
 
 
 def words_of(name: str) -> frozenset[str]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mlperf_pkg.commands.review.accelerators import Likeness
 from mlperf_pkg.commands.review.listing import Listing, listed_section
 from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.sides import Side, published_before
@@ -70,7 +69,6 @@ _COLUMNS = (
     Column("Change", 8, numbers=True),
 )
 _MANY = 100  # percent, from which on no decimals are shown
-_UNSURE = (Likeness.NAME, Likeness.PROCESSOR)
 _LEGEND = (
     "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
     " accelerators; e: by energy. ~: the system matches by name only."
@@ -79,7 +77,8 @@ _LEGEND = (
 
 def previews(old: Side, new: Side) -> Listing:
     """Return the Previews of the old side with their successors on the new one."""
-    rows = successions(old, new)
+    order = tuple(Outcome)
+    rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
     by_outcome = {outcome: [row for row in rows if row.outcome is outcome] for outcome in Outcome}
     filled = {outcome: members for outcome, members in by_outcome.items() if members}
     groups = {outcome: _group(outcome, members) for outcome, members in filled.items()}
@@ -107,7 +106,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     counts = Counter(row.outcome for row in rows)
     unsettled = [outcome for outcome in Outcome if outcome.is_open]
     others = [o for o in Outcome if not (o.is_open or o is Outcome.MET)]
-    parts = (("not settled", unsettled), ("without one for now", others))
+    parts = (("not settled", unsettled), ("need none for now", others))
     numbers = {name: sum(counts[outcome] for outcome in members) for name, members in parts}
     split = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
     met = f"{counts[Outcome.MET]} met by a successor"
@@ -115,9 +114,12 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     for name, members in parts:
         if numbers[name]:
             yield f"{name}: {', '.join(f'{counts[o]} {o.value}' for o in members if counts[o])}"
-    unsure = [row for row in rows if row.likeness in _UNSURE]
-    if unsure:
-        yield f"{len(unsure)} compared with systems that match by name only"
+    if unsure := sum(map(_is_unsure, rows)):
+        yield f"{unsure} compared with systems that match by name only"
+
+
+def _is_unsure(row: Succession) -> bool:
+    return row.likeness is not None and not row.likeness.is_sure
 
 
 def _group(outcome: Outcome, rows: Iterable[Succession]) -> Group:
@@ -146,7 +148,7 @@ def _available(row: Succession) -> str:
     other = row.successor.row
     scale = row.successor_scale
     number = _scale(scale) if scale else wording.NOTHING
-    mark = "~ " if row.likeness in _UNSURE else ""
+    mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
     return f"{mark}{wording.minutes(other.score_minutes)} on {number} ({other.round}){remark}"
 

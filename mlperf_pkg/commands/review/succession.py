@@ -260,12 +260,12 @@ def _of_first_round(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
     """Return the succession by the best candidate, among those of the scale that is required."""
     performance = _performance(bare.preview.row, scale)
+    candidates = [c for c in candidates if c.likeness.is_sure] or candidates
     of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
     best = min(
         of_scale or candidates,
         key=lambda c: (
             not c.performance.costs(performance).is_matched,
-            c.likeness.rank,
             abs(c.performance.scale - scale.number),
             c.performance.minutes,
         ),

@@ -95,6 +95,12 @@ LOGS = [
 ]
 
 
+def test_a_surer_name_comes_first() -> None:
+    sure = entry("4.1", minutes=30.0)
+    row = succession(preview(), entry("4.1", minutes=10.0, accelerator_model="H100"), sure)
+    assert (row.outcome, row.successor) == (NOT_MET, sure)
+
+
 @pytest.mark.parametrize(("old_logs", "fields", "new_logs"), [c[1:] for c in LOGS], ids=[c[0] for c in LOGS])  # fmt: skip
 def test_its_own_logs_prove_nothing(old_logs: Any, fields: Any, new_logs: Any) -> None:
     old = entry("4.0", *old_logs, status="Preview", unscaled_minutes=33.25)
