@@ -84,7 +84,8 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
     Raises:
         UserError: the file cannot be read, or an objection is not valid. The message has the line.
     """
-    entries = tuple(_entry(path, node) for node in _nodes(path))
+    items = _items(path)
+    entries = tuple(_entry(path, node) for node in (items.value if items else ()))
     ids = [entry.id for entry in entries]
     for number, name in enumerate(ids):
         if name in ids[:number]:
@@ -92,19 +93,17 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
     return entries
 
 
-def _nodes(path: Path) -> list[yaml.Node]:
-    root = compose(path)
+def _items(path: Path) -> yaml.SequenceNode | None:
+    """Return the list of objections, None if there is none."""
+    root: Any = compose(path)
     if root is None:
-        return []
+        return None
     if kind(root) != "mapping" or [key(name) for name, _ in root.value] != ["objections"]:
         raise UserError(f"{path}:1: expected one key, objections, with a list of objections")
-    items = root.value[0][1]
-    if kind(items) == "scalar" and items.value == "":
-        return []
-    if kind(items) != "sequence":
+    items: yaml.SequenceNode = root.value[0][1]
+    if kind(items) != "sequence" and items.value:
         raise UserError(f"{path}:{_line(items)}: objections is not a list")
-    nodes: list[yaml.Node] = items.value
-    return nodes
+    return items if items.value else None
 
 
 def _line(node: yaml.Node) -> int:
@@ -177,16 +176,15 @@ def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str
     Raises:
         UserError: as ``read_entries``, or the file would be too large to be read.
     """
-    exists = path.exists()
-    nodes = _nodes(path) if exists else []
-    states = ", ".join(State)
-    text = (
-        read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
-        if nodes
-        else _HEAD.format(states=states)
-    )
-    indent = nodes[0].start_mark.column - len("- ") if nodes else 2
-    text += "".join(_item(objection, by, " " * max(indent, 0)) for objection in objections)
+    items, indent = _items(path) if path.exists() else None, "  "
+    if items is None:
+        text = _HEAD.format(states=", ".join(State))
+    elif items.flow_style:
+        raise UserError(f"{path}:{_line(items)}: write every objection on lines of its own")
+    else:
+        text = read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
+        indent = " " * items.start_mark.column
+    text += "".join(_item(objection, by, indent) for objection in objections)
     if len(text.encode()) > LARGEST:
         raise UserError(f"{path}: more than {LARGEST >> 10} KiB of objections; choose fewer CODES")
     return text
@@ -225,7 +223,8 @@ def change_states(path: Path, ids: Sequence[str], change: Change) -> None:
         percent = entries[name].percent if change.percent is None else change.percent
         _require_share(change.state, percent, name)
     text = read_file(path, LARGEST).decode("utf-8")
-    nodes = {value(node)["id"]: node for node in _nodes(path)}
+    items = _items(path)
+    nodes = {value(node)["id"]: node for node in (items.value if items else ())}
     last_first = sorted(set(ids), key=lambda name: nodes[name].start_mark.index, reverse=True)
     for node in (nodes[name] for name in last_first):
         text = _edited(path, text, node, _fields(change))

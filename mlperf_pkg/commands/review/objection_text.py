@@ -15,7 +15,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.source_lines import raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.results.rcp import reference_hyperparameters
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers, requirement
@@ -24,6 +24,7 @@ from mlperf_pkg.rulebook.model import Rule
 
 _SUBJECTS = 20
 _FILES, _LINES = 3, 3  # of one finding
+_NAMED = 20  # files without an excerpt
 _POINTS = 12
 _CHARACTERS = 300
 _BASES = {
@@ -72,24 +73,28 @@ def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
         yield "\n".join(f"- {line}" for line in _facts(finding))
         for place in finding.occurrences[:_FILES]:
             yield from _excerpt(place, sources)
-        if (more := len(finding.occurrences) - _FILES) > 0:
-            yield f"The same in {counted(more, 'more file')}."
-    if (more := len(objection.findings) - _SUBJECTS) > 0:
-        yield f"And {counted(more, 'more finding')} like these, in {_others(objection)}."
+        if more := finding.occurrences[_FILES:]:
+            names = ", ".join(map(_short, more[:_NAMED]))
+            rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
+            yield f"The same in {counted(len(more), 'more file')}: {names}{rest}."
+    if others := objection.findings[_SUBJECTS:]:
+        names = escape_markdown(", ".join(finding.about for finding in others))
+        yield f"And {counted(len(others), 'more finding')} like these, in {names}."
 
 
-def _others(objection: Objection) -> str:
-    return escape_markdown(", ".join(finding.about for finding in objection.findings[_SUBJECTS:]))
+def _short(place: Occurrence) -> str:
+    line = f":{place.lines[0]}" if place.lines else ""
+    return f"`{_code(name(place.path))}{line}`"
 
 
 def _facts(finding: Finding) -> Iterator[str]:
     runs = f" ({finding.runs} of {counted(finding.of_runs or 0, 'run')})" if finding.runs else ""
     yield escape_markdown(finding.text + runs)
-    for name in ("found", "expected"):
-        value = getattr(finding, name)
+    for label in ("found", "expected"):
+        value = getattr(finding, label)
         if value is not None:
             form = ":,.9g" if isinstance(value, float | int) else ""
-            yield f"{name}: {escape_markdown(replace(finding, message=f'{{{name}{form}}}').text)}"
+            yield f"{label}: {escape_markdown(replace(finding, message=f'{{{label}{form}}}').text)}"
 
 
 def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:

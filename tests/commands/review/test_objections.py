@@ -18,6 +18,7 @@ from tests.helpers.trees import SYSTEM, write_submission
 
 SET = f"results/{SYSTEM}/resnet"
 EPSILON = "acme-rn115"
+FLOW = "{id: one, against: A, code: C, state: filed, about: [x]}"
 STATES = "\n".join(
     (
         "objections:  # ours",
@@ -82,7 +83,7 @@ def test_the_text(a_round: Path, part: str) -> None:
         f"## ACME/{SET}",
         "- found: 1\n- expected: 0.0",
         f"`ACME/{SET}/result_0.txt:{number}`\n\n    :::MLLOG ",
-        "The same in 2 more files.",
+        f"The same in 2 more files: `result_3.txt:{number}`, `result_4.txt:",
         "- `lars_epsilon`, 2.0: once, 0.0",
     ):
         assert text in result.stdout
@@ -155,6 +156,34 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
         "beta-set101.md",
         "objections.yaml",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "indent"),
+    [
+        (
+            "objections:\n-   id: one\n    against: A\n    code: C\n    state: filed\n    about: [x]\n",
+            "",
+        ),
+        (STATES.rstrip(), "  "),
+    ],
+)
+def test_a_file_that_was_written_by_hand(
+    a_round: Path, tmp_path: Path, text: str, indent: str
+) -> None:
+    folder = tmp_path / "objections"
+    folder.mkdir()
+    (folder / "objections.yaml").write_text(text)
+    assert call("review", "objection", "all", a_round, "-o", folder).exit_code == 0
+    written = (folder / "objections.yaml").read_text()
+    assert written.startswith(text.rstrip())
+    assert f"\n{indent}- id: {EPSILON}\n" in written
+    assert read_entries(folder / "objections.yaml")[-1].id == "beta-set101"
+    for file in folder.glob("*.md"):
+        file.unlink()
+    (folder / "objections.yaml").write_text(f"objections: [{FLOW}]")
+    result = call("review", "objection", "all", a_round, "-o", folder)
+    assert "write every objection on lines of its own" in result.stderr
 
 
 def test_other_folders_are_left_alone(a_round: Path, tmp_path: Path) -> None:
@@ -249,7 +278,7 @@ def test_files_that_are_not_valid(states: Path, text: str, message: str) -> None
     ("text", "message"),
     [
         (
-            "objections:\n  - {id: one, against: A, code: C, state: filed, about: [x]}\n",
+            f"objections:\n  - {FLOW}\n",
             "write every field of the objection on its own line",
         ),
         (STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
