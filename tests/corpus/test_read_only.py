@@ -35,6 +35,7 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
         *(("score", folder) for folder in rounds),
         *(("score", folder, "--tables", tmp_path / folder.name) for folder in rounds),
         *(("results", folder, "-o", tmp_path / f"{folder.name}.out") for folder in rounds),
+        *(("review", folder, "-o", tmp_path / f"{folder.name}.review") for folder in rounds),
         ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
         ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
         ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),

@@ -85,10 +85,11 @@ class Round(Struct, frozen=True, dict=True):
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
-        """The result sets by submitter, of all submissions, in the order of their paths."""
+        """The result sets of each submission, by its name, in the order of their paths."""
         by_name: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
         for row in sorted(self.report.result_sets, key=lambda row: row.path):
-            by_name.setdefault(row.submitter or "", []).append(row)
+            if row.submitter is not None:
+                by_name[row.submitter].append(row)
         return {name: tuple(rows) for name, rows in by_name.items()}
 
     @cached_property

@@ -87,12 +87,15 @@ def _problems(reviewed: Round) -> Iterator[str]:
 def _section(section: Section, files: Mapping[str, str]) -> str:
     heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
-    tables = (_table(table, files[f"{section.name}/{table.name}"]) for table in section.tables)
+    tables = (
+        _table(table, f"{section.title}: {table.title}", files[f"{section.name}/{table.name}"])
+        for table in section.tables
+    )
     parts = "\n".join([heading, *paragraphs, *tables])
     return f'<section aria-labelledby="{_id(section.name)}">\n{parts}\n</section>'
 
 
-def _table(table: Table, csv: str) -> str:
+def _table(table: Table, label: str, csv: str) -> str:
     classes = ["n" if is_number else "" for is_number in numbers(table)]
     head = "".join(
         f'<th scope="col"{_class(kind)}>{escape_html(title)}</th>'
@@ -104,7 +107,7 @@ def _table(table: Table, csv: str) -> str:
     about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
     return (
         f"<details{folded}>\n<summary><h3>{title}</h3> {about}</summary>\n"
-        f'<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
+        f'<div class="scroll" role="region" aria-label="{escape_html(label)}" tabindex="0">\n'
         f"<table>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{_rows(table, classes)}</tbody>\n</table>\n</div>\n"
         f'<p class="remark">{remark}</p>\n</details>'

@@ -59,6 +59,10 @@ def _problems(reviewed: Round) -> Iterator[str]:
                 f"{name}: {wording.counted(len(without), 'result set')} without a system"
                 f" description ({names}): division and accelerators are unknown"
             )
+    outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
+    if outside:
+        number = wording.counted(len(outside), "result set")
+        yield f"{number} outside a submission, without a submitter: {_listed(outside)}"
     yield from _unread(reviewed)
 
 
