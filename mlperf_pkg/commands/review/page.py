@@ -20,6 +20,7 @@ _STYLE = """
 main p { max-width: 60rem; overflow-wrap: anywhere; }
 .t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
 .remark { font-size: .9rem; margin: .25rem 0 0; }
+.scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 .n + :not(.n) { padding-left: .75rem; }
 """
 _LONG = 40  # characters of a cell, from which its lines are broken
