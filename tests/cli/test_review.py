@@ -15,7 +15,7 @@ from mlperf_pkg.cli.review import COMMANDS
 from mlperf_pkg.infra.resources import data_folder
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,16 @@ def test_a_round_of_one(a_round: Path, tmp_path: Path) -> None:
     assert "ACME: volunteers or the chairs" in result.output
 
 
+def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
+    root = tmp_path / "submissions"
+    shutil.copytree(a_round, root)
+    write_system(root / "Newer/systems")
+    write_set(root / f"Newer/results/{SYSTEM}/resnet", simulated(round_="2.1"))
+    result = call("review", root, "-o", tmp_path / "review", "-j", "1")
+    assert result.exit_code == 1, result.output
+    assert "several rounds: 2.0, 2.1; review each round by itself" in result.output
+
+
 def test_a_round_without_any_description(a_round: Path, tmp_path: Path) -> None:
     root = tmp_path / "training_results_v2.0"
     for name in ("ACME", "Beta"):
@@ -166,7 +176,7 @@ def test_loose_logs_are_no_round(a_round: Path, tmp_path: Path) -> None:
     logs = next(a_round.glob("ACME/results/*/*"))
     result = call("review", logs, "-o", tmp_path / "review")
     assert result.exit_code == 2
-    assert "no submission found; expected a folder of submissions" in result.stderr
+    assert "no submission found; expected the folder of one round" in result.stderr
 
 
 def test_the_help_lists_the_other_commands() -> None:

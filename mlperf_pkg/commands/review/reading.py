@@ -39,13 +39,15 @@ def read_round(path: str, options: Options, choices: Choices) -> Round:
     reviewed = Round(check([path], options), choices)
     if not reviewed.submissions:
         raise UserError(
-            f"{path}: no submission found; expected a folder of submissions, each a folder with"
-            " systems/ and results/"
+            f"{path}: no submission found; expected the folder of one round, with a folder for each"
+            " submitter that has systems/ and results/"
         )
     return replace(reviewed, problems=tuple(_problems(reviewed)))
 
 
 def _problems(reviewed: Round) -> Iterator[str]:
+    if reviewed.report.round is None:
+        yield f"{reviewed.report.round_reason}; review each round by itself"
     yield from _spellings(reviewed)
     if len(reviewed.submissions) == 1:
         yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
