@@ -59,6 +59,10 @@ def as_theirs(row: dict[str, Any]) -> tuple[bool, str, float]:
     return test["official_pass"], test["message"], test["normalization"]
 
 
+OPEN = tuple(
+    edited(log, "eval_accuracy", value=0.8, metadata={"epoch_num": 1})
+    for log in simulated(division="open")
+)
 HUGE = tuple(edited(log, "global_batch_size", value=10**400) for log in simulated())
 
 
@@ -286,6 +290,13 @@ def test_the_official_checker_accepts_a_new_point(
     _, text, _ = call("check", own, "--round", round_, "--custom", file, "--format", "json")
     [row] = json.loads(text)["result_sets"]
     assert as_theirs(row) == theirs(own, file, f"{round_}.0")
+
+
+def test_new_names_all_platforms(tmp_path: Path) -> None:
+    other = edited(REFERENCE[0], "submission_platform", value="another")
+    status, text, _ = call("new", write_set(tmp_path, (other, *REFERENCE[1:])))
+    [point] = json.loads(text).values()
+    assert (status, point["Platform"]) == (0, "another, bow-pod16")
 
 
 def test_new_says_what_the_point_means(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
     x = {**x, "axis": {"format": ",d"}}
     y = quantitative("mean", f"{unit} to converge", padding=10)
+    y = {**y, "axis": {"titlePadding": 14}}  # browsers may have a wider font
     position = {"x": x, "y": y, "color": _by_kind("color", kinds)}
     marked = {**position, "shape": _by_kind("shape", kinds)}
     return view(

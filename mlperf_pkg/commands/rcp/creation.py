@@ -161,15 +161,20 @@ def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
     first, name = logs.runs[0], logs.rules.name
     fields = {
         "Benchmark": name,
-        "Creator": author.creator or first.text("org") or "TBD",
+        "Creator": author.creator or _logged(logs, "org"),
         "When": author.when or f"Prior to {logs.round.name} submission",
-        "Platform": author.platform or first.text("platform") or "TBD",
+        "Platform": author.platform or _logged(logs, "platform"),
         "Precision": author.precision,
         "BS": first.convergence.batch_size,
         "Hyperparams": _hyperparameters(first, checked),
         unit_key(name): [run.convergence.to_converge for run in logs.runs],
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _logged(logs: _Logs, name: str) -> str:
+    """Return what the logs have as ``submission_<name>``."""
+    return ", ".join(sorted({run.text(name) for run in logs.runs} - {""})) or "TBD"
 
 
 def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:

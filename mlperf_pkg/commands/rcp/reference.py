@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.custom import custom_points
 from mlperf_pkg.errors import UserError
@@ -16,6 +17,7 @@ from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Runs
+from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.rulebook.upstream.points import points_folder
 
 
@@ -82,11 +84,11 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
         UserError: there is no such round, or mlperf-logging has no points of it.
     """
     round_ = load_round(usage or _usage_of_round(round_name), round_name or _newest(usage))
-    if names := benchmarks_with_points(round_):
-        return [_of_package(round_, name) for name in names]
-    raise UserError(
-        f"{_package()} has no reference points of {round_.usage} {round_.name}{_which(round_)}"
-    )
+    names = benchmarks_with_points(round_)
+    if chosen := [_of_package(round_, name) for name in names if _rules(round_, name)]:
+        return chosen
+    others = f"; it has those of rounds {', '.join(_rounds_with_points(round_.usage))}"
+    raise UserError(f"{_package()} has no reference points of {round_.usage} {round_.name}{others}")
 
 
 def reference(
@@ -102,7 +104,7 @@ def reference(
     if origin.file:
         return with_points_of(package, origin)
     if not package.points:
-        names = roundsbenchmarks_with_points(round_.usage, benchmark)
+        names = _rounds_with_points(round_.usage, benchmark)
         others = f"; it has those of round {', '.join(names)}" if names else ""
         raise UserError(
             f"{_package()} has no reference points of {visible(benchmark)} in {round_.usage}"
@@ -117,7 +119,7 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
     Raises:
         UserError: a file cannot be read.
     """
-    package = _reference(round_, rules, rules)
+    package = _reference(round_, rules)
     return with_points_of(package, origin) if origin.file else package
 
 
@@ -127,8 +129,6 @@ def with_points_of(package: Reference, origin: Origin) -> Reference:
     Raises:
         UserError: the file cannot be read.
     """
-    from msgspec.structs import replace  # noqa: PLC0415 - most references are of mlperf-logging
-
     assert origin.file  # noqa: S101
     points = custom_points(origin.file, package.benchmark, package.runs)
     source = visible(str(origin.file))
@@ -138,15 +138,6 @@ def with_points_of(package: Reference, origin: Origin) -> Reference:
     kept = [point for point in package.points if point.batch_size not in sizes]
     together = f"{package.source} and {source}"
     return replace(package, points=rcp.by_size([*kept, *points]), source=together)
-
-
-def roundsbenchmarks_with_points(usage: str, benchmark: str) -> list[str]:
-    """Return the rounds of which mlperf-logging has points of a benchmark, the oldest first."""
-    return [
-        name
-        for name in rounds(usage)
-        if benchmark in benchmarks_with_points(load_round(usage, name))
-    ]
 
 
 # ---- the choice of a round -----------------------------------------------------------------
@@ -168,7 +159,7 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     if name:
         return load_round(candidates[0], name)
     for of_usage in candidates:
-        names = roundsbenchmarks_with_points(of_usage, benchmark)
+        names = _rounds_with_points(of_usage, benchmark)
         in_round = [name for name in names if benchmark in benchmarks_of(of_usage, name)]
         if names:
             return load_round(of_usage, (in_round or names)[-1])
@@ -178,7 +169,7 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
 def _usages_with(benchmark: str) -> list[str]:
     return [
         usage
-        for usage in reversed(usages())
+        for usage in _usages()
         if any(benchmark in _all(usage, name) for name in rounds(usage))
     ]
 
@@ -189,17 +180,23 @@ def _all(usage: str, name: str) -> Sequence[str]:
 
 def _usage_of_round(name: str | None) -> str:
     """Return training, unless only HPC has the round."""
-    training = reversed(usages())
-    return next((usage for usage in training if name is None or name in rounds(usage)), "training")
+    return next((usage for usage in _usages() if name in (None, *rounds(usage))), TRAINING)
+
+
+def _usages() -> list[str]:
+    return sorted(usages(), key=lambda usage: usage != TRAINING)
 
 
 def _newest(usage: str | None) -> str:
     """Return the newest round of which mlperf-logging has points, else the newest."""
-    of_usage = usage or "training"
-    names = [
-        name for name in rounds(of_usage) if benchmarks_with_points(load_round(of_usage, name))
-    ]
-    return (names or rounds(of_usage))[-1]
+    of_usage = usage or TRAINING
+    return (_rounds_with_points(of_usage) or rounds(of_usage))[-1]
+
+
+def _rounds_with_points(usage: str, benchmark: str | None = None) -> list[str]:
+    """Return the rounds of which mlperf-logging has points of a benchmark (None: any), by age."""
+    names = {name: benchmarks_with_points(load_round(usage, name)) for name in rounds(usage)}
+    return [name for name, of in names.items() if (benchmark in of if benchmark else of)]
 
 
 # ---- mlperf-logging ------------------------------------------------------------------------
@@ -212,14 +209,20 @@ def benchmarks_with_points(round_: Round) -> list[str]:
 
 
 def _of_package(round_: Round, name: str) -> Reference:
-    own = load_benchmark(round_.usage, round_.name, name)
-    rules = own or _newest_rules(round_.usage, name)
+    rules = _rules(round_, name)
     if rules is None:
         raise UserError(f"the rulebook has no benchmark {visible(name)!r} of {round_.usage}")
-    return _reference(round_, rules, own)
+    return _reference(round_, rules)
 
 
-def _reference(round_: Round, rules: Benchmark, own: Benchmark | None) -> Reference:
+def _rules(round_: Round, name: str) -> Benchmark | None:
+    """Return the rules of a benchmark in a round, else in the newest round that has it."""
+    names = (round_.name, *reversed(rounds(round_.usage)))
+    candidates = (load_benchmark(round_.usage, other, name) for other in names)
+    return next((rules for rules in candidates if rules), None)
+
+
+def _reference(round_: Round, rules: Benchmark) -> Reference:
     usage, name, runs = round_.usage, rules.name, rules.runs
     file = f"{points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
     return Reference(
@@ -229,7 +232,7 @@ def _reference(round_: Round, rules: Benchmark, own: Benchmark | None) -> Refere
         unit=rules.unit,
         runs=runs,
         allowance=rcp.allowance(usage, name),
-        in_round=own is not None,
+        in_round=name in round_.benchmarks,
         covered=rcp.is_covered(usage, name),
         source=f"{_package()}, {file}",
         points=rcp.reference_points(
@@ -238,20 +241,5 @@ def _reference(round_: Round, rules: Benchmark, own: Benchmark | None) -> Refere
     )
 
 
-def _newest_rules(usage: str, benchmark: str) -> Benchmark | None:
-    candidates = (load_benchmark(usage, name, benchmark) for name in reversed(rounds(usage)))
-    return next((rules for rules in candidates if rules), None)
-
-
 def _package() -> str:
     return f"mlperf-logging {installed_version('mlperf-logging')}"
-
-
-def _which(round_: Round) -> str:
-    """Return in words of which rounds of the usage there are points."""
-    names = [
-        name
-        for name in rounds(round_.usage)
-        if benchmarks_with_points(load_round(round_.usage, name))
-    ]
-    return f"; it has those of rounds {', '.join(names)}" if names else ""

@@ -29,6 +29,7 @@ from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp-check/1"
 _FEW = 3  # result sets, of which all explanations are shown
+_MANY = 20  # result sets, of which only those that do not pass are shown
 
 
 class State(StrEnum):
@@ -56,6 +57,11 @@ class TestedSet(Struct, frozen=True):
         """The outcome; a set with too few runs was not checked."""
         return _state(self.test)
 
+    @property
+    def must_pass(self) -> bool:
+        """Whether the rules require that the set passes: they do not of an Open one."""
+        return (self.row.division or "").lower() != "open"
+
 
 class TestedSets(Struct, frozen=True):
     """All result sets of a report with their tests; ``source`` names the file of points, if any."""
@@ -63,6 +69,14 @@ class TestedSets(Struct, frozen=True):
     report: Report
     sets: tuple[TestedSet, ...]
     source: str | None = None
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 if all that must pass do, 1 if not, 2 if nothing was tested."""
+        if {item.state for item in self.sets} <= {State.NOT_CHECKED}:
+            return 2
+        required = (item for item in self.sets if item.must_pass)
+        return int(any(item.state is not State.PASS for item in required))
 
 
 def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
@@ -164,19 +178,22 @@ def text(result: TestedSets, view: View) -> str:
         terminal.line((f"reference points: {result.source}", PLAIN))
     title = headings.system_titles(result.report)
     is_detailed = view.verbose or len(result.sets) <= _FEW
+    hides_passing = not view.verbose and len(result.sets) > _MANY
     by_benchmark: dict[str, list[TestedSet]] = {}
     for item in result.sets:
-        by_benchmark.setdefault(item.row.benchmark, []).append(item)
+        if not (hides_passing and item.state is State.PASS):
+            by_benchmark.setdefault(item.row.benchmark, []).append(item)
     groups = [
         Group(
             name,
             [_cells(item, title(item.row)) for item in items],
-            [line for item in items for line in _remarks(item, title(item.row), is_detailed)],
+            _remarks([(title(item.row), item) for item in items], is_detailed=is_detailed),
         )
         for name, items in sorted(by_benchmark.items())
     ]
     terminal.table(_COLUMNS, groups, apart=True)
-    terminal.paragraph((_summary(result), PLAIN))
+    hidden = "; --verbose shows those that pass" if hides_passing else ""
+    terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
     terminal.paragraph((headings.round_in_words(result.report), PLAIN))
     return terminal.text()
 
@@ -202,18 +219,33 @@ def _is_normalised(test: RcpRow) -> bool:
     return test.official_pass and test.normalization > 1
 
 
-def _remarks(item: TestedSet, title: str, is_detailed: bool) -> Iterator[str]:
+def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> list[str]:
+    """Return what to know of sets with their titles; equal remarks are in one line."""
+    titles: dict[str, list[str]] = {}
+    for title, item in items:
+        for remark in _remarks_of(item, is_detailed=is_detailed):
+            titles.setdefault(remark, []).append(title)
+    return [f"{_subject(names)}: {remark}" for remark, names in titles.items()]
+
+
+def _subject(titles: Sequence[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{len(titles)} sets"
+
+
+def _remarks_of(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
     row = item.row
     if item.reason:
-        yield f"{title}: {item.reason}"
-    elif item.test and (is_detailed or item.state is not State.PASS):
-        yield f"{title}: {item.test.explanation}"
+        yield item.reason
+    elif item.test and is_detailed:
+        yield item.test.explanation
+    elif item.test and item.test.minimum is None:
+        yield item.test.message
     if row.runs_required is not None and row.runs_found < row.runs_required:
-        yield f"{title}: {row.runs_found} of {row.runs_required} runs"
+        yield f"{row.runs_found} of {row.runs_required} runs"
     if item.is_custom and (item.before is None or _differs(item)):
         before = _WORDS[_state(item.before)]
         message = f" ({item.before.message})" if item.before else ""
-        yield f"{title}: with the points of mlperf-logging: {before}{message}"
+        yield f"with the points of mlperf-logging: {before}{message}"
 
 
 def _differs(item: TestedSet) -> bool:
@@ -223,7 +255,9 @@ def _differs(item: TestedSet) -> bool:
 def _summary(result: TestedSets) -> str:
     states = [item.state for item in result.sets]
     parts = [f"{states.count(state)} {_WORDS[state]}" for state in State if state in states]
-    return f"{counted(len(states), 'result set')}: {', '.join(parts)}"
+    optional = sum(item.state is State.FAIL and not item.must_pass for item in result.sets)
+    note = f"; {optional} of those that fail: Open, need not pass" if optional else ""
+    return f"{counted(len(states), 'result set')}: {', '.join(parts)}{note}"
 
 
 _OF_SET = ("submitter", "system", "benchmark", "division", "round", "path")
@@ -239,6 +273,7 @@ def json(result: TestedSets, _: View) -> str:
         {
             **{name: getattr(item.row, name) for name in (*_OF_SET, "runs_found", "runs_required")},
             "state": item.state,
+            "must_pass": item.must_pass,
             "reason": item.reason,
             "rcp": as_json(item.test),
             "custom": item.is_custom,
