@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from mlperf_pkg.checks.described import texts_of
 from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -23,6 +24,10 @@ _MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values 
 _FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
 _MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
 _FAST, _SLOW = 1.3, 1.5
+
+_Accelerators: TypeAlias = tuple[int, str, str | None]
+"""The number of accelerators, their model, and the kind of scaling."""
+
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
 
@@ -39,33 +44,16 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
     results = usable_results()
     if results is None:
         return
-    peers = _peers(context, results)
-    yield from _check_hyperparameters(context, results, peers)
-    yield from _check_score(context, score, peers.values())
+    round_ = context.round
+    peers = _peers(results, round_.usage, round_.name, context.files.benchmark)
+    yield from _check_hyperparameters(context, peers.hyperparameters)
+    yield from _check_score(context, score, peers)
 
 
-def _peers(context: SetContext, results: PublishedResults) -> Mapping[int, PublishedSet]:
-    """Return the sets to compare with, by their index."""
-    usage, benchmark, rules = context.round.usage, context.files.benchmark, context.rules
-    targets: dict[str, bool] = {}
-    peers: dict[int, PublishedSet] = {}
-    for index, row in enumerate(results.sets):
-        if (row.benchmark, row.usage) != (benchmark, usage):
-            continue
-        if known_division(row.division) != "closed":
-            continue
-        if row.round not in targets:
-            older = load_benchmark(usage, row.round, benchmark)
-            targets[row.round] = bool(older and rules and older.target == rules.target)
-        if targets[row.round]:
-            peers[index] = row
-    return peers
+# ---- what they are compared with ----------------------------------------------------------
 
 
-# ---- hyperparameters ----------------------------------------------------------------------
-
-
-class _Published(Struct):
+class _Published(Struct, dict=True):
     """The published numbers of a hyperparameter, with the sets and the submitters that have it."""
 
     numbers: set[float]
@@ -78,21 +66,75 @@ class _Published(Struct):
 
     @property
     def words(self) -> str:
-        limits = dict.fromkeys((min(self.numbers), max(self.numbers)))
-        return " to ".join(f"{limit:.6g}" for limit in limits)
+        return " to ".join(f"{limit:.6g}" for limit in dict.fromkeys(self._limits))
 
     def has_like(self, number: float) -> bool:
         """Return whether a number is between the published ones, or near them."""
-        least, greatest = min(self.numbers), max(self.numbers)
+        least, greatest = self._limits
         lower = least / _FACTOR if least > 0 else least * _FACTOR
         upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
         return lower <= number <= upper
 
+    @cached_property
+    def _limits(self) -> tuple[float, float]:
+        return min(self.numbers), max(self.numbers)
+
+
+class _Peers(Struct, frozen=True, dict=True):
+    """The published sets of a ``benchmark`` to compare with, by their index in all ``results``."""
+
+    results: PublishedResults
+    benchmark: str
+    sets: Mapping[int, PublishedSet]
+
+    @cached_property
+    def hyperparameters(self) -> Mapping[str, _Published]:
+        """Their hyperparameters that are numbers, by key."""
+        published: dict[str, _Published] = {}
+        for setting in self.results.settings(self.benchmark):
+            if setting.set in self.sets and (number := _number(setting.value)) is not None:
+                of_key = published.setdefault(setting.key, _Published(set(), set(), set()))
+                of_key.numbers.add(number)
+                of_key.sets.add(setting.set)
+                of_key.submitters.add(self.sets[setting.set].submitter)
+        return published
+
+    @cached_property
+    def by_accelerators(self) -> Mapping[_Accelerators, Sequence[PublishedSet]]:
+        """Those with a score, by the accelerators that it was reached on."""
+        rows: dict[_Accelerators, list[PublishedSet]] = {}
+        for row in self.sets.values():
+            if row.score_minutes and row.accelerators:
+                model = plain_name(row.accelerator_model)
+                rows.setdefault((row.accelerators, model, row.scaling), []).append(row)
+        return rows
+
+
+@per_rulebook
+def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: str) -> _Peers:
+    """Return the Closed sets of a benchmark in rounds with the same target."""
+    rules = load_benchmark(usage, round_name, benchmark)
+    targets: dict[str, bool] = {}
+    peers: dict[int, PublishedSet] = {}
+    for index, row in enumerate(results.sets):
+        if (row.benchmark, row.usage) != (benchmark, usage):
+            continue
+        if known_division(row.division) != "closed":
+            continue
+        if row.round not in targets:
+            older = load_benchmark(usage, row.round, benchmark)
+            targets[row.round] = bool(older and rules and older.target == rules.target)
+        if targets[row.round]:
+            peers[index] = row
+    return _Peers(results, benchmark, peers)
+
+
+# ---- hyperparameters ----------------------------------------------------------------------
+
 
 def _check_hyperparameters(
-    context: SetContext, results: PublishedResults, peers: Mapping[int, PublishedSet]
+    context: SetContext, published: Mapping[str, _Published]
 ) -> Iterator[Finding]:
-    published = _published(results, context.files.benchmark, tuple(peers))
     unlike = {
         f"{key} {number:.6g}": f"{key} {published[key].words}"
         for key, number in _own_numbers(context.runs)
@@ -107,22 +149,6 @@ def _check_hyperparameters(
             expected=list(unlike.values()),
             **_NOTE,
         )
-
-
-@lru_cache(maxsize=64)  # of the benchmarks in a round, each in many sets
-def _published(
-    results: PublishedResults, benchmark: str, peers: tuple[int, ...]
-) -> Mapping[str, _Published]:
-    """Return the hyperparameters of these sets, which are numbers, by key."""
-    published: dict[str, _Published] = {}
-    indexes = frozenset(peers)
-    for setting in results.settings(benchmark):
-        if setting.set in indexes and (number := _number(setting.value)) is not None:
-            of_key = published.setdefault(setting.key, _Published(set(), set(), set()))
-            of_key.numbers.add(number)
-            of_key.sets.add(setting.set)
-            of_key.submitters.add(results.sets[setting.set].submitter)
-    return published
 
 
 def _own_numbers(runs: Sequence[Run]) -> list[tuple[str, float]]:
@@ -144,20 +170,14 @@ def _number(value: str) -> float | None:
 # ---- scores -------------------------------------------------------------------------------
 
 
-def _check_score(
-    context: SetContext, score: float | None, peers: Collection[PublishedSet]
-) -> Iterator[Finding]:
+def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Iterator[Finding]:
     system = context.system
     if not score or system is None or not system.accelerators:
         return
-    model = texts_of(system)["accelerator_model"]
-    scores = {
-        row.score_minutes: row
-        for row in peers
-        if row.score_minutes
-        and (row.accelerators, row.scaling) == (system.accelerators, context.files.scaling_mode)
-        and plain_name(row.accelerator_model) == plain_name(model)
-    }
+    model = plain_name(texts_of(system)["accelerator_model"])
+    accelerators = (system.accelerators, model, context.files.scaling_mode)
+    rows = peers.by_accelerators.get(accelerators, ())
+    scores = {row.score_minutes: row for row in rows if row.score_minutes}
     if len(scores) < _MIN_SCORES or len({row.submitter for row in scores.values()}) == 1:
         return
     fastest, slowest = min(scores), max(scores)
