@@ -67,11 +67,16 @@ class Change(Struct, frozen=True, dict=True):
         return new_bytes - self.new_runs
 
     @cached_property
-    def hyperparameters(self) -> tuple[str, ...]:
-        """The hyperparameters that changed, other than batch sizes."""
-        before, after = _hyperparameters(self.old), _hyperparameters(self.new)
+    def settings(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, with batch sizes."""
+        before, after = _values(self.old), _values(self.new)
         keys = sorted(before.keys() | after.keys())
         return tuple(key for key in keys if before.get(key) != after.get(key))
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, other than batch sizes."""
+        return tuple(key for key in self.settings if key not in _BATCH_SIZES)
 
     @property
     def scales(self) -> tuple[int, int] | None:
@@ -114,11 +119,10 @@ def borrowings(
     ``originals`` are the sets of the side before, ``lenders`` those of the whole round.
     """
     loan, is_open = None, (change.new.row.division or "").lower() == "open"
-    if change.hyperparameters and is_open:
-        yield _changed(change, allowed=True)
-    elif change.hyperparameters:
+    if change.hyperparameters and not is_open:
         loan = _find_loan(change, lenders)
-        yield _borrowed(change, loan) if loan else _changed(change, allowed=None)
+    if change.settings:
+        yield _borrowed(change, loan) if loan else _changed(change, allowed=is_open or None)
     if change.scales and is_open:
         old, new = change.scales
         text = f"{old} to {new} accelerators"
@@ -128,18 +132,14 @@ def borrowings(
 
 
 def _changed(change: Change, *, allowed: bool | None) -> EntryVerdict:
-    before, after = _hyperparameters(change.old), _hyperparameters(change.new)
-    words = [
-        f"{key} {_in_words(before.get(key))} -> {_in_words(after.get(key))}"
-        for key in change.hyperparameters
-    ]
+    before, after = _values(change.old), _values(change.new)
+    words = [f"{key} {_words(before, key)} -> {_words(after, key)}" for key in change.settings]
     text = in_words(words, "s")
     return entry_verdict(Kind.HYPERPARAMETERS, change.new.path, text, allowed=allowed)
 
 
-def _in_words(values: frozenset[str | None] | None) -> str:
-    texts = sorted(value or "not logged" for value in values or (None,))
-    return in_words(texts, "s")
+def _words(values: _Values, key: str) -> str:
+    return in_words(sorted(value or "not logged" for value in values.get(key, (None,))), "s")
 
 
 def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
@@ -209,11 +209,15 @@ def _accelerators(result_set: ResultSet) -> int | None:
 # ---- lenders ------------------------------------------------------------------------------
 
 
-def _hyperparameters(result_set: ResultSet) -> _Values:
-    """Return the hyperparameters that are borrowed as a group: not batch sizes."""
+def _values(result_set: ResultSet) -> _Values:
+    """Return the hyperparameters of a set, with its batch sizes."""
     logs = result_set.logs
-    keys = {key for log in logs for key in log.settings if is_hyperparameter(key)} - _BATCH_SIZES
-    return {key: frozenset(log.settings.get(key) for log in logs) for key in keys}
+    keys = {key for log in logs for key in log.settings}
+    return {
+        key: frozenset(log.settings.get(key) for log in logs)
+        for key in keys
+        if key in _BATCH_SIZES or is_hyperparameter(key)
+    }
 
 
 def _find_loan(change: Change, lenders: Iterable[ResultSet]) -> _Loan | None:
@@ -232,8 +236,9 @@ def _may_lend(lender: ResultSet, new: ResultSet) -> bool:
 
 def _loan(change: Change, lender: ResultSet) -> _Loan:
     """Compare what both log, and what only one of them logs if it changed."""
-    own, others = _hyperparameters(change.new), _hyperparameters(lender)
-    compared = sorted((own.keys() & others.keys()).union(change.hyperparameters))
+    own, others = _values(change.new), _values(lender)
+    both = (own.keys() & others.keys()) - _BATCH_SIZES
+    compared = sorted(both.union(change.hyperparameters))
     same = [key for key in compared if own.get(key) == others.get(key)]
     return _Loan(
         lender=lender,

@@ -73,7 +73,7 @@ def conditions(rule: Rule) -> Iterator[str]:
         about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
         formula = in_general(rule.formula, rule.key) if rule.formula else ""
         parts = [needed_in_words(about_value), formula]
-        yield first + " and ".join(part for part in parts if part)
+        yield (first + " and ".join(part for part in parts if part)).rstrip()
         yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"

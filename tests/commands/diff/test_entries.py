@@ -147,7 +147,10 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
             rerun(**{RATE: 7.5}),
             [(ACME, "hyperparameters changed", None, f"{RATE} 10.284 -> 7.5"), FASTER],
         ),
-        (rerun(global_batch_size=4096), [FASTER]),
+        (
+            rerun(global_batch_size=4096),
+            [(ACME, "hyperparameters changed", None, "global_batch_size 3264 -> 4096"), FASTER],
+        ),
         (
             described(cooling="water"),
             [(ACME, "description changed", None, "cooling (the same runs)")],

@@ -51,6 +51,10 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({"formula": "value > 1.0", "needed": "more than one"}, "where logged, more than one"),
     ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a is below b"),
     ({"first": True, "constraints": {"equals": 1}}, "where logged, in the first record 1"),
+    (
+        {"first": True, "constraints": {"before": ["run_start"]}},
+        "where logged, in the first record, before run_start",
+    ),
     ({"occurs": "once", "tensors": ("a", "b")}, "once, naming each of 2 tensors once"),
     (
         {"occurs": "at_least_once", "reaches": {"at_least": 0.7}},
