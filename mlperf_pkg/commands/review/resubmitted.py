@@ -41,7 +41,7 @@ _COLUMNS = (
     Column("From", 34),
     Column("Files", 14),
 )
-_MOST = 1000  # sets with a run of one set that are compared with it
+_MOST = 100  # sets with the same run that are compared
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
 _COMPLETE, _PUBLISHED, _UNKNOWN = "same", "same as far as published", "not known"
 
@@ -67,15 +67,16 @@ def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     by_key: dict[Hashable, dict[int, Entry]] = {}
     for index, entry in enumerate(old.entries):
         for key in entry.keys:
-            by_key.setdefault(key, {})[index] = entry
+            members = by_key.setdefault(key, {})
+            if len(members) < _MOST:
+                members[index] = entry
     pairs = []
     for entry in new.entries:
         alike: dict[int, Entry] = {}
         for key in entry.keys:
             alike |= by_key.get(key, {})
         by_round: dict[str, list[Entry]] = {}
-        for index in sorted(alike)[:_MOST]:
-            other = alike[index]
+        for other in (alike[index] for index in sorted(alike)):
             if other.row.usage == entry.row.usage and other.version < entry.version:
                 by_round.setdefault(other.row.round, []).append(other)
         pairs += [_resubmission(_nearest(entry, others), entry) for others in by_round.values()]
