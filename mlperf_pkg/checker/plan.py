@@ -15,7 +15,6 @@ from mlperf_pkg.checks.published import name_in_round
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.formula import load_library
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.rounds import (
     TRAINING,
@@ -191,4 +190,3 @@ def load_rules(plans: Iterable[Plan]) -> None:
     for usage, round_name, benchmark in sorted(benchmarks):
         compile_tables(usage, round_name, benchmark)
         counts_samples(benchmark)
-    load_library()

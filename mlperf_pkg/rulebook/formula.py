@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
+from mlperf_pkg.rulebook.plain_formula import UNUSUAL, plain_condition
 
 if TYPE_CHECKING:
     from mlperf_pkg.rulebook.cel import Condition
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
+_Answer = TypeVar("_Answer")
 Operand: TypeAlias = float | str
 _NO_NAMES: frozenset[str] = frozenset()
 _OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
@@ -80,8 +82,8 @@ class Formula:
     """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
-    the metadata of the same key's record before it. The formula is compiled when it is first
-    evaluated.
+    the metadata of the same key's record before it. CEL compiles the formula only if it is not
+    plain (``plain_formula``).
     """
 
     def __init__(self, text: str, declared: frozenset[str] = _NO_NAMES) -> None:
@@ -90,23 +92,28 @@ class Formula:
         They save time if the next formulas use them.
         """
         self.names = names_in(text)
-        self._text = text
+        self.text = text
         self._declared = self.names | declared | _OF_A_RECORD
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
-        self._answers: dict[tuple[Any, ...], bool | str] = {}
+        self._answers = Answers(self.signature, self._answer_at)
+        self.of_a_record = self._of_value or self._of_nth
 
-    @cached_property
     def compiled(self) -> Condition:
-        """The formula as CEL's own.
+        """Return the formula as CEL's own.
 
         Raises:
             ValueError: it is not CEL, or not of type bool.
         """
         from mlperf_pkg.rulebook.cel import condition  # noqa: PLC0415 - slow to import
 
-        return condition(self._text, self.names, self._declared)
+        return condition(self.text, self.names, self._declared)
+
+    def prepare(self) -> None:
+        """Do what takes time once, before this process forks."""
+        if not plain_condition(self.text):
+            self.compiled()
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
@@ -128,16 +135,7 @@ class Formula:
         Raises:
             NoAnswerError, ValueError: as ``evaluate``.
         """
-        signature = self._signature(record, seen, nth)
-        try:
-            answer = self._answers.get(signature)
-        except TypeError:  # a list or an object, which is not a number
-            return self.evaluate(self.operands(record, seen, nth))
-        if answer is None:
-            answer = self._answer(self.operands(record, seen, nth))
-            # Zeros have a sign, which equality does not see.
-            if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
-                self._answers[signature] = answer
+        answer = self._answers.at(record, seen, nth)
         if answer is not True and isinstance(answer, str):
             raise NoAnswerError(answer)
         return answer
@@ -157,9 +155,20 @@ class Formula:
 
     def _answer(self, operands: Operands) -> bool | str:
         """Return true or false, or why there is no answer."""
-        return self.compiled.answer(operands.data)
+        evaluate, data = plain_condition(self.text), operands.data
+        try:
+            if evaluate:
+                return evaluate(data)  # type: ignore[no-any-return]
+        except KeyError:
+            return "a value is missing"
+        except UNUSUAL:
+            pass
+        return self.compiled().answer(data)
 
-    def _signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
+    def _answer_at(self, record: Record, seen: Seen, nth: Any) -> bool | str:
+        return self._answer(self.operands(record, seen, nth))
+
+    def signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
         """Return all values that ``operands`` would have, to find an answer given before."""
         values = [record.value] if self._of_value else []
         if self._of_nth:
@@ -178,6 +187,33 @@ class Formula:
         return tuple(values)
 
 
+class Answers(Generic[_Answer]):
+    """The answers of ``evaluate``, remembered by the values that a formula needs of a record."""
+
+    def __init__(
+        self,
+        signature: Callable[[Record, Seen, Any], tuple[Any, ...]],
+        evaluate: Callable[[Record, Seen, Any], _Answer],
+    ) -> None:
+        """Start without answers; equal signatures have the same answer."""
+        self._signature, self._evaluate = signature, evaluate
+        self._answers: dict[tuple[Any, ...], _Answer] = {}
+
+    def at(self, record: Record, seen: Seen, nth: Any = None) -> _Answer:
+        """Return the answer at a record; see ``Formula.operands``."""
+        signature = self._signature(record, seen, nth)
+        try:
+            answer = self._answers.get(signature)
+        except TypeError:  # a list or an object, which is not a number
+            return self._evaluate(record, seen, nth)
+        if answer is None:
+            answer = self._evaluate(record, seen, nth)
+            # Zeros have a sign, which equality does not see.
+            if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
+                self._answers[signature] = answer
+        return answer
+
+
 def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
     """Return a formula that is compiled, and so known to be right.
 
@@ -185,7 +221,7 @@ def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
         ValueError: it is not CEL, or not of type bool.
     """
     formula = Formula(text, declared)
-    _ = formula.compiled
+    formula.compiled()
     return formula
 
 
@@ -213,8 +249,3 @@ def _operand(value: Any) -> Operand | None:
     if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return to_float(value)
-
-
-def load_library() -> None:
-    """Import the CEL library, so that forks of this process need not."""
-    from mlperf_pkg.rulebook import cel  # noqa: F401, PLC0415

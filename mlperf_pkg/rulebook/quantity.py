@@ -11,6 +11,7 @@ from typing import Any
 
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.rulebook.formula import Operands, names_in
+from mlperf_pkg.rulebook.plain_formula import UNUSUAL, plain_number
 
 
 def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
@@ -49,8 +50,17 @@ def amount(expression: str, operands: Operands) -> int | float | None:
 
     None if it lacks a value, or is not a number.
     """
+    evaluate, data = plain_number(expression), operands.data
+    try:
+        result = evaluate(data) if evaluate else _evaluated_by_cel(expression, data)
+    except KeyError:
+        return None
+    except UNUSUAL:
+        result = _evaluated_by_cel(expression, data)
+    return result if is_number(result) and not isinstance(result, bool) else None
+
+
+def _evaluated_by_cel(expression: str, data: Mapping[str, Any]) -> Any:
     from mlperf_pkg.rulebook.cel import compiled  # noqa: PLC0415 - slow to import
 
-    evaluated = compiled(expression, names_in(expression)).eval(data=operands.data)
-    result = evaluated.value()
-    return result if is_number(result) and not isinstance(result, bool) else None
+    return compiled(expression, names_in(expression)).eval(data=data).value()

@@ -23,7 +23,13 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, names_in_all, of_a_record
+from mlperf_pkg.rulebook.formula import (
+    Answers,
+    Formula,
+    NoAnswerError,
+    names_in_all,
+    of_a_record,
+)
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
@@ -52,7 +58,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
     whether a formula holds that lacks a value. ``has_more`` says that there is more to check of
-    a record that passes the checks. ``tensors`` are those that a run must list.
+    a record that passes the checks and the formula. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -74,16 +80,26 @@ class CompiledRule(msgspec.Struct, frozen=True):
         timed = bool(rule.no_later_than) or rule.covers_target
         return self.reaches is not None or rule.tensors is not None or at_the_end or timed
 
+    def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
+        """Return whether the formula, if there is one, holds at a record; see ``Formula``."""
+        try:
+            return self.formula is None or self.formula.holds(record, seen, nth)
+        except NoAnswerError:
+            return self.without_answer
+
 
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``passes`` is all of their checks in one call, None if there are none; ``more`` are the rules
-    with more to check than that.
+    ``passes`` is all of their checks in one call, None if there are none. ``refusing`` answers
+    which of their formulas do not hold, without those ``alone``, which need the record's value or
+    place. ``more`` are the rules with more to check than that.
     """
 
     rules: tuple[CompiledRule, ...]
     passes: Test | None
+    refusing: Answers[tuple[CompiledRule, ...]] | None
+    alone: tuple[CompiledRule, ...]
     more: tuple[CompiledRule, ...]
 
 
@@ -201,7 +217,7 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
         table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
         for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
             if compiled.formula:
-                _ = compiled.formula.compiled
+                compiled.formula.prepare()
 
 
 # ---- in which order -----------------------------------------------------------------------
@@ -288,15 +304,34 @@ def _formulas(rule: Rule) -> list[str]:
 
 
 def _key_rules(key: str, rules: Sequence[CompiledRule]) -> KeyRules:
-    of_records = [rule for rule in rules if rule.checks or rule.has_more or rule.reaches]
+    of_records = [r for r in rules if r.checks or r.in_passing or r.has_more or r.reaches]
     later = [] if "submission_" in key else [rule for rule in of_records if not rule.rule.first]
-    return KeyRules(tuple(rules), _checklist(of_records), _checklist(later))
+    first = _checklist(of_records)
+    return KeyRules(tuple(rules), first, first if later == of_records else _checklist(later))
 
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
-    more = tuple([rule for rule in rules if rule.has_more or rule.reaches])
-    return Checklist(tuple(rules), _all_of(checks), more)
+    formulas = [(rule, rule.formula) for rule in rules if rule.formula and rule.in_passing]
+    return Checklist(
+        rules=tuple(rules),
+        passes=_all_of(checks),
+        refusing=_refusing([rule for rule, formula in formulas if not formula.of_a_record]),
+        alone=tuple([rule for rule, formula in formulas if formula.of_a_record]),
+        more=tuple([rule for rule in rules if rule.has_more or rule.reaches]),
+    )
+
+
+def _refusing(rules: Sequence[CompiledRule]) -> Answers[tuple[CompiledRule, ...]] | None:
+    """Return what evaluates the formulas of several rules, whose values are looked up once."""
+
+    def refusing(record: Record, seen: Seen, _: Any) -> tuple[CompiledRule, ...]:
+        return tuple([rule for rule in rules if not rule.holds(record, seen)])
+
+    if not rules:
+        return None
+    together = " && ".join([rule.formula.text for rule in rules if rule.formula])
+    return Answers(Formula(together).signature, refusing)
 
 
 def _all_of(checks: Sequence[Check]) -> Test | None:
@@ -338,7 +373,7 @@ def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
         formula=Formula(rule.formula, declared) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
-        has_more=in_passing or rule.tensors is not None or rule.reached,
+        has_more=rule.tensors is not None or rule.reached,
         tensors=frozenset(rule.tensors or ()),
     )
 

@@ -15,7 +15,7 @@ from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.of_value import holds as meets
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
-from mlperf_pkg.run.record_rules import Evidence, Refusal
+from mlperf_pkg.run.record_rules import Evidence, Refusal, target_in_words
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 _CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
@@ -143,7 +143,7 @@ class Conclusions:
         """Report a missed target; the rules forgive one such run, unless it says success."""
         if not success and rule.basis is Basis.BOTH:
             rule = replace(rule, basis=Basis.OFFICIAL)
-        expected = rule.needed or needed_in_words(rule.reaches or {})
+        expected = target_in_words(rule)
         subject = f"{rule.key} never reaches the target, the last value is {{found}}"
         message = f"{subject}; expected {{expected}}"
         self._findings.add(

@@ -28,6 +28,7 @@ WORDS = (
     b"submission_benchmark",
 )
 """A line counts if it holds one of these, anywhere; with ``train_samples``, also ``SAMPLES``."""
+_EVALUATION = frozenset({frozenset({b"eval_error"}), frozenset({b"eval_accuracy"})})
 SAMPLES = b"train_samples"
 _FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
 MAX_METRICS = 10_000  # of one log; the most in any published one is 18
@@ -65,6 +66,7 @@ class ConvergenceReader:
         self._benchmark: Any = None
         self._counts_samples = False  # whether evaluations of the benchmark count samples
         self._position: Any = UNSET  # the epoch or samples of the last evaluation
+        self._is_epoch = False  # whether the position is an epoch, to be rounded
         self._reached: Any = None
         self._converged = False
         self._scores: dict[Any, dict[Any, Any]] = {}
@@ -81,7 +83,11 @@ class ConvergenceReader:
         if self._crash:
             return
         try:
-            self._read(words, _Fields(line) if isinstance(line, bytes) else line)
+            fields = _Fields(line) if isinstance(line, bytes) else line
+            if words in _EVALUATION and not self._train_samples:  # nearly all
+                self._evaluate(fields)
+            else:
+                self._read(words, fields)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash = reason_of(error)
 
@@ -122,9 +128,11 @@ class ConvergenceReader:
             if self._metrics > MAX_METRICS:
                 raise OverflowError(f"more than {MAX_METRICS:,} metrics")
         elif self._counts_samples:
-            self._position = metadata["samples_count"]
+            self._position, self._is_epoch = metadata["samples_count"], False
         else:
-            self._position = round(metadata["epoch_num"], 3)
+            epoch = metadata["epoch_num"]  # rounding every number would take time
+            self._position = epoch if type(epoch) in (float, int) else round(epoch, 3)
+            self._is_epoch = True
 
     def _stop(self, *, success: bool) -> None:
         self._converged = success
@@ -132,11 +140,11 @@ class ConvergenceReader:
             passing = self._passing()
             if not passing:
                 raise ValueError("no evaluation reaches the target")
-            self._position = min(passing)
+            self._position, self._is_epoch = min(passing), False
         if success:
             if self._position is UNSET:
                 raise ValueError("no evaluation before run_stop")
-            self._reached = self._position
+            self._reached = round(self._position, 3) if self._is_epoch else self._position
 
     def _passing(self) -> list[Any]:
         return [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mlperf_pkg.log.record import Record
+from mlperf_pkg.log.block import Block
 
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-EVALUATIONS = ("eval_accuracy", "eval_error")
+_KEYS = ("run_start", "eval_accuracy", "eval_error", "run_stop")
 _LEAST_EVALUATIONS = 2
 _MOST_UNHASHED = 64  # evaluations
 
@@ -31,17 +32,19 @@ class Fingerprint:
         self._stopped = False
         self._evaluations = 0
 
-    def take(self, record: Record, _: int) -> None:
-        """Take the next ``run_start``, ``run_stop`` or evaluation."""
-        if record.key == "run_start":
-            self._start = self._start or record.time_ms
-        elif self._start is not None and not self._stopped:
-            self._stopped = record.key == "run_stop"
-            self._evaluations += not self._stopped
-            value = None if self._stopped else record.value
-            self._events.append((record.time_ms - self._start, value))
-            if len(self._events) == _MOST_UNHASHED:
-                self._update_hash()
+    def take_block(self, block: Block) -> None:
+        """Take the next records: ``run_start``, ``run_stop`` and evaluations."""
+        indexes = sorted(chain.from_iterable([block.indexes.get(key, ()) for key in _KEYS]))
+        for record in block.select(indexes):
+            if record.key == "run_start":
+                self._start = self._start or record.time_ms
+            elif self._start is not None and not self._stopped:
+                self._stopped = record.key == "run_stop"
+                self._evaluations += not self._stopped
+                value = None if self._stopped else record.value
+                self._events.append((record.time_ms - self._start, value))
+                if len(self._events) == _MOST_UNHASHED:
+                    self._update_hash()
 
     @property
     def digest(self) -> bytes | None:

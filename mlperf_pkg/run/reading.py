@@ -9,10 +9,9 @@ from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_o
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day
-from mlperf_pkg.run import clock, convergence, fingerprint, scale, seeds
+from mlperf_pkg.run import clock, convergence, scale, seeds
 from mlperf_pkg.run.clock import Clock
 from mlperf_pkg.run.convergence import ConvergenceReader
 from mlperf_pkg.run.description import (
@@ -91,6 +90,7 @@ class _Reading:
         self._records += block.size - block.unread
         self.counter.take_block(block)
         self._rules.take(block, self._takers)
+        self._fingerprint.take_block(block)
         readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, line in block.mentions(self._convergence.words):
             for reader in readers:
@@ -148,8 +148,7 @@ class _Reading:
         """Return the readers of the keys that are read for more than the rules."""
         return {
             seeds.KEY: self._seeds.take,
-            **dict.fromkeys(fingerprint.EVALUATIONS, self._fingerprint.take),
-            **dict.fromkeys(clock.KEYS, _both(self._clock.take, self._fingerprint.take)),
+            **dict.fromkeys(clock.KEYS, self._clock.take),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(scale.KEYS, self._scale.take),
@@ -235,11 +234,3 @@ class _Reading:
                 **{"source": codes()[code].source, **more},
             )
         )
-
-
-def _both(first: Taker, second: Taker) -> Taker:
-    def take(record: Record, number: int) -> None:
-        first(record, number)
-        second(record, number)
-
-    return take

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands
+from mlperf_pkg.rulebook.formula import Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Joined, Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
@@ -32,19 +32,6 @@ class Refusal(msgspec.Struct, frozen=True):
     operands: Operands
     value: Any
     number: int
-
-
-class _Compared(msgspec.Struct, frozen=True):
-    """A value that a rule compared with its target."""
-
-    rule: Rule
-    value: Any
-    reached: bool
-
-    @property
-    def expected(self) -> str:
-        """The target in words."""
-        return self.rule.needed or needed_in_words(self.rule.reaches or {})
 
 
 class Evidence(msgspec.Struct, eq=False):
@@ -78,7 +65,7 @@ class RecordRules:
         self._seen = self.evidence.seen
         self._keys = table.keys
         self._findings = findings
-        self._last_evaluation: _Compared | None = None
+        self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
         self._series: dict[str, tuple[int, int]] = {}
 
     def take(self, record: Record, number: int) -> None:
@@ -106,8 +93,11 @@ class RecordRules:
         """Check one rule of a record; ``seen`` is what was logged before it."""
         if not _passes(compiled, record, seen):
             self._report_broken(compiled, record, number, seen)
-        elif compiled.has_more:
-            self._check_more(compiled, record, number)
+        else:
+            if compiled.in_passing:
+                self._evaluate(compiled, record, number)
+            if compiled.has_more:
+                self._check_more(compiled.rule, record, number)
         if compiled.reaches:
             self._compare_with_target(compiled, record, number)
 
@@ -117,9 +107,14 @@ class RecordRules:
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             passed = False
         if passed:
+            if checklist.refusing:
+                for compiled in checklist.refusing.at(record, self._seen):
+                    self._refuse(compiled, record, number)
+            for compiled in checklist.alone:
+                self._evaluate(compiled, record, number)
             for compiled in checklist.more:
                 if compiled.has_more:
-                    self._check_more(compiled, record, number)
+                    self._check_more(compiled.rule, record, number)
                 if compiled.reaches:
                     self._compare_with_target(compiled, record, number)
         else:
@@ -143,18 +138,15 @@ class RecordRules:
         if rule.fatal:
             self._crash(number, f"no rules for {shown(record.value)}")
 
-    def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
-        rule = compiled.rule
+    def _check_more(self, rule: Rule, record: Record, number: int) -> None:
         if rule.tensors is not None:
             self._list_tensor(rule, record, number)
-        if compiled.formula and compiled.in_passing:
-            self._evaluate(compiled, compiled.formula, record, number)
-        if rule.reached and (last := self._missed_last(record)):
+        if rule.reached and self._last_missed and self._is_success(record):
             missed = f"{rule.key} says success, but the last evaluation before it is {{found}}"
             message = f"{missed}; expected {{expected}}"
-            self._findings.add(
-                rule, number, value=last.value, expected=last.expected, message=message
-            )
+            target, value = self._last_missed
+            expected = target_in_words(target)
+            self._findings.add(rule, number, value=value, expected=expected, message=message)
 
     def _list_tensor(self, rule: Rule, record: Record, number: int) -> None:
         try:
@@ -162,19 +154,18 @@ class RecordRules:
         except (TypeError, IndexError):
             self._report_missing(rule, record, number, "tensor")
 
-    def _evaluate(
-        self, compiled: CompiledRule, formula: Formula, record: Record, number: int
+    def _evaluate(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
+        if not compiled.holds(record, self._seen, nth):
+            self._refuse(compiled, record, number, nth)
+
+    def _refuse(
+        self, compiled: CompiledRule, record: Record, number: int, nth: int | None = None
     ) -> None:
         refusals = self.evidence.refusals
-        if len(refusals) < _MOST_REFUSALS:
-            nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-            try:
-                holds = formula.holds(record, self._seen, nth)
-            except NoAnswerError:
-                holds = compiled.without_answer
-            if not holds:
-                operands = formula.operands(record, self._seen, nth)
-                refusals.append(Refusal(compiled, operands, record.value, number))
+        if compiled.formula and len(refusals) < _MOST_REFUSALS:
+            operands = compiled.formula.operands(record, self._seen, nth)
+            refusals.append(Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:
         """Count the records of the rule's key since the last record of ``nth_since``."""
@@ -185,25 +176,26 @@ class RecordRules:
         self._series[rule.code] = (restarts, count + 1)
         return count
 
-    def _missed_last(self, record: Record) -> _Compared | None:
-        """Return the last evaluation if it missed the target, and a record says success."""
-        last, metadata = self._last_evaluation, record.metadata
+    def _is_success(self, record: Record) -> bool:
+        """Return whether a record says success, and an evaluation reached the target."""
+        metadata = record.metadata
         success = isinstance(metadata, dict) and metadata.get("status") == "success"
-        return last if success and last and not last.reached and self.evidence.met else None
+        return success and bool(self.evidence.met)
 
     def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
         assert compiled.reaches  # noqa: S101
         try:
-            reached = bool(compiled.reaches(record, self._seen))
-            self._last_evaluation = _Compared(compiled.rule, record.value, reached)
-            if reached:
+            if compiled.reaches(record, self._seen):
+                self._last_missed = None
                 self._reach(compiled.rule, record)
+            else:
+                self._last_missed = compiled.rule, record.value
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             rule, evidence = compiled.rule, self.evidence
             self._crash(number, reason_of(error))
             if rule.code not in evidence.incomparable:
                 evidence.incomparable.add(rule.code)  # once is enough
-                expected = _Compared(rule, record.value, reached=False).expected
+                expected = target_in_words(rule)
                 self._findings.add(rule, number, value=record.value, expected=expected)
 
     def _reach(self, rule: Rule, record: Record) -> None:
@@ -235,6 +227,11 @@ class RecordRules:
     def _crash(self, number: int, reason: str) -> None:
         if self.evidence.crash is None:
             self.evidence.crash = f"line {self._findings.line_of(number)}: {reason}"
+
+
+def target_in_words(rule: Rule) -> str:
+    """Return what a rule with a target expects."""
+    return rule.needed or needed_in_words(rule.reaches or {})
 
 
 def _joiner(joined: Joined) -> Joiner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mlperf_pkg.log.block import DecodedBlock
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.fingerprint import Fingerprint
 
@@ -12,8 +13,9 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
     fingerprint = Fingerprint()
     stop = [Record("run_stop", start + 1e6, None, {})] if stopped else []
     evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]
-    for record in (Record("run_start", start, None, {}), *evaluations, *stop):
-        fingerprint.take(record, 0)
+    records = [Record("run_start", start, None, {}), *evaluations, *stop]
+    for first in range(0, len(records), 50):
+        fingerprint.take_block(DecodedBlock(b"", first, records[first : first + 50]))
     assert fingerprint.digest == fingerprint.digest
     return fingerprint.digest
 
