@@ -27,7 +27,7 @@ from mlperf_pkg.results import wording
 By = Literal["results", "scale"]
 
 _THREE = 3
-_CHAIRS = "volunteers or the chairs"
+CHAIRS = "volunteers or the chairs"
 _RULES = (
     "Submitters are ranked by their number of results and reviewed in pairs down the rank; of an"
     " odd number, the last three review each other.",
@@ -81,7 +81,7 @@ def section(reviewed: Round) -> Section:
     """Return who reviews whom, and why."""
     made = assignments(reviewed)
     rows = tuple(
-        (item.reviewer or _CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)
+        (item.reviewer or CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)
         for item in made
     )
     columns = ("Reviewer", "Reviews", "Folders", "By", "Why")
@@ -190,7 +190,7 @@ def _summary(rank: _Rank) -> Iterator[str]:
         present = [names[index] for index in group if index in together]
         texts.append(f"{wording.enumerated(present)}{note}")
         alone += [names[index] for index in group if index not in together]
-    texts.append(f"{wording.enumerated(sorted(alone))}: {_CHAIRS}" if alone else "")
+    texts.append(f"{wording.enumerated(sorted(alone))}: {CHAIRS}" if alone else "")
     texts = [text for text in texts if text]
     if texts or rank.by == "results":
         yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

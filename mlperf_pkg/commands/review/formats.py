@@ -45,9 +45,12 @@ def markdown(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    rules = ("---:" if is_number else "---" for is_number in numbers(table))
-    lines = [map(escape_markdown, table.columns), rules, *_rows(table)]
-    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    if table.checks:
+        body = "\n".join(f"- [ ] {': '.join(row)}" for row in _rows(table))
+    else:
+        rules = ("---:" if is_number else "---" for is_number in numbers(table))
+        lines = [map(escape_markdown, table.columns), rules, *_rows(table)]
+        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     parts = (f"## {escape_markdown(table.title)}", body, escape_markdown(table.note))
     return "\n\n".join(part for part in parts if part)
 

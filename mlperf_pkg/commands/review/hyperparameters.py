@@ -11,6 +11,7 @@ from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.commands.review.outliers import Outlier, outliers
 from mlperf_pkg.commands.review.settings import (
     BATCH_SIZE,
+    OF_SCALE,
     Entry,
     Reference,
     division_of,
@@ -22,14 +23,15 @@ from mlperf_pkg.commands.review.settings import (
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.wording import counted
 
-_UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
+UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
 _MOST_LINES = 8  # that may be columns
 _MOST_KEYS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
     " point (RCP), from those of the batch sizes on either side, or from the only value that the"
-    " rules allow. Values are those of most runs.",
+    " rules allow. Values are those of most runs. What follows from the scale, as the"
+    " accumulation of gradients does, is not compared.",
     "A value of a Closed set is an outlier if the reference does not have it, and all of at least"
     " two other submitters at this batch size have another one; if it is at least twice off the"
     " reference, and that by the third power of what any other submitter is; if it is ten times off"
@@ -92,7 +94,7 @@ def outliers_of(
     published = {
         (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
         for finding in findings
-        if finding.code == _UNPUBLISHED
+        if finding.code == UNPUBLISHED
         for own, expected in zip(finding.found, finding.expected, strict=True)
         for key in [own.partition(" ")[0]]
     }
@@ -209,7 +211,9 @@ def _differs(group: Group, key: str) -> bool:
 
 
 def _is_marked(group: Group, entry: Entry, key: str) -> bool:
-    return group.reference.has(entry.value(key), key, entry.size) is False
+    value = entry.value(key)
+    is_compared = bool(value) and key not in OF_SCALE
+    return is_compared and group.reference.has(value, key, entry.size) is False
 
 
 def _lines(group: Group, keys: Sequence[str]) -> Iterator[_Line]:

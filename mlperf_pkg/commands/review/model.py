@@ -20,7 +20,8 @@ class Table(Struct, frozen=True):
     """A table. ``name`` is the stem of its file, after that of its section.
 
     ``marked`` are the cells that differ or are outliers, as (row, column), both from 0. ``note``
-    says below the table what marks and columns mean.
+    says below the table what marks and columns mean. ``checks`` makes it a list, each row of which
+    is to be ticked off.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Table(Struct, frozen=True):
     rows: tuple[tuple[Cell, ...], ...]
     marked: frozenset[tuple[int, int]] = frozenset()
     note: str = ""
+    checks: bool = False
 
 
 class Section(Struct, frozen=True):

@@ -6,23 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.settings import Entry, Reference, limits, number, plain
+from mlperf_pkg.commands.review.settings import OF_SCALE, Entry, Reference, limits, number, plain
 from mlperf_pkg.results.wording import counted
 
 OFTEN = 2  # other submitters that agree, or with which a value is compared
 TWICE, TENFOLD = 2.0, 10.0
 CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
 
-# They follow from the batch size and the number of accelerators.
-_OF_SCALE = frozenset(
-    {
-        "batchnorm_group_size",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "model_bn_span",
-        "opt_gradient_accumulation_steps",
-    }
-)
 _OF_LENGTH = ("_steps", "_step", "_epochs", "_samples")
 
 
@@ -43,9 +33,7 @@ def outliers(
     from the scale. ``published`` says by path and key
     which values are unlike all published ones.
     """
-    keys = sorted(
-        {key for entry in entries for key in entry.counts} - _OF_SCALE - reference.derived
-    )
+    keys = sorted({key for entry in entries for key in entry.counts} - OF_SCALE - reference.derived)
     return [
         Outlier(entry, key, "; ".join(why))
         for entry in entries

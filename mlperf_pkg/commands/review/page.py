@@ -19,6 +19,9 @@ _STYLE = """
 .problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
 main p { max-width: 60rem; overflow-wrap: anywhere; }
 .t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
+thead th { white-space: normal; }
+th label { display: flex; gap: .5rem; align-items: center; }
+th input { min-height: 0; }
 .remark { font-size: .9rem; margin: .25rem 0 0; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 .n + :not(.n) { padding-left: .75rem; }
@@ -99,12 +102,12 @@ def _section(section: Section, files: Mapping[str, str]) -> str:
 def _table(table: Table, label: str, csv: str) -> str:
     classes = ["n" if is_number else "" for is_number in numbers(table)]
     head = "".join(
-        f'<th scope="col"{_class(kind)}>{escape_html(title)}</th>'
+        f'<th scope="col"{_class(kind)}>{_breakable(title)}</th>'
         for title, kind in zip(table.columns, classes, strict=True)
     )
     title = escape_html(table.title)
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
-    folded = "" if len(table.rows) > _OPEN_ROWS else " open"
+    folded = "" if len(table.rows) > _OPEN_ROWS or table.checks else " open"
     about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
     return (
         f"<details{folded}>\n<summary><h3>{title}</h3> {about}</summary>\n"
@@ -127,7 +130,15 @@ def _cells(table: Table, number: int, classes: Sequence[str]) -> Iterator[str]:
         text = cell_text(value)
         kinds = [kind, "t" * (len(text) > _LONG), "m" * ((number, column) in table.marked)]
         tag, end = ("td", "td") if column else ('th scope="row"', "th")
-        yield f"<{tag}{_class(' '.join(filter(None, kinds)))}>{escape_html(text)}</{end}>"
+        words = escape_html(text)
+        if table.checks and not column:
+            words = f'<label><input type="checkbox"> {words}</label>'
+        yield f"<{tag}{_class(' '.join(filter(None, kinds)))}>{words}</{end}>"
+
+
+def _breakable(text: str) -> str:
+    """Return the name of a column as HTML whose lines may be broken after an underscore."""
+    return escape_html(text).replace("_", "_<wbr>")
 
 
 def _class(kinds: str) -> str:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.commands.review import (
     assignments,
+    checklist,
     convergence,
     hyperparameters,
     objections,
@@ -26,6 +27,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("convergence", convergence.section),
     ("previews", previews.section),
     ("resubmitted", resubmitted.section),
+    ("checklist", checklist.section),
     ("objections", objections.section),
 )
 

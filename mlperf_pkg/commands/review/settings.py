@@ -18,6 +18,16 @@ from mlperf_pkg.run.hyperparameters import in_words, is_hyperparameter
 from mlperf_pkg.run.model import Run
 
 BATCH_SIZE = "global_batch_size"
+OF_SCALE = frozenset(
+    {
+        "batchnorm_group_size",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "model_bn_span",
+        "opt_gradient_accumulation_steps",
+    }
+)
+"""What follows from the batch size and the number of accelerators."""
 
 _PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
 
@@ -33,6 +43,9 @@ _SPELT = {  # names in reference points, and those of the same hyperparameters i
     "opt_max_grad_norm": "opt_gradient_clip_norm",
     "optimizer": "opt_name",
 }
+
+_OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
+"""What reference points give for one sample, and logs for a batch."""
 
 
 class Entry(Struct, frozen=True):
@@ -167,20 +180,23 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     is_closed = division_of(context) == "closed"
     rules = dict(_rules(context.rules)) if context.rules and is_closed else {}
     return Reference(
-        {size: _as_logged(values, keys) for size, values in records.items()},
+        {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
         {key: value for key, of_key in rules.items() for value in _fixed(of_key)},
         {key: words for key, of_key in rules.items() if (words := _words(of_key))},
         frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
     )
 
 
-def _as_logged(values: Mapping[str, Any], keys: Collection[str]) -> dict[str, str]:
+def _as_logged(
+    values: Mapping[str, Any], keys: Collection[str], size: float, benchmark: str
+) -> dict[str, str]:
     optimizer = values.get("optimizer")
     named: dict[str, str] = {}
     for name, value in values.items():
         candidates = (f"{optimizer}_{name}", name, _SPELT.get(name, name))
         key = next((candidate for candidate in candidates if candidate in keys), name)
-        named[key] = in_words(value)
+        is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
+        named[key] = in_words(value * size if is_of_sample else value)
     return named
 
 

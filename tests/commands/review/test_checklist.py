@@ -1,0 +1,245 @@
+"""The checklist of a submission, from simulated rounds in which something was changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review import checklist, software
+from mlperf_pkg.commands.review.formats import markdown
+from mlperf_pkg.commands.review.model import Round, Section
+from mlperf_pkg.commands.review.page import page
+from mlperf_pkg.commands.review.subject import subjects
+from tests.helpers.logs import edited, without
+from tests.helpers.published import published_set, results_of
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+
+LOGS = f"results/{SYSTEM}/resnet"
+SET = f"{SYSTEM}/resnet"
+
+
+def reviewed(root: Path) -> Round:
+    return Round(check([str(root)], Options(jobs=1)))
+
+
+def texts(root: Path, name: str = "ACME") -> list[str]:
+    """The items of one submission, with their topics."""
+    subject = next(subject for subject in subjects(reviewed(root)) if subject.name == name)
+    return [f"{item.topic}: {item.text}" for item in checklist.items(subject)]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A round of one submission."""
+    write_system(write_submission(tmp_path / "v2.0/ACME") / "systems", submitter="ACME")
+    return tmp_path / "v2.0"
+
+
+@pytest.fixture
+def acme(root: Path) -> Path:
+    return root / "ACME"
+
+
+def test_a_submission_in_which_nothing_is_odd(root: Path) -> None:
+    assert texts(root) == [
+        "Code: no benchmarks/ folder here: compare the code in the repository with the logs",
+        f"Statuses: Available on-premise ({SYSTEM}): can customers get the available ones now?",
+        f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM})",
+    ]
+
+
+def test_the_reviewers_are_named(root: Path) -> None:
+    for seed, name in enumerate(("Beta", "Gamma")):
+        write_system(write_submission(root / name, seed=seed) / "systems", submitter=name)
+    section = checklist.section(reviewed(root))
+    assert [table.title for table in section.tables] == [
+        "ACME, reviewed by Beta, Gamma (by results)",
+        "Beta, reviewed by ACME, Gamma (by results)",
+        "Gamma, reviewed by ACME, Beta (by results)",
+    ]
+    assert section.summary == ("9 items for 3 submissions",)
+    assert section.tables[0].note == (
+        "1 result set of 1 system (resnet); 0 fail officially, 0 by the rules."
+    )
+
+
+def test_it_can_be_ticked_off(root: Path) -> None:
+    round_ = reviewed(root)
+    section = checklist.section(round_)
+    assert "\n- [ ] Code: no benchmarks/ folder here" in markdown(section)
+    html = page(round_, [section], {"checklist/ACME": "a.csv"})
+    assert html.count('<input type="checkbox">') == 3
+    assert "- [ ]" not in markdown(Section("other", "Other", tables=section.tables[:0]))
+
+
+def diverged(acme: Path) -> None:
+    logs = simulated()
+    write_set(acme / LOGS, (edited(logs[0], "run_stop", metadata={"status": "aborted"}), *logs[1:]))
+
+
+def slow(acme: Path) -> None:
+    logs = list(simulated())
+    records = [json.loads(line.removeprefix(b":::MLLOG ")) for line in logs[1].splitlines()]
+    begin = next(record["time_ms"] for record in records if record["key"] == "run_start")
+    for record in records:
+        record["time_ms"] += 2 * max(0, record["time_ms"] - begin)
+    logs[1] = b"".join(b":::MLLOG " + json.dumps(record).encode() + b"\n" for record in records)
+    write_set(acme / LOGS, tuple(logs))
+
+
+def seedless(acme: Path) -> None:
+    write_set(acme / LOGS, tuple(without(log, "seed") for log in simulated()))
+
+
+def same_seed(acme: Path) -> None:
+    write_set(acme / LOGS, tuple(edited(log, "seed", value=1) for log in simulated()))
+
+
+def different_runs(acme: Path) -> None:
+    logs = simulated()
+    first = edited(logs[0], "lars_opt_base_learning_rate", value=17)
+    write_set(acme / LOGS, (first, *logs[1:]))
+
+
+def scaled(acme: Path) -> None:
+    (acme / LOGS / "scaling.json").write_text('{"scaling_factor": 1.25}')
+
+
+def preview(acme: Path) -> None:
+    write_system(acme / "systems", status="preview", submitter="ACME")
+
+
+def no_description(acme: Path) -> None:
+    (acme / f"systems/{SYSTEM}.json").unlink()
+
+
+def coded(acme: Path) -> None:
+    folder = acme / "benchmarks/resnet/implementations/tf"
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text("./run_and_time.sh")
+    (folder / "run_and_time.sh").write_text("train")
+
+
+def configured(acme: Path) -> None:
+    coded(acme)
+    (acme / f"benchmarks/resnet/implementations/tf/config_{SYSTEM}.sh").write_text("A=1")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (diverged, f"Runs: note RUN130, {SET}: run_stop says"),
+        (slow, f"Runs: unlike the other runs of their set: {SET}/result_1.txt takes 3."),
+        (seedless, f"Seeds: error SEED101, {SET}: "),
+        (same_seed, f"Seeds: one seed for all runs: 1 result set ({SET})"),
+        (different_runs, f"Hyperparameters: error SET122, {SET}: the runs have different"),
+        (scaled, f"Convergence: scaling.json, which the review decides: {SET} 1.25"),
+        (preview, f"Statuses: previews: {SYSTEM}: each needs an Available successor"),
+        (preview, f"Statuses: preview ({SYSTEM})"),
+        (no_description, f"Descriptions: error SET110, {SET}: "),
+        (coded, "Code: 2 files for resnet: is it what the logs ran?"),
+        (coded, "Code: no file is named like the system or like a configuration: 1 result set"),
+        (configured, "Code: 3 files for resnet: is it what the logs ran?"),
+    ],
+)
+def test_what_was_changed(
+    root: Path, acme: Path, change: Callable[[Path], None], expected: str
+) -> None:
+    before = texts(root)
+    assert not any(text.startswith(expected) for text in before)
+    change(acme)
+    assert [text for text in texts(root) if text.startswith(expected)]
+
+
+def test_a_configuration_is_found(root: Path, acme: Path) -> None:
+    configured(acme)
+    assert not any("like a configuration" in text for text in texts(root))
+
+
+def test_software_that_differs_within_the_submission(root: Path, acme: Path) -> None:
+    stacks = {"one": {"cuda": "12.1", "nccl": "2"}, "two": {"cuda": "12.0", "nccl": "2"}}
+    for name, stack in stacks.items():
+        framework = "PyTorch 2.1" if name == "two" else "PyTorch 2.2"
+        write_system(
+            acme / "systems",
+            name,
+            submitter="ACME",
+            framework=framework,
+            other_software_stack=stack,
+        )
+        write_set(acme / f"results/{name}/resnet", simulated(seed=len(name) + ord(name[0])))
+    made = texts(root)
+    assert (
+        f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM}), PyTorch 2.2 (one), PyTorch 2.1 (two)"
+        in made
+    )
+    assert "Software: differs between systems: cuda 12.1 (one), 12.0 (two)" in made
+
+
+@pytest.mark.parametrize(
+    ("before", "item"),
+    [
+        ("Poplar SDK 2.4.9", None),
+        ("Poplar SDK 2.5.1", None),
+        ("PopART 9.9", None),
+        ("TF 1.15, Poplar SDK 2.10", "Poplar SDK 2.5.1; before Poplar SDK 2.10"),
+        ("PopART, Poplar-sdk v2.5.1.1", "Poplar SDK 2.5.1; before Poplar-sdk v2.5.1.1"),
+    ],
+)
+def test_software_older_than_in_the_round_before(
+    root: Path, monkeypatch: pytest.MonkeyPatch, before: str, item: str | None
+) -> None:
+    sets = [
+        published_set(round="1.1", framework=before),
+        published_set(round="1.0", framework="Poplar SDK 9.0"),
+        published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
+        published_set(round="2.1", framework="Poplar SDK 9.0"),
+    ]
+    monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
+    older = [text for text in texts(root) if text.startswith("Software: older")]
+    assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
+
+
+def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [published_set(round="1.1", status="Preview", accelerator_model="A9")]
+    monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
+    assert (
+        "Previews: 1 Preview result in 1.1 (A9): due as Available results? See review previews"
+        in texts(root)
+    )
+
+
+def test_a_record_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(software, "usable_results", lambda: None)
+    assert len(texts(root)) == 3
+
+
+def test_many_items_are_cut_and_errors_are_kept(
+    root: Path, acme: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_system(acme / "systems", submitter="ACME", cooling="", framework=...)
+    seedless(acme)
+    everything = texts(root)
+    monkeypatch.setattr(checklist, "MOST_ITEMS", 4)
+    made = texts(root)
+    errors = [text for text in everything if ": error " in text]
+    assert len(everything) > 4
+    assert len(made) == 4
+    assert made[-1] == f"Files: {len(everything) - 3} more kinds of findings: mlperf-pkg check ACME"
+    assert all(text in made for text in errors[:3])
+
+
+def test_broken_logs_and_hostile_names(tmp_path: Path) -> None:
+    root = tmp_path / "v2.0"
+    write_submission(root / "A|<b>`x`")
+    write_submission(root / "Empty")
+    for log in (root / "Empty" / LOGS).iterdir():
+        log.write_bytes(b"\xff" * 20)
+    section = checklist.section(reviewed(root))
+    assert len(section.tables) == 2
+    assert "<b>" not in markdown(section)
