@@ -58,7 +58,7 @@ FOUND = [
     ),
     ("a preview 3 % slower", "previews", ("Beta", "not met", "-2.9")),
     ("a preview without a successor", "previews", ("Gamma", "no successor", "accelerator")),
-    ("a copy of another submitter's runs", "check", ("Delta", "SET150", "Gamma")),
+    ("a copy of another submitter's runs", "objections/errors", ("Delta", "SET150", "Gamma")),
     ("an outlier learning rate", "hyperparameters/outliers", ("Zeta", "base_learning_rate")),
     (
         "runs of one set with different hyperparameters",

@@ -35,6 +35,17 @@ NAMES = (
     "official",
     "problems",
 )
+_BRIEF = (
+    "outcome",
+    "path",
+    "old_round",
+    "old_path",
+    "problems",
+    "runs",
+    "shared_runs",
+    "identical_files",
+    "description",
+)
 _COLUMNS = (
     Column("Result set", whole=True),
     Column("Runs", 7, numbers=True),
@@ -98,7 +109,7 @@ def resubmitted(old: Side, new: Side) -> Listing:
         others=tuple(_groups(good)),
         names=NAMES,
         fields=tuple(map(_fields, rows)),
-        brief=("outcome", *NAMES[2:]),
+        brief=_BRIEF,
         marked=tuple(index for index, row in enumerate(rows) if row.problems),
     )
 
