@@ -36,6 +36,11 @@ from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
     metavar="N",
     help="Show what sets of batch size N are compared with, interpolated if needed; repeatable.",
 )
+@click.option(
+    "--interpolate",
+    is_flag=True,
+    help="Show every batch size from the smallest to the largest point that the test uses.",
+)
 @origin_options
 @options.written(SHOW_FORMATS)
 def command(
@@ -44,7 +49,8 @@ def command(
     round_: str | None,
     usage: str | None,
     all_: bool,
-    batch_sizes: tuple[float, ...],
+    batch_sizes: tuple[int, ...],
+    interpolate: bool,
     origin: Origin,
     format_: str,
     target: Output,
@@ -63,16 +69,20 @@ def command(
       mlperf-pkg rcp show
       mlperf-pkg rcp show bert --round 5.0 --pruned
       mlperf-pkg rcp show llama31_8b --batch-size 48 --batch-size 1000
+      mlperf-pkg rcp show llama31_8b --interpolate -o limits.csv
       mlperf-pkg rcp show --round 5.1 --format csv -o points.csv
       mlperf-pkg rcp show bert --custom rcps_bert.json --merge
     """
     target.refuse_early([str(origin.file)] if origin.file else [])
-    if benchmark is None and (batch_sizes or origin.file):
-        raise click.UsageError("--batch-size and --custom need a BENCHMARK")
+    if benchmark is None and (batch_sizes or interpolate or origin.file):
+        raise click.UsageError("--batch-size, --interpolate and --custom need a BENCHMARK")
     if benchmark is None:
         chosen = references(usage, round_)
     else:
         chosen = [reference(usage, round_, benchmark, origin)]
-    items = [shown(item, batch_sizes, pruned=not all_) for item in chosen]
+    items = [
+        shown(item, item.every_size if interpolate else batch_sizes, pruned=not all_)
+        for item in chosen
+    ]
     target.write(SHOW_FORMATS[format_](items, target.view()))
     return 0

@@ -67,6 +67,11 @@ def test_show_batch_sizes() -> None:
     assert lines[-1] == "missing: larger than all points; new reference runs are needed"
 
 
+def test_show_every_batch_size() -> None:
+    text = shown("show", "llama31_8b", "--round", "5.1", "--interpolate", "--format", "csv")
+    assert [line.split(",")[3] for line in text.splitlines()[1:]] == list(map(str, range(16, 129)))
+
+
 def test_show_chooses_the_newest_round_that_has_the_benchmark() -> None:
     assert shown("show", "BERT").startswith("bert, training 5.0: samples to converge\n")
     assert shown("show", "openfold").startswith("openfold, hpc 3.0: samples to converge\n")
@@ -124,7 +129,7 @@ def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
         (("--round", "9.9"), "the rulebook has no round '9.9'"),
         (("--round", "0.7"), "has no reference points of training 0.7"),
         (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
-        (("--batch-size", "5"), "--batch-size and --custom need a BENCHMARK"),
+        (("--batch-size", "5"), "--batch-size, --interpolate and --custom need a BENCHMARK"),
         (("bert", "--batch-size", "0"), "not in the range"),
         (("bert", "--batch-size", "nan"), "not a valid integer"),
         (("bert", "--merge"), "--merge needs --custom FILE"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil, floor
 from pathlib import Path
 
 from msgspec import Struct
@@ -58,6 +59,12 @@ class Reference(Struct, frozen=True):
     def used(self) -> tuple[ReferencePoint, ...]:
         """The points that remain after pruning, which the test uses."""
         return rcp.prune(self.points)
+
+    @property
+    def every_size(self) -> Sequence[int]:
+        """All batch sizes from the smallest to the largest point that the test uses."""
+        used = self.used
+        return range(ceil(used[0].batch_size), floor(used[-1].batch_size) + 1)
 
     @property
     def notes(self) -> Iterator[str]:
