@@ -68,8 +68,8 @@ FOUND = [
     ("a missing reference point", "convergence/missing", ("Theta", str(LARGER))),
     ("a failing RCP test", "convergence/sets", ("Iota", "FAIL")),
     ("two spellings of a submitter", "missing", ("Kappa-Inc", "kappa_inc")),
-    ("a broken log", "check", ("Lambda", "LOG101", "result_0.txt")),
-    ("no code", "check", ("Mu", "CODE100")),
+    ("a broken log", "checklist/Lambda", ("LOG101", "cannot read this record")),
+    ("no code", "checklist/Mu", ("no benchmarks/ folder",)),
     (
         "hyperparameters borrowed with other software",
         "diff",
