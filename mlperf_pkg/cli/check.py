@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import click
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options, reporting
-from mlperf_pkg.cli.output import Outputs
+from mlperf_pkg.cli.output import Output, Outputs
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.render import FORMATS
 
 
@@ -16,6 +20,12 @@ from mlperf_pkg.render import FORMATS
 @options.filtered
 @reporting.shown
 @reporting.failing
+@click.option(
+    "--objections",
+    type=LocalPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Say on stderr which objections in FILE are settled (see 'review objections').",
+)
 @options.written(FORMATS, repeatable=True)
 def command(
     *,
@@ -24,6 +34,7 @@ def command(
     filter_findings: options.Filter,
     showing: reporting.Showing,
     status: reporting.Status,
+    objections: Path | None,
     target: Outputs,
 ) -> int:
     """Check logs, result sets, submissions or whole rounds.
@@ -52,6 +63,25 @@ def command(
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
-    report = filter_findings(check(paths, check_options).report)
+    show_settled = _settled(objections) if objections else None
+    checked = check(paths, check_options)
+    report = filter_findings(checked.report)
     target.write(FORMATS, report, paths, showing.view)
+    if show_settled:
+        show_settled(checked)
     return status(report)
+
+
+def _settled(file: Path) -> Callable[[Checked], None]:
+    """Read the objections in a file; return what shows which of them a check settles."""
+    from mlperf_pkg.commands.review import objection_formats, settled  # noqa: PLC0415 - rarely used
+    from mlperf_pkg.commands.review.objection_file import read_entries  # noqa: PLC0415
+    from mlperf_pkg.commands.review.objections import Examined  # noqa: PLC0415
+
+    entries = read_entries(file)
+
+    def show(checked: Checked) -> None:
+        outcome = settled.judge(entries, Examined(checked))
+        click.echo(f"\n{objection_formats.text(outcome, Output().view())}", err=True, nl=False)
+
+    return show

@@ -364,3 +364,17 @@ def test_one_corrected_submission(a_round: Path, tmp_path: Path) -> None:
     result = call("review", "objections", folder / "objections.yaml", a_round / "ACME")
     assert result.exit_code == 0
     assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
+
+
+def test_check_shows_what_is_settled(a_round: Path, tmp_path: Path) -> None:
+    """The report and the exit status are those without objections."""
+    folder = tmp_path / "objections"
+    call("review", "objection", "all", a_round, "-o", folder)
+    corrected(a_round)
+    plain = call("check", a_round, "--format", "json")
+    result = call("check", a_round, "--format", "json", "--objections", folder / "objections.yaml")
+    assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
+    assert f"{EPSILON}   drafted  settled" in result.stderr
+    assert "2 objections: 1 settled, 1 stands" in result.stderr
+    missing = call("check", a_round, "--objections", tmp_path / "none.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
