@@ -6,14 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.settings import OF_SCALE, Entry, Reference, limits, number, plain
+from mlperf_pkg.commands.review.settings import (
+    BATCH_SIZE,
+    OF_SCALE,
+    Entry,
+    Reference,
+    limits,
+    number,
+    plain,
+)
 from mlperf_pkg.results.wording import counted
 
 OFTEN = 2  # other submitters that agree, or with which a value is compared
 TWICE, TENFOLD = 2.0, 10.0
 CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
 
-_OF_LENGTH = ("_steps", "_step", "_epochs", "_samples")
+_APART = OF_SCALE | {BATCH_SIZE}
+_IN_STEPS = ("_steps", "_step")  # reference points and logs have epochs in some of them
+_OF_LENGTH = (*_IN_STEPS, "_epochs", "_samples")
 
 
 class Outlier(Struct, frozen=True):
@@ -33,7 +43,7 @@ def outliers(
     from the scale. ``published`` says by path and key
     which values are unlike all published ones.
     """
-    keys = sorted({key for entry in entries for key in entry.counts} - OF_SCALE - reference.derived)
+    keys = sorted({key for entry in entries for key in entry.counts} - _APART - reference.derived)
     return [
         Outlier(entry, key, "; ".join(why))
         for entry in entries
@@ -54,7 +64,8 @@ def _reasons(
     others = [o for o in entries if o.submitter != entry.submitter and o.value(key)]
     yield from _alone(entry, key, [other for other in others if other.size == entry.size])
     if reference.values(key, entry.size):
-        yield from _far(entry, key, others, reference)
+        if not key.endswith(_IN_STEPS):
+            yield from _far(entry, key, others, reference)
     elif not key.endswith(_OF_LENGTH):
         yield from _apart(entry, key, others)
 

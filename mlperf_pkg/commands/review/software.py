@@ -16,6 +16,7 @@ from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 
 _MOST_KEYS = 4
+_TEXT = ""  # the part of a stack that is a text
 _VERSION = re.compile(
     r"([A-Za-z][A-Za-z _+-]{0,60}?)[ ,:_-]{0,4}v?([0-9]{1,6}(?:\.[0-9]{1,6}){1,4})"
 )
@@ -43,11 +44,15 @@ def _text(system: SystemFile, field: str) -> str:
 def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield the parts of the software stack that have several versions, in one line."""
     by_part: dict[str, list[tuple[str, str]]] = {}
-    for system in systems:
-        for part, version in _stack(system).items():
-            by_part.setdefault(part, []).append((version, system.id))
+    stacks = {system.id: _stack(system) for system in systems}
+    texts = [set(stack[_TEXT]) for stack in stacks.values() if _TEXT in stack]
+    common = set.intersection(*texts) if texts else set()
+    for name, stack in stacks.items():
+        for part, versions in stack.items():
+            own = ", ".join(version for version in versions if version not in common)
+            by_part.setdefault(part, []).append((own or "none of these", name))
     differing = [
-        f"{part} {grouped(versions)}"
+        f"{part} {grouped(versions)}".strip()
         for part, versions in by_part.items()
         if len({version for version, _ in versions}) > 1
     ]
@@ -57,20 +62,20 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         yield f"differs between systems: {'; '.join(differing[:_MOST_KEYS])}{rest}"
 
 
-def _stack(system: SystemFile) -> Mapping[str, str]:
+def _stack(system: SystemFile) -> Mapping[str, list[str]]:
+    """Return the versions of each part; those of a stack in one text have no names of parts."""
     stack = (system.contents or {}).get("other_software_stack")
-    items = stack if isinstance(stack, list) else [stack]
-    versions: dict[str, str] = {}
-    for item in items:
+    versions: dict[str, list[str]] = {}
+    for item in stack if isinstance(stack, list) else [stack]:
         if isinstance(item, dict):
-            versions.update({str(key): _version(value) for key, value in item.items() if value})
+            versions.update({str(key): [_version(value)] for key, value in item.items() if value})
         elif item:
-            versions["other_software_stack"] = _version(item)
+            versions[_TEXT] = [*versions.get(_TEXT, ()), *_version(item).split(", ")]
     return versions
 
 
 def _version(value: Any) -> str:
-    return " ".join(word(value, "s").split())
+    return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
 
 
 # ---- since the previous round -------------------------------------------------------------

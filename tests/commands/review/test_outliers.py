@@ -88,7 +88,9 @@ def test_sets_of_one_submitter_do_not_count_as_many() -> None:
     assert unlike([*entries, entry("B", 8, 0.5), entry("C", 8, 0.4)], {}) == {"B": BOTH}
 
 
-@pytest.mark.parametrize("key", ["gradient_accumulation_steps", "model_bn_span"])
+@pytest.mark.parametrize(
+    "key", ["gradient_accumulation_steps", "model_bn_span", "global_batch_size"]
+)
 def test_what_follows_from_the_scale_is_not_compared(key: str) -> None:
     entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
     assert unlike(entries, {8: 1}, key) == {}
@@ -97,6 +99,13 @@ def test_what_follows_from_the_scale_is_not_compared(key: str) -> None:
 def test_what_follows_from_other_values_is_not_compared() -> None:
     entries = [entry(name, 8, value) for name, value in (("A", 1), ("B", 1), ("C", 64))]
     assert unlike(entries, {}, derived=frozenset({LR})) == {}
+
+
+def test_steps_are_compared_with_other_steps_and_not_with_the_reference() -> None:
+    key = "opt_learning_rate_decay_steps"
+    assert unlike([entry("A", 8, 37, key)], {8: 14523}, key) == {}
+    entries = [entry(name, 8, value, key) for name, value in (("A", 37), ("B", 37), ("C", 38))]
+    assert unlike(entries, {8: 14523}, key) == {"C": BOTH.replace("0.4", "37")}
 
 
 def test_lengths_without_a_reference_are_compared_at_one_batch_size_only() -> None:
