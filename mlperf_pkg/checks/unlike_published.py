@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -46,7 +46,7 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
         return
     round_ = context.round
     peers = _peers(results, round_.usage, round_.name, context.files.benchmark)
-    yield from _check_hyperparameters(context, peers.hyperparameters)
+    yield from _check_hyperparameters(context, peers)
     yield from _check_score(context, score, peers)
 
 
@@ -88,7 +88,13 @@ class _Peers(Struct, frozen=True, dict=True):
     sets: Mapping[int, PublishedSet]
 
     @cached_property
-    def hyperparameters(self) -> Mapping[str, _Published]:
+    def settings(self) -> frozenset[tuple[str, str]]:
+        """The keys of their hyperparameters, each with a value."""
+        settings = self.results.settings(self.benchmark)
+        return frozenset((s.key, s.value) for s in settings if s.set in self.sets)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, _Published]:
         """Their hyperparameters that are numbers, by key."""
         published: dict[str, _Published] = {}
         for setting in self.results.settings(self.benchmark):
@@ -132,12 +138,14 @@ def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: st
 # ---- hyperparameters ----------------------------------------------------------------------
 
 
-def _check_hyperparameters(
-    context: SetContext, published: Mapping[str, _Published]
-) -> Iterator[Finding]:
+def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Finding]:
+    values = {pair for run in context.runs for pair in run.hyperparameters.items()}
+    if not (values := values - peers.settings):  # the usual case, and fast
+        return
+    published = peers.numbers
     unlike = {
         f"{key} {number:.6g}": f"{key} {published[key].words}"
-        for key, number in _own_numbers(context.runs)
+        for key, number in _own_numbers(context.runs, values)
         if key in published and published[key].are_many and not published[key].has_like(number)
     }
     if unlike:
@@ -151,9 +159,10 @@ def _check_hyperparameters(
         )
 
 
-def _own_numbers(runs: Sequence[Run]) -> list[tuple[str, float]]:
+def _own_numbers(
+    runs: Sequence[Run], values: Collection[tuple[str, str]]
+) -> list[tuple[str, float]]:
     """Return the numbers to compare, without those of steps and those that break a rule."""
-    values = {pair for run in runs for pair in run.hyperparameters.items()}
     broken = broken_keys(runs)
     keys = {key for key, _ in values if not key.endswith("_steps") and key not in broken}
     numbers = ((key, _number(value)) for key, value in sorted(values) if key in keys)

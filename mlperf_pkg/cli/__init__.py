@@ -3,4 +3,4 @@
 import gc
 
 # Python's default, 700, collects far too often among the objects that imports and checks keep.
-gc.set_threshold(100_000)
+gc.set_threshold(200_000)

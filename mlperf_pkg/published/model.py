@@ -34,7 +34,7 @@ class Provenance(Struct, frozen=True):
         return day.timestamp() * 1000
 
 
-class PublishedSet(Struct, frozen=True):
+class PublishedSet(Struct, frozen=True, gc=False):
     """A published result set, from its system description and its logs.
 
     Texts are empty and numbers None if the description lacks them. ``division`` and ``status`` are
@@ -85,7 +85,7 @@ class PublishedName(Struct, frozen=True):
     name: str
 
 
-class Setting(Struct, frozen=True):
+class Setting(Struct, frozen=True, gc=False):
     """A value of a hyperparameter, the first in ``runs`` logs of the set of index ``set``.
 
     Values are JSON, as in ``Run.hyperparameters``; ``global_batch_size`` is among the keys.
