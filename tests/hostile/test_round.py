@@ -134,6 +134,7 @@ def test_every_command(command: str, hostile_round: Path, tmp_path: Path) -> Non
     outcome = run(*COMMANDS[command](hostile_round, tmp_path))
     assert outcome.status in (0, 1), outcome.text[-3000:]
     assert BUG not in outcome.text
+    assert "internal error" not in outcome.text
     assert outcome.megabytes < 2 * MEGABYTES
     outcome.stdout.decode("utf-8")
     assert b"\x1b" not in outcome.stdout

@@ -126,11 +126,11 @@ def _set_cells(row: ResultSetRow, crash: str | None) -> tuple[Cell, ...]:
 
 
 def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    groups: dict[tuple[str, Cell], list[ResultSetRow]] = {}
+    groups: dict[tuple[str, int | float | None], list[ResultSetRow]] = {}
     for row in rows:
         if state(row) == MISSING:
             groups.setdefault((row.benchmark, _size(row)), []).append(row)
-    for benchmark, size in sorted(groups, key=lambda key: (key[0], float(key[1] or 0))):
+    for benchmark, size in sorted(groups, key=_benchmark_and_size):
         sets = groups[benchmark, size]
         runs = max((row.runs_required or 0 for row in sets), default=0)
         yield (
@@ -141,6 +141,10 @@ def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Ce
             ", ".join(sorted({row.submitter or wording.NOTHING for row in sets})),
             len(sets),
         )
+
+
+def _benchmark_and_size(key: tuple[str, int | float | None]) -> tuple[str, int | float]:
+    return key[0], key[1] or 0
 
 
 def _normalised(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:

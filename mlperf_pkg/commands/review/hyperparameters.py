@@ -59,22 +59,31 @@ def section(reviewed: Round) -> Section:
     unlike = outliers_of(groups, reviewed.report.findings)
     differing = list(_differing_runs(groups))
     tables = [_outliers_table(unlike), _differing_table(differing)]
+    others = sum(not _is_of_round(context) for context in reviewed.checked.contexts)
+    rest = f"Not shown: {counted(others, 'result set')} whose benchmark is not in the round."
     return Section(
         "hyperparameters",
         "Hyperparameters",
-        _TEXT,
+        (*_TEXT, rest) if others else _TEXT,
         (*(table for table in tables if table.rows), *(table_of(group) for group in groups)),
         tuple(_summary(unlike, differing)),
     )
 
 
 def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
-    """Return the result sets by benchmark and division, Closed before Open."""
+    """Return the result sets by benchmark and division, Closed before Open.
+
+    Those of a benchmark that is not in the round are left out.
+    """
     by_name: dict[tuple[str, str], list[SetContext]] = {}
-    for context in contexts:
+    for context in filter(_is_of_round, contexts):
         name = (context.files.benchmark, division_of(context))
         by_name.setdefault(name, []).append(context)
     return [_group(*name, members) for name, members in sorted(by_name.items())]
+
+
+def _is_of_round(context: SetContext) -> bool:
+    return context.rules is not None
 
 
 def _group(benchmark: str, division: str, contexts: Sequence[SetContext]) -> Group:

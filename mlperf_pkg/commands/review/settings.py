@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -28,6 +29,8 @@ OF_SCALE = frozenset(
     }
 )
 """What follows from the batch size and the number of accelerators."""
+
+_MOST_KEYS = 200  # of a log: those that its rules follow come first
 
 _PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
 
@@ -94,7 +97,7 @@ def entry_of(context: SetContext) -> Entry:
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:
     yield from ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
-    yield from run.hyperparameters.items()
+    yield from islice(run.hyperparameters.items(), _MOST_KEYS)
 
 
 class Reference(Struct, frozen=True):

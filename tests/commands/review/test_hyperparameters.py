@@ -135,9 +135,17 @@ def test_a_broken_log_and_a_missing_one(root: Path) -> None:
 def test_hostile_hyperparameters_are_cut(root: Path) -> None:
     log = simulated(seed=0)[0]
     line = b':::MLLOG {"namespace": "", "time_ms": 0, "event_type": "POINT_IN_TIME", "key": "opt_%d", "value": "|<b>%d", "metadata": {"file": "a", "lineno": 1}}\n'
-    lines = b"".join(line % (number, number) for number in range(100))
+    lines = b"".join(line % (number, number) for number in range(5000))
     write_set(root / "ACME/results" / SYSTEM / "resnet", (lines + log,))
     reviewed = section(root)
     table = by_name(reviewed)["resnet-closed"]
     assert "further hyperparameters not shown." in table.note
+    assert len(table.note) < 2000
     assert len(table.rows) <= 62
+
+
+def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:
+    (root / "ACME/results" / SYSTEM / "resnet").rename(root / "ACME/results" / SYSTEM / "llama9")
+    reviewed = section(root)
+    assert list(by_name(reviewed)) == ["resnet-closed"]
+    assert reviewed.text[-1] == "Not shown: 1 result set whose benchmark is not in the round."
