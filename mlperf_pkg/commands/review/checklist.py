@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,57 +21,34 @@ from mlperf_pkg.run.hyperparameters import is_hyperparameter
 MOST_ITEMS = 25  # of one submission
 _LONGEST = 200  # characters of a finding
 _RULES, _EVALUATIONS, _HYPERPARAMETERS = "Rules", "Evaluations", "Hyperparameters"
-_DESCRIPTIONS, _FILES = "Descriptions", "Files"
+_RUNS, _FILES = "Runs", "Files"
 _NOT_CONVERGED = "RUN130"
 _IN_FACTS = (UNPUBLISHED, "CODE100")
 _TEXT = (
     "What to look at in each submission: errors and warnings of the check, folded by code, and what"
     " a program cannot judge. It is not all that the rules require.",
 )
-_BY_CODE = {
-    "CODE": "Code",
-    "SET140": "Statuses",
-    "SYS103": "Statuses",
-    "SYS104": "Statuses",
-    "SET150": "Resubmissions",
-    "SET151": "Resubmissions",
-    "SET152": "Previews",
-    "SET16": "Resubmissions",
-    "SET162": _HYPERPARAMETERS,
-    "SET163": "Scores",
-    "SET112": "Runs",
-    "SET113": "Runs",
-    _NOT_CONVERGED: "Runs",
-    "RUN15": "Runs",
-    "ROUND": "Runs",
-    "SET122": _HYPERPARAMETERS,
-    "SET12": _EVALUATIONS,
-    "SET121": "Runs",
-    "SET118": "Convergence",
-    "SET119": "Convergence",
-    "SET120": "Convergence",
-    "RCP": "Convergence",
-    "SEED": "Seeds",
-    "POW": "Power",
-    "SYS": _DESCRIPTIONS,
-    "SET11": _DESCRIPTIONS,
-    "TREE": _FILES,
-    "REPO": _FILES,
-    "LOG": _FILES,
-    "CHECK": _FILES,
-    "SET10": "Runs",
-    "SET105": _FILES,
-    "SET106": _FILES,
-    "SET130": "Runs",
+_TOPICS: Mapping[str, tuple[str, ...]] = {
+    "Code": ("CODE",),
+    "Statuses": ("SET140", "SYS103", "SYS104"),
+    "Software": (),
+    "Previews": ("SET152",),
+    "Resubmissions": ("SET15", "SET16"),
+    _HYPERPARAMETERS: ("SET122",),
+    "Convergence": ("RCP", "SET118", "SET119", "SET120"),
+    _RULES: ("",),
+    _EVALUATIONS: ("SET12",),
+    _RUNS: ("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"),
+    "Seeds": ("SEED",),
+    "Scores": ("SET163",),
+    "Power": ("POW",),
+    "Descriptions": ("SYS", "SET11"),
+    _FILES: ("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"),
 }
-"""The topics of codes, by their beginning; the longest counts."""
+"""The topics in order, with how their codes begin; the longest beginning counts."""
 
 _NOTES = (_NOT_CONVERGED, "SET113", "SET123", "SET124", "SET140", "SET15", "SET160", "SET163")
 """The codes of notes that reviewers look at; those of SET162 are outliers already."""
-_TOPICS = (
-    *("Code", "Statuses", "Software", "Previews", "Resubmissions", _HYPERPARAMETERS, "Convergence"),
-    *(_RULES, _EVALUATIONS, "Runs", "Seeds", "Scores", "Power", _DESCRIPTIONS, _FILES),
-)
 
 
 class Item(Struct, frozen=True):
@@ -131,7 +108,8 @@ def items(subject: Subject) -> list[Item]:
     if len(rest) > 1:
         last = f"{len(rest)} more kinds of findings: mlperf-pkg check {subject.name}"
         rest = [Item(_FILES, last, 3)]
-    return sorted([*kept, *rest], key=lambda item: (_TOPICS.index(item.topic), item.urgent))
+    order = list(_TOPICS)
+    return sorted([*kept, *rest], key=lambda item: (order.index(item.topic), item.urgent))
 
 
 # ---- findings -----------------------------------------------------------------------------
@@ -168,12 +146,12 @@ def _words(worst: Finding, findings: Sequence[Finding]) -> str:
 def _topic(code: str, rule: Rule | None) -> str:
     if rule is not None:
         if rule.reaches:
-            return "Runs"
+            return _RUNS
         if rule.key in KEYS:
             return _EVALUATIONS
         return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
-    prefixes = [prefix for prefix in _BY_CODE if code.startswith(prefix)]
-    return _BY_CODE[max(prefixes, key=len)] if prefixes else _RULES
+    beginnings = {prefix: topic for topic, prefixes in _TOPICS.items() for prefix in prefixes}
+    return beginnings[max(filter(code.startswith, beginnings), key=len)]
 
 
 def _rules(subject: Subject) -> dict[str, Rule]:

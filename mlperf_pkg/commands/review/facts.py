@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from statistics import median
 
 from mlperf_pkg.checks.described import PREVIEW, category
@@ -26,6 +27,8 @@ def code(subject: Subject) -> Iterator[str]:
     if contents is None:
         yield "no benchmarks/ folder here: compare the code in the repository with the logs"
         return
+    if not contents:
+        return
     files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
     yield f"{counted(files, 'file')} for {listed(contents, 6)}: is it what the logs ran?"
     without = [item.name for item in subject.sets if not _has_configuration(item)]
@@ -34,10 +37,10 @@ def code(subject: Subject) -> Iterator[str]:
 
 
 def _has_configuration(item: Tested) -> bool:
-    code = (item.context.code or {}).get(item.context.files.benchmark)
-    names = [path.rpartition("/")[2].lower() for path in code.files] if code else []
+    own = (item.context.code or {}).get(item.context.files.benchmark)
+    names = [path.rpartition("/")[2].lower() for path in own.files] if own else []
     system = letters(item.row.system or "")
-    return not code or any(name.startswith("config") or system in letters(name) for name in names)
+    return not own or any(name.startswith("config") or system in letters(name) for name in names)
 
 
 def statuses(subject: Subject) -> Iterator[str]:
@@ -49,7 +52,7 @@ def statuses(subject: Subject) -> Iterator[str]:
     is_available = any(kind in AVAILABLE for kind in kinds.values())
     yield grouped(pairs) + (": can customers get the available ones now?" if is_available else "")
     if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
-        yield f"previews: {listed(previews)}: each needs an Available successor, and no old logs"
+        yield f"previews: {listed(previews)}: each needs an Available successor with new logs"
 
 
 def previews(subject: Subject) -> Iterator[str]:
@@ -58,8 +61,8 @@ def previews(subject: Subject) -> Iterator[str]:
     if rows:
         models = listed(row.accelerator_model or row.system for row in rows)
         yield (
-            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): due as"
-            " Available results? See review previews"
+            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): which are due"
+            " as Available? See Previews"
         )
 
 
@@ -68,17 +71,15 @@ def convergence(subject: Subject) -> Iterator[str]:
     margins = {item.name: item.row.rcp.margin_percent for item in subject.sets if item.row.rcp}
     close = {name: own for name, own in margins.items() if own is not None and 0 <= own < _CLOSE}
     if close:
-        words = (f"{name} {in_words(own)}" for name, own in sorted(close.items(), key=_second))
+        words = (
+            f"{name} {in_words(own)}" for name, own in sorted(close.items(), key=itemgetter(1))
+        )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
         yield f"no reference point: {_sets(missing)}"
     if scaled := [item for item in subject.sets if item.context.files.scaling is not None]:
         words = (f"{item.name} {item.row.scaling_factor:.4g}" for item in scaled)
         yield f"scaling.json, which the review decides: {listed(words)}"
-
-
-def _second(pair: tuple[str, float]) -> float:
-    return pair[1]
 
 
 def hyperparameters(subject: Subject) -> Iterator[str]:

@@ -219,7 +219,7 @@ def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatc
     sets = [published_set(round="1.1", status="Preview", accelerator_model="A9")]
     monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
     assert (
-        "Previews: 1 Preview result in 1.1 (A9): due as Available results? See review previews"
+        "Previews: 1 Preview result in 1.1 (A9): which are due as Available? See Previews"
         in texts(root)
     )
 
