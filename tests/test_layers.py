@@ -36,7 +36,6 @@ ARROWS_BETWEEN_COMMANDS = {
     # The summary of a round has the official tables beside its own, and the style of the page.
     ("publication", "official_tables"),
     ("publication", "page"),
-    ("export", "charts"),
     # The page of a review has the style of the page of a report.
     ("review", "page"),
 }

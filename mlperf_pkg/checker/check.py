@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.fold import fold
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.judge import Contents, JudgedPlan, judge
-from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files
+from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files, with_curves
 from mlperf_pkg.checker.reading import File, Workers, read_all
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
@@ -50,6 +50,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     plans = list(plans_of(inputs, options))
+    if options.curves:
+        plans = list(map(with_curves, plans))
     runs: list[Run] = []
     judged = _compared(list(_judged(plans, options, waivers, runs)), waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]

@@ -86,6 +86,11 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
         yield _plan_loose_logs(tuple(logs.values()), options)
 
 
+def with_curves(plan: Plan) -> Plan:
+    """Return the plan with logs whose runs have curves."""
+    return replace(plan, logs=tuple(replace(log, curve=True) for log in plan.logs))
+
+
 def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
     folders = {place.path.parent for place in places}
     choices = {folder: choice_for(folder, options) for folder in folders}

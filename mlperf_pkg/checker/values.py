@@ -20,6 +20,7 @@ class Options(Struct, frozen=True):
     ``usage`` and ``round`` are then inferred, and ``jobs`` is one process per processor. ``config``
     is the content of ``mlperf-pkg.yaml`` at ``origin``, which the other options override.
     ``scheduler`` is the address of the scheduler of a Dask cluster, whose workers read the files.
+    ``curves`` asks for the curves of the runs, for charts and tables.
     """
 
     usage: str | None = None
@@ -29,6 +30,7 @@ class Options(Struct, frozen=True):
     origin: str = CONFIG_NAME
     observer: Observer | None = None
     scheduler: str | None = None
+    curves: bool = False
 
 
 class Checked(Struct, frozen=True):

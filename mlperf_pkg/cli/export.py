@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
@@ -102,14 +103,11 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.charts.drawing import read_curves  # noqa: PLC0415 - slow
     from mlperf_pkg.commands.export import merge, rows  # noqa: PLC0415 - slow
 
     of_paths: Rows = {}
     if paths:
-        checked = check(paths, check_options)
-        curves = read_curves(checked, check_options.jobs) if evaluations else None
-        of_paths = rows.rows_of(checked, curves)
+        of_paths = rows.rows_of(check(paths, structs.replace(check_options, curves=evaluations)))
     if not published:
         return of_paths
     of_record = rows.rows_of_published(published_results())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Options
@@ -75,8 +76,8 @@ def command(
 
     refuse_within(output, paths)
     pictures.library()
-    checked = check_inputs(find_parts(paths), check_options)
-    charts = drawing.files(checked, names or _CHARTS, check_options.jobs)
+    checked = check_inputs(find_parts(paths), replace(check_options, curves=True))
+    charts = drawing.files(checked, names or _CHARTS)
     drawn = pictures.drawn(list(charts.values()), format_)
     pictures_by_name = {
         f"{name}.{format_}": picture

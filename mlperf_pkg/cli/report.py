@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
@@ -57,11 +58,11 @@ def command(
     target.refuse_early(paths)
     template.library()
     pictures.library()
-    checked = check(paths, check_options)
+    checked = check(paths, replace(check_options, curves=True))
     report = filter_findings(checked.report)
     findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
-    page = content.content(report, drawing.drawn_sets(checked, check_options.jobs), lines)
+    page = content.content(report, drawing.drawn_sets(checked), lines)
     target.write(html.html(page, pictures.runtime()))
     if not to_stdout:
         click.echo(output)

@@ -10,7 +10,7 @@ import msgspec
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import first_values, records_with
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, round_of_run, usage_with
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile
@@ -96,6 +96,11 @@ def _time_ms(log: LogFile, head: Block | None) -> float:
 def _has_first(head: Block) -> bool:
     """Return whether the first line of a block has a record that could be read."""
     return any(0 in indexes[:1] for indexes in head.indexes.values())
+
+
+def rules_of(identity: Identity) -> Benchmark | None:
+    """Return the benchmark of a run, None if its round does not have it."""
+    return load_benchmark(identity.usage, identity.choice.name, identity.text(_BENCHMARK))
 
 
 def table_of(identity: Identity) -> RuleTable:

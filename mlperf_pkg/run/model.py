@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,12 +13,16 @@ from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, Sureness, round_of
 from mlperf_pkg.run.convergence import NOT_CONVERGED, Convergence
 from mlperf_pkg.run.seeds import Seed
 
+if TYPE_CHECKING:
+    from mlperf_pkg.run.curve import Curve
+
 
 class LogFile(msgspec.Struct, frozen=True):
     """A log, and how to read it.
 
     Without a ``usage`` or a ``round``, it is inferred from the log; with a round, ``round_reason``
-    and ``sureness`` are those of the run. ``train_samples`` as in ``ConvergenceReader``.
+    and ``sureness`` are those of the run. ``train_samples`` as in ``ConvergenceReader``. ``curve``
+    asks for the curve of the run.
     """
 
     source: Source
@@ -27,6 +31,7 @@ class LogFile(msgspec.Struct, frozen=True):
     train_samples: bool = False
     round_reason: str = "as given"
     sureness: Sureness = Sureness.GIVEN
+    curve: bool = False
 
     @property
     def choice(self) -> RoundChoice | None:
@@ -58,7 +63,7 @@ class Run(msgspec.Struct, frozen=True):
     ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
     findings are known.
-    ``hyperparameters`` are as in ``hyperparameters_of``.
+    ``hyperparameters`` are as in ``hyperparameters_of``. ``curve`` is None unless asked for.
     """
 
     path: str
@@ -90,6 +95,7 @@ class Run(msgspec.Struct, frozen=True):
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
+    curve: Curve | None = None
 
     @property
     def unchecked(self) -> bool:

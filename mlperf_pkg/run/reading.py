@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day
 from mlperf_pkg.run import clock, convergence, scale, seeds
@@ -22,12 +24,15 @@ from mlperf_pkg.run.description import (
 )
 from mlperf_pkg.run.fingerprint import Fingerprint
 from mlperf_pkg.run.hyperparameters import hyperparameters_of, of_head
-from mlperf_pkg.run.identity import Identity, identify, table_of
+from mlperf_pkg.run.identity import Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.rules import RuleChecker, Taker
 from mlperf_pkg.run.scale import InstanceScale
 from mlperf_pkg.run.seeds import SeedReader
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
+
+if TYPE_CHECKING:
+    from mlperf_pkg.run.curve import CurveReader
 
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
@@ -81,6 +86,7 @@ class _Reading:
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
+        self._curve = _curve_reader(identity, line_of) if log.curve else None
         self._takers = self._takers_by_key()
 
     def take(self, block: Block) -> None:
@@ -142,17 +148,24 @@ class _Reading:
             hyperparameters=hyperparameters_of(self._rules.seen, self._others),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
+            curve=self._curve.curve() if self._curve else None,
         )
 
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""
-        return {
+        takers: dict[str, Taker] = {
             seeds.KEY: self._seeds.take,
             **dict.fromkeys(clock.KEYS, self._clock.take),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(scale.KEYS, self._scale.take),
         }
+        if self._curve:
+            take = self._curve.take
+            takers |= {
+                key: _both(takers[key], take) if key in takers else take for key in self._curve.keys
+            }
+        return takers
 
     def _all_findings(self) -> list[Finding]:
         """Return the findings; of a file that ends early only that, as it may cause others."""
@@ -234,3 +247,17 @@ class _Reading:
                 **{"source": codes()[code].source, **more},
             )
         )
+
+
+def _curve_reader(identity: Identity, line_of: Callable[[int], int]) -> CurveReader:
+    from mlperf_pkg.run.curve import CurveReader  # noqa: PLC0415 - only charts need it
+
+    return CurveReader(rules_of(identity), line_of)
+
+
+def _both(first: Taker, second: Taker) -> Taker:
+    def take(record: Record, number: int) -> None:
+        first(record, number)
+        second(record, number)
+
+    return take

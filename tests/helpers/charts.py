@@ -26,7 +26,7 @@ def fail(*_: object, **__: object) -> None:
 def drawn(benchmark: str = "bert", round_: str = "2.0", runs: int | None = None) -> DrawnSet:
     with TemporaryDirectory() as folder:
         logs = write_set(Path(folder), simulated(benchmark, round_=round_, runs=runs))
-        checked = check([str(logs)], Options(round=round_))
+        checked = check([str(logs)], Options(round=round_, curves=True))
         return drawing.drawn_sets(checked)[0]
 
 

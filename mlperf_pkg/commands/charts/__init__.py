@@ -1,6 +1,6 @@
 """Charts of a check as Vega-Lite: of each result set, and of the scores of each benchmark.
 
-``curve_reader`` reads the data of a chart from a log, ``sets`` holds them, ``curves``, ``times``,
+``sets`` holds them, ``curves``, ``times``,
 ``rcp``, ``timeline``, ``scoreboard`` and ``comparison`` draw one kind of chart each. ``drawing``
 draws all charts of a check, ``pictures`` makes SVG and PNG of a chart.
 """

@@ -15,8 +15,8 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
-from mlperf_pkg.commands.charts.curve_reader import goals
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, by_state
+from mlperf_pkg.run.curve import goals
 from mlperf_pkg.run.evaluations import Evaluation
 
 MOST_METRICS = 4

@@ -1,8 +1,7 @@
-"""Draw all charts of a check: read the curves of its runs, and put its result sets together."""
+"""Draw all charts of a check."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
@@ -10,35 +9,21 @@ from itertools import chain, count
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
-from mlperf_pkg.commands.charts.curve_reader import Curve, CurveFile, read_curve
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.run.curve import Curve
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place
 
-PARALLEL_FROM_RECORDS = 40_000
 MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def drawn_sets(checked: Checked, jobs: int | None = None) -> tuple[DrawnSet, ...]:
-    """Return the result sets of a check with the curves of their runs, in order of its report."""
-    usages = {run.path: run.usage for run in checked.runs}
-    curves = read_curves(checked, jobs)
-    return tuple(_drawn(scored, usages, curves) for scored in scores(checked).sets)
-
-
-def read_curves(checked: Checked, jobs: int | None = None) -> dict[str, Curve]:
-    """Return the curves of the runs of a check by path; they are empty for unreadable logs."""
-    sources = local_sources(checked)
-    files = [
-        CurveFile(sources[run.path], load_benchmark(run.usage, run.round, run.benchmark))
-        for run in checked.runs
-    ]
-    parallel = sum(run.records for run in checked.runs) >= PARALLEL_FROM_RECORDS
-    curves = _read_all(files, jobs or os.cpu_count() or 1) if parallel else map(_read, files)
-    return {curve.path: curve for curve in curves}
+def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
+    """Return the result sets of a check with ``curves``, in the order of its report."""
+    runs = {run.path: run for run in checked.runs}
+    return tuple(_drawn(scored, runs) for scored in scores(checked).sets)
 
 
 def local_sources(checked: Checked) -> dict[str, Source]:
@@ -57,13 +42,13 @@ def _local_source(place: Place) -> Source:
     return place.source
 
 
-def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> dict[str, Chart]:
+def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
     """Return the charts of these ``names`` by file name, without a suffix.
 
     File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever the names of folders.
     """
     charts: dict[str, Chart] = {}
-    for path, chart in _by_path(checked, jobs):
+    for path, chart in _by_path(checked):
         if chart.name.partition("-")[0] in names:
             plain = _UNSAFE.sub("-", f"{path}.{chart.name}").lstrip(".-")[-MAX_NAME:]
             numbered = (f"{plain}-{number}" for number in count(2))
@@ -72,8 +57,8 @@ def files(checked: Checked, names: Collection[str], jobs: int | None = None) -> 
     return charts
 
 
-def _by_path(checked: Checked, jobs: int | None) -> Iterator[tuple[str, Chart]]:
-    for drawn in drawn_sets(checked, jobs):
+def _by_path(checked: Checked) -> Iterator[tuple[str, Chart]]:
+    for drawn in drawn_sets(checked):
         row = drawn.row
         # Several result sets of loose logs may be in one folder.
         loose = [] if row.submitter else [row.benchmark, row.system or ""]
@@ -82,35 +67,13 @@ def _by_path(checked: Checked, jobs: int | None) -> Iterator[tuple[str, Chart]]:
     yield from scoreboard(checked.report.result_sets)
 
 
-def _drawn(scored: ScoredSet, usages: Mapping[str, str], curves: Mapping[str, Curve]) -> DrawnSet:
-    usage = next((usages[run.path] for run in scored.runs), "training")
+def _drawn(scored: ScoredSet, runs: Mapping[str, Run]) -> DrawnSet:
+    usage = next((runs[run.path].usage for run in scored.runs), "training")
     row = scored.row
     return DrawnSet(
         row=row,
-        runs=tuple(DrawnRun(run, curves.get(run.path, Curve(run.path))) for run in scored.runs),
+        runs=tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs),
         usage=usage,
         ruleset=load_round(usage, row.round).ruleset,
         rules=load_benchmark(usage, row.round, row.benchmark),
     )
-
-
-def _read_all(files: list[CurveFile], jobs: int) -> list[Curve]:
-    workers = min(jobs, len(files))
-    if workers < 2:  # noqa: PLR2004
-        return [_read(file) for file in files]
-    with pool(workers) as executor:
-        curves = executor.map(_read_or_none, files, chunksize=4, instead=lambda _: None)
-        return [
-            curve or Curve(file.source.label) for file, curve in zip(files, curves, strict=True)
-        ]
-
-
-def _read_or_none(file: CurveFile) -> Curve | None:
-    return _read(file)
-
-
-def _read(file: CurveFile) -> Curve:
-    try:
-        return read_curve(file)
-    except Exception:  # noqa: BLE001 - the check reports a file that it cannot read
-        return Curve(file.source.label)

@@ -15,7 +15,8 @@ from typing import Any
 
 from mlperf_pkg.commands.charts import Chart
 from mlperf_pkg.infra.processes import pool
-from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.resources import installed_version, require
+from mlperf_pkg.infra.user_cache import cached
 from mlperf_pkg.infra.work import WorkerLostError
 
 _SCALE = 2.0  # of PNG, for dense screens
@@ -34,11 +35,14 @@ def library() -> Any:
 def runtime() -> str:
     """Return the script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
 
+    It takes a second to make, and is then in the user's cache.
+
     Raises:
         MissingPackageError: vl-convert-python is not installed.
     """
-    script: str = library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return script
+    bundle = library().javascript_bundle
+    version = installed_version("vl-convert-python")
+    return cached(f"vega-{version}.js", lambda: str(bundle("window.vegaEmbed = vegaEmbed;")))
 
 
 def svg(chart: Chart) -> bytes:

@@ -17,7 +17,6 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.system_values import is_text, whole_number
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.charts.curve_reader import Curve
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
@@ -39,8 +38,8 @@ RoundKey: TypeAlias = tuple[str, str]
 _LARGEST = 2**63  # integers of a database are smaller
 
 
-def rows_of(checked: Checked, curves: Mapping[str, Curve] | None = None) -> Rows:
-    """Return the rows of a check; those of ``evaluations`` are from the ``curves`` of its runs."""
+def rows_of(checked: Checked) -> Rows:
+    """Return the rows of a check; it has ``evaluations`` if it was asked for ``curves``."""
     rounds = _Rounds(checked)
     runs = {run.path: run for run in checked.runs}
     return in_order(
@@ -58,11 +57,7 @@ def rows_of(checked: Checked, curves: Mapping[str, Curve] | None = None) -> Rows
                 for scored in scores(checked).sets
                 for row in scored.runs
             ],
-            "evaluations": [
-                row
-                for run in checked.runs
-                for row in _evaluations(run, (curves or {}).get(run.path))
-            ],
+            "evaluations": [row for run in checked.runs for row in _evaluations(run)],
             "settings": [row for context in checked.contexts for row in _settings(context)],
             "findings": [_finding(finding, rounds) for finding in checked.report.findings],
         }
@@ -240,8 +235,8 @@ def _iso(milliseconds: float | None) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _evaluations(run: Run, curve: Curve | None) -> Iterator[schema.EvaluationRecord]:
-    for evaluation in curve.evaluations if curve else ():
+def _evaluations(run: Run) -> Iterator[schema.EvaluationRecord]:
+    for evaluation in run.curve.evaluations if run.curve else ():
         for metric, value in evaluation.values.items():
             yield schema.EvaluationRecord(
                 usage=run.usage,

@@ -8,21 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.charts.curve_reader import (
-    Curve,
-    CurveFile,
-    Phase,
-    goals,
-    read_curve,
-)
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.run.curve import Curve, CurveReader, Phase, goals
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line, records, run_of
 
 
 def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: str = "") -> Curve:
-    rules = load_benchmark(usage, round_, name)
-    return read_curve(CurveFile(Source("log", b"".join(lines)), rules))
+    """The curve of a log with these lines, by the rules of a benchmark."""
+    with Source("log", b"".join(lines)).open() as stream:
+        log = LogReader(stream, "log", lambda _: None)
+        reader = CurveReader(load_benchmark(usage, round_, name), log.line_of)
+        for number, record in enumerate(log):
+            if record is not None and record.key in CurveReader.keys:
+                reader.take(record, number)
+    return reader.curve()
 
 
 def points(curve: Curve) -> list[tuple[Any, ...]]:
@@ -109,12 +112,13 @@ def test_a_phase_without_a_finite_time_is_ignored(minutes: float) -> None:
 
 
 def test_without_run_start_there_is_no_curve() -> None:
-    assert curve_of(line("eval_accuracy", 12, 0.7, epoch_num=5)) == Curve("log")
+    assert curve_of(line("eval_accuracy", 12, 0.7, epoch_num=5)) == Curve()
 
 
 def test_a_simulated_run_has_all_its_evaluations() -> None:
     log = good_log("bert")
     curve = curve_of(log, name="bert")
+    assert read_run(LogFile(Source("log", log), "training", "2.0", curve=True)).curve == curve
     logged = [record for record in records(log) if record["key"] == "eval_accuracy"]
     assert [value for _, _, value in points(curve)] == [record["value"] for record in logged]
     assert curve.evaluations[-1].position == run_of(log).convergence.to_converge
@@ -139,4 +143,4 @@ def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_error(data: bytes) -> None:
-    assert curve_of(START, b":::MLLOG ", data).path == "log"
+    assert curve_of(START, b":::MLLOG ", data).spans == ()

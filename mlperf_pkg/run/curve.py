@@ -1,19 +1,17 @@
-"""Read the data of a run's charts from its log: evaluations, and phases with their times.
+"""The curve of a run, for charts and tables: its evaluations, and phases with their times.
 
 Nothing is judged here: records that cannot be drawn are left out, as the check reports them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from math import isfinite
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
@@ -46,31 +44,8 @@ class Span(Struct, frozen=True):
 class Curve(Struct, frozen=True):
     """The evaluations of one run in the order of its log, and its phases in that of their ends."""
 
-    path: str
     evaluations: tuple[Evaluation, ...] = ()
     spans: tuple[Span, ...] = ()
-
-
-class CurveFile(Struct, frozen=True):
-    """A log to be drawn, with the rules of its benchmark."""
-
-    source: Source
-    rules: Benchmark | None = None
-
-
-def read_curve(file: CurveFile) -> Curve:
-    """Return the curve of one run; an empty one if the log has no ``run_start``.
-
-    Raises:
-        OSError: the log cannot be read.
-    """
-    reading = _Reading(file.rules)
-    with file.source.open() as stream:
-        reader = LogReader(stream, file.source.label, lambda _: None)
-        for number, record in enumerate(reader):
-            if record is not None and isinstance(record.key, str):
-                reading.take(record, number, reader)
-    return reading.curve(file.source.label)
 
 
 def goal(target: Mapping[str, Any]) -> float | None:
@@ -105,42 +80,52 @@ class _Interval(Struct, frozen=True):
         return Span(self.phase, start / MS_PER_MINUTE, stop / MS_PER_MINUTE)
 
 
-class _Reading(Struct):
-    """The data read so far from a log."""
+class CurveReader:
+    """Follows the records of ``keys``; ``rules`` are those of the benchmark, None without any.
 
-    rules: Benchmark | None
-    start_ms: float | None = None
-    evaluations: list[Evaluation] = field(default_factory=list)
-    intervals: list[_Interval] = field(default_factory=list)
-    began_ms: dict[str, float] = field(default_factory=dict)
+    ``line_of`` returns the line of a record by its number in the log.
+    """
 
-    def take(self, record: Record, number: int, reader: LogReader) -> None:
+    keys = frozenset({*evaluations.KEYS, *_EDGES, "run_start"})
+
+    def __init__(self, rules: Benchmark | None, line_of: Callable[[int], int]) -> None:
+        """Start at the head of a log."""
+        self._rules = rules
+        self._line_of = line_of
+        self._start_ms: float | None = None
+        self._evaluations: list[Evaluation] = []
+        self._intervals: list[_Interval] = []
+        self._began_ms: dict[str, float] = {}
+
+    def take(self, record: Record, number: int) -> None:
+        """Read the next record."""
         if record.key in evaluations.KEYS:
-            evaluation = evaluation_of(record, self.rules, reader.line_of(number))
+            evaluation = evaluation_of(record, self._rules, self._line_of(number))
             if evaluation and evaluation.values:
-                self.evaluations.append(evaluation)
+                self._evaluations.append(evaluation)
         elif record.key in _EDGES:
             self._edge(record)
-        elif record.key == "run_start" and self.start_ms is None:
-            self.start_ms = float(record.time_ms)
+        elif self._start_ms is None:
+            self._start_ms = float(record.time_ms)
 
-    def curve(self, path: str) -> Curve:
-        if self.start_ms is None:
-            return Curve(path)
-        spans = (interval.after(self.start_ms) for interval in self._shown_intervals())
+    def curve(self) -> Curve:
+        """Return what was read so far; an empty curve before ``run_start``."""
+        if self._start_ms is None:
+            return Curve()
+        spans = (interval.after(self._start_ms) for interval in self._shown_intervals())
         finite = (span for span in spans if isfinite(span.start) and isfinite(span.stop))
-        return Curve(path, tuple(self.evaluations), tuple(finite))
+        return Curve(tuple(self._evaluations), tuple(finite))
 
     def _shown_intervals(self) -> Iterator[_Interval]:
         """Yield the phases, without blocks if epochs are logged."""
-        epochs = any(interval.phase is Phase.EPOCH for interval in self.intervals)
-        for interval in self.intervals:
+        epochs = any(interval.phase is Phase.EPOCH for interval in self._intervals)
+        for interval in self._intervals:
             if not (epochs and interval.phase is Phase.BLOCK):
                 yield interval
 
     def _edge(self, record: Record) -> None:
         name, _, edge = record.key.partition("_")
         if edge == "start":
-            self.began_ms.setdefault(name, float(record.time_ms))
-        elif (start_ms := self.began_ms.pop(name, None)) is not None:
-            self.intervals.append(_Interval(_PHASES[name], start_ms, float(record.time_ms)))
+            self._began_ms.setdefault(name, float(record.time_ms))
+        elif (start_ms := self._began_ms.pop(name, None)) is not None:
+            self._intervals.append(_Interval(_PHASES[name], start_ms, float(record.time_ms)))
