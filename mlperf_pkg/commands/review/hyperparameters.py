@@ -33,9 +33,10 @@ _TEXT = (
     " rules allow. Values are those of most runs. What follows from the scale, as the"
     " accumulation of gradients does, is not compared.",
     "A value of a Closed set is an outlier if the reference does not have it, and all of at least"
-    " two other submitters at this batch size have another one; if it is at least twice off the"
-    " reference, and that by the third power of what any other submitter is; if it is ten times off"
-    " all others where there is no reference; or if it is unlike all published ones (SET162).",
+    " two other submitters at this batch size have another one; if it is off the reference by a"
+    " factor of at least two, and of at least the cube of the largest factor of other submitters;"
+    " if it is ten times off all others where there is no reference; or if it is unlike all"
+    " published ones (SET162).",
 )
 
 
@@ -181,6 +182,10 @@ class _Line(Struct, frozen=True):
     def head(self) -> tuple[Cell, str, str]:
         return self.size, self.submitter, self.system
 
+    @property
+    def title(self) -> str:
+        return f"{self.submitter} {self.system or self.size or ''}".strip()
+
 
 def table_of(group: Group) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
@@ -200,7 +205,7 @@ def table_of(group: Group) -> Table:
     }
     turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
     if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
-        titles = ["Hyperparameter", *(f"{line.submitter} {line.system}".strip() for line in lines)]
+        titles = ["Hyperparameter", *(line.title for line in lines)]
         rows = [turned[0], *turned[3:]]
         marked = {(column - 2, row + 1) for row, column in marked}
     return Table(

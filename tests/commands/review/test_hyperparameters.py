@@ -58,7 +58,7 @@ def test_equal_sets(root: Path) -> None:
     assert reviewed.summary == ("0 outliers; runs differ in 0 result sets",)
     (table,) = reviewed.tables
     assert (table.name, table.title) == ("resnet-closed", "resnet, closed: 4 result sets")
-    assert table.columns[1:] == ("RCP", *(f"{name} {SYSTEM}" for name in sorted(NAMES)))
+    assert table.columns[1:] == ("RCP 3264", *(f"{name} {SYSTEM}" for name in sorted(NAMES)))
     assert table.rows[0] == ("Batch size", 3264, 3264, 3264, 3264, 3264)
     assert "as the reference: lars_epsilon 0, lars_opt_end_learning_rate 0.0001," in table.note
     assert "without a reference: gradient_accumulation_steps 1." in table.note
@@ -76,7 +76,7 @@ def test_an_outlier_learning_rate(root: Path) -> None:
     assert outliers.marked == {(0, outliers.columns.index("Value"))}
     table = by_name(reviewed)["resnet-closed"]
     assert (LR, f"Beta {SYSTEM}") in marked(table)
-    assert (LR, "RCP") not in marked(table)
+    assert (LR, "RCP 3264") not in marked(table)
     assert "| **31.5** |" in markdown(reviewed)
     assert f"Beta {SYSTEM}" in csv(table).splitlines()[0]
     assert reviewed.summary == (
