@@ -43,7 +43,7 @@ def html(content: Content, runtime: str) -> str:
     """
     template = environment().get_template("page.html")
     boards = dict(scoreboard(section.row for section in content.sections))
-    script, style = file("page.js"), file("page.css")
+    script, style = file("charts.js") + file("page.js"), file("page.css")
     values = {
         "page": content,
         "boards": {f"b{index}": name for index, name in enumerate(boards)},

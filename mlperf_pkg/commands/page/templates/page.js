@@ -1,7 +1,5 @@
-"use strict";
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const make = (name, text) => Object.assign(document.createElement(name), { textContent: text });
+  const { byId, make } = charts;
 
   // ---- the table: sort and filter --------------------------------------------------------
 
@@ -67,77 +65,21 @@
 
   // ---- the charts: unpacked and drawn when they come into view ----------------------------
 
-  async function unpack(id) {
-    const bytes = Uint8Array.from(atob(byId(id).textContent), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).text();
-  }
-
-  async function prepare() {
-    const [runtime, charts] = await Promise.all([unpack("runtime"), unpack("charts")]);
-    document.head.append(make("script", runtime));
-    return JSON.parse(charts);
-  }
-
   let prepared = null;
 
   async function draw(container) {
     if (container.dataset.drawn) return;
     container.dataset.drawn = "yes";
     try {
-      prepared = prepared || prepare();
+      prepared = prepared || charts.prepare();
       const payload = await prepared;
       // All frames first: together they decide how wide a chart is.
-      const charts = payload.charts[container.dataset.charts];
-      const frames = charts.map((chart) => [frame(container, chart), chart]);
-      for (const [target, chart] of frames) await show(target, payload, chart);
+      const drawn = payload.charts[container.dataset.charts];
+      const frames = drawn.map((chart) => [charts.frame(container, chart), chart]);
+      for (const [target, chart] of frames) await charts.show(target, payload, chart);
     } catch (error) {
       container.append(make("p", `The charts cannot be drawn: ${error.message}`));
     }
-  }
-
-  function frame(container, [, title, description]) {
-    const [figure, caption, target] = ["figure", "figcaption", "div"].map((name) => make(name, ""));
-    target.className = "chart";
-    caption.append(make("b", title), ` ${description}`);
-    figure.append(target, caption);
-    container.append(figure);
-    return target;
-  }
-
-  // The inverse of columns() in chart_data.py.
-  function values([kind, ...packed]) {
-    if (kind === "v") {
-      return packed.flatMap((value, at) => (at % 2 ? [] : Array(packed[at + 1]).fill(value)));
-    }
-    const [decimals, ...steps] = packed;
-    let sum = 0;
-    return steps.map((step) => Number(((sum += step) / 10 ** decimals).toFixed(decimals)));
-  }
-
-  function records(columns) {
-    const rows = [];
-    for (const [name, packed] of Object.entries(columns)) {
-      values(packed).forEach((value, at) => { (rows[at] = rows[at] || {})[name] = value; });
-    }
-    return rows;
-  }
-
-  async function show(target, payload, [spec, title, description, names]) {
-    const datasets = {};
-    for (const name of Object.keys(names)) datasets[name] = records(payload.data[names[name]]);
-    await vegaEmbed(target, { ...payload.specs[spec], description: `${title}. ${description}`, datasets }, {
-      actions: false, ast: true, config: payload.config, defaultStyle: false, renderer: "svg", tooltip: showTooltip,
-    });
-  }
-
-  function showTooltip(_, event, __, value) {
-    const tip = byId("tip");
-    tip.hidden = value === null || typeof value !== "object";
-    if (tip.hidden) return;
-    tip.textContent = Object.entries(value).map(([name, field]) => `${name}: ${field}`).join("\n");
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 8))}px`;
   }
 
   // A set is drawn as a whole when it is opened, so that it can be printed without scrolling.
@@ -149,7 +91,6 @@
     const details = container.closest("details");
     details.addEventListener("toggle", () => { if (details.open) draw(container); });
   });
-  addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
 
   // ---- links into closed sections -----------------------------------------------------------
 
