@@ -103,14 +103,14 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.export import merge, rows  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export import merge, published_rows, rows  # noqa: PLC0415 - slow
 
     of_paths: Rows = {}
     if paths:
         of_paths = rows.rows_of(check(paths, structs.replace(check_options, curves=evaluations)))
     if not published:
         return of_paths
-    of_record = rows.rows_of_published(published_results())
+    of_record = published_rows.rows_of_published(published_results())
     if both := merge.common_rounds(of_record, of_paths):
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
     return merge.merged(of_record, of_paths)

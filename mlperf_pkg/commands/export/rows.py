@@ -1,4 +1,4 @@
-"""The rows of the tables: from a check, and from the published results."""
+"""The rows of the tables: their order and values, and those of a check."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.published.model import PublishedSet, Setting
-from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
@@ -60,24 +58,6 @@ def rows_of(checked: Checked) -> Rows:
             "evaluations": [row for run in checked.runs for row in _evaluations(run)],
             "settings": [row for context in checked.contexts for row in _settings(context)],
             "findings": [_finding(finding, rounds) for finding in checked.report.findings],
-        }
-    )
-
-
-def rows_of_published(results: PublishedResults) -> Rows:
-    """Return the rows of the published results: systems, result sets and settings."""
-    sets = [published for published in results.sets if published.runs]
-    systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
-    benchmarks = sorted({published.benchmark for published in sets})
-    return in_order(
-        {
-            "systems": [_published_system(of_system) for of_system in systems.values()],
-            "result_sets": [_published_set(published) for published in sets],
-            "settings": [
-                _published_setting(setting, results.sets[setting.set])
-                for benchmark in benchmarks
-                for setting in results.settings(benchmark)
-            ],
         }
     )
 
@@ -138,9 +118,6 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
     float: to_finite,
     bool: lambda value: value,
 }
-
-
-# ---- from a check ---------------------------------------------------------------------------
 
 
 def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds) -> schema.SystemRecord:
@@ -265,12 +242,13 @@ def _settings(context: SetContext) -> Iterator[schema.SettingRecord]:
             context.files.benchmark,
             key,
             value,
-            _number(value),
+            number_of(value),
             runs,
         )
 
 
-def _number(value: str) -> float | None:
+def number_of(value: str) -> float | None:
+    """Return the number that a JSON text is, None if it is another value."""
     return to_finite(_decoded(value))
 
 
@@ -303,75 +281,3 @@ def _finding(finding: Finding, rounds: _Rounds) -> schema.FindingRecord:
 
 def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(as_json(value), ensure_ascii=False)
-
-
-# ---- published ------------------------------------------------------------------------------
-
-
-def _system_path(published: PublishedSet) -> str:
-    return f"{published.path.partition('/results/')[0]}/systems/{published.system}.json"
-
-
-def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
-    return schema.SystemRecord(
-        usage=of_system.usage,
-        round=of_system.round,
-        submitter=of_system.submitter,
-        system=of_system.system,
-        path=_system_path(of_system),
-        division=of_system.division or None,
-        status=of_system.status or None,
-        system_name=of_system.system_name or None,
-        nodes=of_system.nodes,
-        accelerators=of_system.accelerators,
-        accelerators_per_node=of_system.accelerators_per_node,
-        accelerator_model=of_system.accelerator_model or None,
-        host_processor=of_system.host_processor or None,
-        framework=of_system.framework or None,
-        official=None,
-        rules=None,
-    )
-
-
-def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
-    return schema.ResultSetRecord(
-        usage=published.usage,
-        round=published.round,
-        submitter=published.submitter,
-        system=published.system,
-        benchmark=published.benchmark,
-        division=published.division or None,
-        path=published.path,
-        system_path=_system_path(published),
-        runs=published.runs,
-        runs_required=None,
-        score_minutes=published.score_minutes,
-        unscaled_minutes=published.unscaled_minutes,
-        official_minutes=published.official_minutes,
-        scaling_factor=_ratio(published.score_minutes, published.unscaled_minutes),
-        rcp_pass=None,
-        rcp_margin=None,
-        global_batch_size=published.global_batch_size,
-        energy=published.energy_joules,
-        scaling=published.scaling,
-        models=None,
-        official=None,
-        rules=None,
-    )
-
-
-def _ratio(scaled: float | None, unscaled: float | None) -> float | None:
-    return scaled / unscaled if scaled is not None and unscaled else None
-
-
-def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.SettingRecord:
-    return schema.SettingRecord(
-        of_set.usage,
-        of_set.round,
-        of_set.path,
-        of_set.benchmark,
-        setting.key,
-        setting.value,
-        _number(setting.value),
-        setting.runs,
-    )
