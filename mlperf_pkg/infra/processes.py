@@ -178,11 +178,12 @@ def _work(
     with suppress(BaseException):
         leave_signals_to_the_parent()
         gc.freeze()  # to look through the objects inherited would copy their memory
+        data = b""
         with os.fdopen(end, "wb") as stream:
             while index := os.read(indexes, _INDEX_BYTES):
-                stream.write(index)
+                stream.write(data + index)  # at once, as each write wakes the process that reads
                 stream.flush()
-                data = packed_results(function, parts[int.from_bytes(index)])
-                stream.write(len(data).to_bytes(_LENGTH_BYTES) + data)
-                stream.flush()
+                results = packed_results(function, parts[int.from_bytes(index)])
+                data = len(results).to_bytes(_LENGTH_BYTES) + results
+            stream.write(data)
     os._exit(0)
