@@ -21,7 +21,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import FOUND, ReferencePoint, numpy_mean, reaches
+from mlperf_pkg.results.rcp import ReferencePoint, numpy_mean, reaches
 from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.wording import counted
 
@@ -78,9 +78,9 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     behind = tuple(point for point in reference.used if point.name in comparison.points)
     random = Random(seed)  # noqa: S311 - for statistics
     drawn = [_resampled(reference, behind, batch_size, random) for _ in range(resamples)]
-    share = None
-    if comparison.message == FOUND:
-        share = _failing(reference, comparison.point, resamples, random)
+    # The runs of a pruned point are reference runs too, although its limit is not used.
+    own = next((point for point in reference.points if point.batch_size == batch_size), None)
+    share = _failing(reference, own, comparison.point, resamples, random) if own else None
     return Bootstrap(
         reference=reference,
         batch_size=batch_size,
@@ -115,16 +115,20 @@ def _resampled(
 
 
 def _failing(
-    reference: Reference, point: ReferencePoint, number_of_sets: int, random: Random
+    reference: Reference,
+    own: ReferencePoint,
+    limit: ReferencePoint,
+    number_of_sets: int,
+    random: Random,
 ) -> float:
-    """Return the share of sets of runs drawn from a point that fail its test."""
+    """Return the share of sets of runs drawn from the point ``own`` that fail at ``limit``."""
     required, drop = reference.runs.required, reference.runs.drop
-    minimum = point.minimum - reference.allowance
+    minimum = limit.minimum - reference.allowance
     failing = 0
     for _ in range(number_of_sets):
-        runs = sorted(random.choices(point.to_converge, k=required))
+        runs = sorted(random.choices(own.to_converge, k=required))
         mean = numpy_mean(runs[drop : required - drop])
-        failing += not reaches(mean, point.mean, minimum)
+        failing += not reaches(mean, limit.mean, minimum)
     return failing / number_of_sets
 
 
@@ -164,15 +168,17 @@ def _interval(estimate: Estimate) -> str:
 def _paragraphs(result: Bootstrap) -> Iterator[str]:
     runs, points = result.reference.runs.required, result.points
     sizes = " and ".join(f"{point.batch_size:.15g}" for point in points)
+    size = f"{result.batch_size:.15g}"
     counts = " and ".join(f"{len(point.to_converge)}" for point in points)
     if result.fails_percent is None or result.error_percent is None:
         yield (
             f"The limit is that of batch size {sizes}: how often a fair set fails is unknown, as"
-            f" there are no reference runs of batch size {result.batch_size:.15g}."
+            f" there are no reference runs of batch size {size}."
         )
     else:
         yield (
-            f"A set of {runs} runs drawn from the reference fails the test with a probability of"
+            f"A set of {runs} runs drawn from those of the reference at batch size {size} fails the"
+            " test with a probability of"
             f" {result.fails_percent:.1f} % (standard error {result.error_percent:.1f} %); the"
             " test aims at 5 %."
         )
