@@ -349,6 +349,9 @@ class _InFile:
         )
 
 
+_NO_VALUE = object()
+
+
 class _Distinct:
     """The different values among those added; of numbers, the least and the greatest."""
 
@@ -356,7 +359,7 @@ class _Distinct:
         """Start without a value."""
         self._by_word: dict[str, Any] = {}
         self._is_numeric = True
-        self._last: Any = self  # no value
+        self._last: Any = _NO_VALUE
 
     def add(self, values: tuple[Any, ...]) -> None:
         """Add values; more than ``MAX_VALUES`` different ones are left out."""

@@ -82,6 +82,11 @@ class JsonDocument(Struct, frozen=True):
 
     def line(self, path: Sequence[str | int]) -> int:
         """Return the 1-based line of the member at ``path``, or of its nearest ancestor."""
+        is_field = len(path) == 1 and isinstance(self.value, dict) and path[0] in self.value
+        if is_field and not self.problems:
+            name, text = f'"{path[0]}"', self._text
+            if text.count(name) == 1 and f"{name}:" in text:  # nearly always
+                return text.count("\n", 0, text.index(name)) + 1
         member, _ = _scanned(self._text)
         for step in path:
             if step not in member.members:

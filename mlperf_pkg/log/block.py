@@ -133,10 +133,13 @@ class ScannedBlock(Block):
     def select(self, indexes: Collection[int]) -> list[Record]:
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
-        if missing := [index for index in indexes if index not in decoded]:
+        try:
+            return [decoded[index] for index in indexes]
+        except KeyError:
+            missing = [index for index in indexes if index not in decoded]
             records = decode_records(self._json(RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
-        return [decoded[index] for index in indexes]
+            return [decoded[index] for index in indexes]
 
     def times(self, indexes: Collection[int]) -> list[int | float]:
         """Return the times of some records, in milliseconds since the epoch."""

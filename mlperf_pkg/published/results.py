@@ -92,6 +92,7 @@ class PublishedResults:
         """Start with a file whose parts are not read yet."""
         self._file, self._path = file, path
         self._settings: dict[str, tuple[Setting, ...]] = {}
+        self._indexes: dict[tuple[str, str], dict[str, int]] = {}
 
     @property
     def provenance(self) -> Provenance:
@@ -135,7 +136,7 @@ class PublishedResults:
 
         It is the published one if it has as many runs and the same mean in ``minutes``.
         """
-        index = self._indexes.get((usage, round_, name))
+        index = self._indexes_of(usage, round_).get(name)
         if index is None or minutes is None:
             return False
         number, mean = self._scores[0][index], self._scores[1][index]
@@ -164,11 +165,17 @@ class PublishedResults:
         self._refuse_unequal(columns)
         return columns
 
-    @cached_property
-    def _indexes(self) -> dict[tuple[str, str, str], int]:
-        usages, rounds, paths = self._names
-        keys = zip(usages, rounds, map(name_in_round, paths), strict=True)
-        return {key: index for index, key in enumerate(keys)}
+    def _indexes_of(self, usage: str, round_: str) -> dict[str, int]:
+        """Return the indexes of the sets of a round by name: as sorted, they follow one another."""
+        key = usage, round_
+        if key not in self._indexes:
+            paths, rows = self._names[2], self.provenance.rounds
+            before = takewhile(lambda row: (row.usage, row.name) != key, rows)
+            start = sum(row.sets for row in before)
+            stop = start + sum(row.sets for row in rows if (row.usage, row.name) == key)
+            names = map(name_in_round, paths[start:stop])
+            self._indexes[key] = {name: index for index, name in enumerate(names, start)}
+        return self._indexes[key]
 
     @cached_property
     def _scores(self) -> tuple[list[int], list[float | None]]:

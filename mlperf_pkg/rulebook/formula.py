@@ -130,28 +130,35 @@ class Formula:
         return Operands(values, metadata, previous)
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
-        """Return whether it holds at a record; see ``operands`` and ``evaluate``.
+        """Return whether it holds at a record; see ``operands``.
 
         Raises:
-            NoAnswerError, ValueError: as ``evaluate``.
+            NoAnswerError, ValueError: as ``answer``, which has no answer.
         """
-        answer = self._answers.at(record, seen, nth)
-        if answer is not True and isinstance(answer, str):
-            raise NoAnswerError(answer)
+        answer = self.answer(record, seen, nth)
+        if answer is None:
+            raise NoAnswerError
         return answer
 
-    def evaluate(self, operands: Operands) -> bool:
-        """Return whether it holds.
+    def answer(self, record: Record, seen: Seen, nth: Any = None) -> bool | None:
+        """Return whether it holds at a record; None if it has no answer: see ``evaluate``.
 
         Raises:
-            NoAnswerError: it needs a value that is missing or not a number. A part that the rest
-                decides without needing it (``a || b``) is not needed.
+            ValueError: it is not CEL, or not of type bool.
+        """
+        answer = self._answers.at(record, seen, nth)
+        return None if isinstance(answer, str) else answer
+
+    def evaluate(self, operands: Operands) -> bool | None:
+        """Return whether it holds; None if it needs a value that is missing or not a number.
+
+        A part that the rest decides without needing it (``a || b``) is not needed.
+
+        Raises:
             ValueError: it is not CEL, or not of type bool.
         """
         answer = self._answer(operands)
-        if isinstance(answer, str):
-            raise NoAnswerError(answer)
-        return answer
+        return None if isinstance(answer, str) else answer
 
     def _answer(self, operands: Operands) -> bool | str:
         """Return true or false, or why there is no answer."""
@@ -176,12 +183,12 @@ class Formula:
         for key in self._keys:  # a comprehension takes longer
             values.append(seen[key].last if key in seen else None)
         if self._metadata:
-            members = record.metadata if isinstance(record.metadata, dict) else {}
+            members = record.metadata if type(record.metadata) is dict else {}
             for name in self._metadata:
                 values.append(members.get(name))
         if self._previous:
             before = seen[record.key].metadata if record.key in seen else None
-            members = before if isinstance(before, dict) else {}
+            members = before if type(before) is dict else {}  # isinstance takes longer
             for name in self._previous:
                 values.append(members.get(name))
         return tuple(values)

@@ -23,13 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import (
-    Answers,
-    Formula,
-    NoAnswerError,
-    names_in_all,
-    of_a_record,
-)
+from mlperf_pkg.rulebook.formula import Answers, Formula, names_in_all, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
@@ -82,10 +76,8 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether the formula, if there is one, holds at a record; see ``Formula``."""
-        try:
-            return self.formula is None or self.formula.holds(record, seen, nth)
-        except NoAnswerError:
-            return self.without_answer
+        answer = self.formula.answer(record, seen, nth) if self.formula else True
+        return self.without_answer if answer is None else answer
 
 
 class Checklist(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import needed_in_words
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, Operands, names_in
+from mlperf_pkg.rulebook.formula import Formula, Operands, names_in
 from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.of_value import holds as meets
@@ -49,7 +49,7 @@ class Conclusions:
         final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
         operands = refusal.operands.with_values(final)
         changed = operands != refusal.operands
-        if changed and rule.basis is Basis.BOTH and _is_true(lambda: formula.evaluate(operands)):
+        if changed and rule.basis is Basis.BOTH and formula.evaluate(operands):
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
@@ -203,7 +203,7 @@ class Conclusions:
         if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
             return
         last = Record(rule.key, 0, logged.last, logged.metadata)
-        if not _is_true(lambda: formula.holds(last, self._seen)):
+        if not formula.answer(last, self._seen):
             operands = formula.operands(last, self._seen)
             if not rule.last or None not in operands.metadata.values():
                 self._report_formula(rule, logged.last_number, operands, logged.last)
@@ -229,14 +229,6 @@ class Conclusions:
             message=rule.message or breach.message,
             settled=settled,
         )
-
-
-def _is_true(evaluate: Callable[[], bool]) -> bool:
-    """Return whether a formula holds; False if it lacks a value."""
-    try:
-        return evaluate()
-    except NoAnswerError:
-        return False
 
 
 def _times_logged(rule: Rule, count: int) -> str:

@@ -30,7 +30,6 @@ class Fingerprint:
         self._events: list[tuple[float, Any]] = []  # not hashed yet
         self._start: float | None = None
         self._stopped = False
-        self._evaluations = 0
 
     def take_block(self, block: Block) -> None:
         """Take the next records: ``run_start``, ``run_stop`` and evaluations."""
@@ -40,19 +39,18 @@ class Fingerprint:
                 self._start = self._start or record.time_ms
             elif self._start is not None and not self._stopped:
                 self._stopped = record.key == "run_stop"
-                self._evaluations += not self._stopped
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
-                if len(self._events) == _MOST_UNHASHED:
-                    self._update_hash()
+        while len(self._events) >= _MOST_UNHASHED:
+            self._update_hash()
 
     @property
     def digest(self) -> bytes | None:
         """The fingerprint; None for a run without an end or with too few evaluations."""
-        if not self._stopped or self._evaluations < _LEAST_EVALUATIONS:
+        if not self._stopped or (not self._hash and len(self._events) <= _LEAST_EVALUATIONS):
             return None
         if not self._hash:
-            return self._encoded()
+            return self._encoded(self._events)
         if self._events:
             self._update_hash()
         return self._hash.digest()
@@ -61,11 +59,12 @@ class Fingerprint:
         from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
 
         self._hash = self._hash or blake2b(digest_size=16)
-        self._hash.update(self._encoded())
-        self._events.clear()
+        self._hash.update(self._encoded(self._events[:_MOST_UNHASHED]))
+        del self._events[:_MOST_UNHASHED]
 
-    def _encoded(self) -> bytes:
+    @staticmethod
+    def _encoded(events: list[tuple[float, Any]]) -> bytes:
         try:
-            return msgspec.msgpack.encode(self._events)
+            return msgspec.msgpack.encode(events)
         except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
-            return repr(self._events).encode("utf-8", "backslashreplace")
+            return repr(events).encode("utf-8", "backslashreplace")

@@ -12,7 +12,6 @@ from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.logged import Seen
 
 _PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
-_LARGE = 1e300
 _KEYS = frozenset(
     {
         "batchnorm_group_size",
@@ -37,24 +36,30 @@ _KEYS = frozenset(
 )
 
 
-def hyperparameters_of(seen: Seen, others: Mapping[str, str]) -> dict[str, str]:
+def hyperparameters_of(
+    seen: Seen, followed: frozenset[str], others: Mapping[str, str]
+) -> dict[str, str]:
     """Return the first values of the hyperparameters in a log, as JSON.
 
     Numbers have six significant digits: ``1`` and ``1.0`` are the same. ``seen`` holds the keys
-    that the rules follow, ``others`` those that they do not (``of_head``).
+    that the rules have ``followed``, ``others`` those that they do not (``of_head``).
     """
-    values = {key: in_words(seen[key].first) for key in filter(is_hyperparameter, seen)}
-    return {**values, **others}
+    names = _hyperparameters(followed)
+    return {**{key: in_words(seen[key].first) for key in seen if key in names}, **others}
+
+
+@lru_cache
+def _hyperparameters(keys: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(is_hyperparameter, keys))
 
 
 def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
     keys = [key for key in head.indexes if key not in followed and is_hyperparameter(key)]
-    values = head.values([head.indexes[key][0] for key in keys])
+    values = head.values([head.indexes[key][0] for key in keys]) if keys else []
     return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
 
 
-@lru_cache(maxsize=1024)
 def is_hyperparameter(key: str) -> bool:
     """Return whether the runs of a result set are compared by this key."""
     return key.startswith(_PREFIXES) or key in _KEYS
@@ -62,7 +67,11 @@ def is_hyperparameter(key: str) -> bool:
 
 def in_words(value: Any) -> str:
     """Return a value as JSON; numbers have six significant digits."""
-    if type(value) in (int, float) and -_LARGE < value < _LARGE:  # nearly all of them
-        return f"{value:.6g}"
+    is_cached = type(value) in (int, float) and value  # zeros are equal, whatever their sign
+    return _in_words(value) if is_cached else _in_words.__wrapped__(value)
+
+
+@lru_cache(maxsize=1024)  # the runs of a result set repeat the same numbers
+def _in_words(value: Any) -> str:
     number = to_finite(value)
     return shown(value) if number is None else f"{number:.6g}"

@@ -118,7 +118,7 @@ class _Reading:
 
     def run(self) -> Run:
         """Return the run that was read."""
-        usage, choice = self._identity.usage, self._identity.choice
+        usage, choice, rules = self._identity.usage, self._identity.choice, self._rules
         return Run(
             path=self._log.source.label,
             usage=usage,
@@ -145,7 +145,7 @@ class _Reading:
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=hyperparameters_of(self._rules.seen, self._others),
+            hyperparameters=hyperparameters_of(rules.seen, rules.followed, self._others),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,

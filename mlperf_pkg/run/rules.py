@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import Block
@@ -24,7 +25,7 @@ Taker = Callable[[Record, int], None]
 _SMALLEST_GROUP = 4  # records; fewer are not slower one by one
 
 
-class _Earlier(NamedTuple):
+class _Earlier(Struct, frozen=True, order=True):
     """A record of a group that is earlier than all before it; ``at`` is its index in the block."""
 
     at: int
@@ -95,10 +96,10 @@ class RuleChecker:
                     earlier += self._earlier(key, indexes, block)
         in_order.sort()
         start = 0
-        for at, key, time_ms in sorted(earlier):
-            stop = bisect_left(in_order, at)
+        for record in sorted(earlier):
+            stop = bisect_left(in_order, record.at)
             self._take_in_order(block, in_order[start:stop], others)
-            self._seen[key].earliest_ms = time_ms
+            self._seen[record.key].earliest_ms = record.time_ms
             start = stop
         self._take_in_order(block, in_order[start:], others)
         for key, indexes in groups.items():

@@ -44,6 +44,21 @@ def test_lines(path: tuple[str | int, ...], line: int, line_break: bytes) -> Non
     assert read_json(NESTED.replace(b"\n", line_break)).line(path) == line
 
 
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b'{"x": "a",\n"a": 1}', 2),
+        (b'{"x": {"a": 1},\n"a": 1}', 2),
+        (b'{"x":\n{"a": 1}}', 1),
+        (b'{"x": "a",\n"a" : 1}', 2),
+        (b'{"a": 1,\n"\\u0061": 2}', 2),
+        (b'["x",\n"a"]', 1),
+    ],
+)
+def test_a_field_has_the_line_of_its_own_key(data: bytes, line: int) -> None:
+    assert read_json(data).line(("a",)) == line
+
+
 PROBLEMS = [  # bytes, value, (line, kind) of each problem
     (b"{}", {}, []),
     (b'\xef\xbb\xbf{"a": 1}', {"a": 1}, [(1, "bom")]),
