@@ -17,7 +17,7 @@ from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResults, usable_results
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.load import target_of
 from mlperf_pkg.run.model import Run
 
 _MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
@@ -119,7 +119,7 @@ class _Peers(Struct, frozen=True, dict=True):
 @per_rulebook
 def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: str) -> _Peers:
     """Return the Closed sets of a benchmark in rounds with the same target."""
-    rules = load_benchmark(usage, round_name, benchmark)
+    target = target_of(usage, round_name, benchmark)
     targets: dict[str, bool] = {}
     peers: dict[int, PublishedSet] = {}
     for index, row in enumerate(results.sets):
@@ -128,8 +128,8 @@ def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: st
         if known_division(row.division) != "closed":
             continue
         if row.round not in targets:
-            older = load_benchmark(usage, row.round, benchmark)
-            targets[row.round] = bool(older and rules and older.target == rules.target)
+            older = target_of(usage, row.round, benchmark)
+            targets[row.round] = older is not None and older == target
         if targets[row.round]:
             peers[index] = row
     return _Peers(results, benchmark, peers)

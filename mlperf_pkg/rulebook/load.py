@@ -122,6 +122,19 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     )
 
 
+def target_of(usage: str, round_name: str, benchmark: str) -> Document | None:
+    """Return the target of a benchmark; None if the round does not have it.
+
+    The other rules of the round are not loaded.
+
+    Raises:
+        RulebookError: a file of it is not valid.
+    """
+    if benchmark not in benchmarks_of(usage, round_name):
+        return None
+    return inherited(usage, round_name, benchmark).get("target")
+
+
 @per_rulebook
 def newest_convergence(usage: str, benchmark: str) -> Document:
     """Return the section ``convergence`` of a benchmark in the newest round that has it.
