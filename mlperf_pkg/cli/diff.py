@@ -40,10 +40,10 @@ def command(
     verdicts, findings and other files. For different rounds, it also reports copied
     runs, resubmitted logs, and Previews that became Available.
 
-    For two versions of one round, it says what happened to each entry in the review,
-    and what the rules require: hyperparameters borrowed from another submitter of
+    For two versions of one round, diff first lists the changes to each entry in the
+    review, with the rules on them: hyperparameters borrowed from another submitter of
     OLD, scale or description changed, logs edited or copied, score changed, moved to
-    Open, withdrawn, added. OLD may be the round of which NEW is one submission.
+    Open, withdrawn, added. If NEW is one submission, OLD may be the whole round.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.

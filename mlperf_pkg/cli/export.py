@@ -41,7 +41,9 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option("--evaluations", is_flag=True, help="Export the evaluations of all runs too.")
 @click.option("--append", is_flag=True, help="Add the rounds to those that FILE contains.")
 @click.option(
-    "--replace", is_flag=True, help="As --append, but replace the rounds that FILE contains."
+    "--replace",
+    is_flag=True,
+    help="Like --append, but replace rounds that FILE contains already.",
 )
 @options.force_option("Overwrite FILE.")
 def command(
@@ -59,8 +61,8 @@ def command(
     """Write results, runs and findings as tables: Parquet, CSV, SQLite or DuckDB.
 
     PATH is as for 'mlperf-pkg check'. A database is one file. With Parquet and CSV,
-    FILE is a folder with a file for each table. docs/export.md describes all tables
-    and answers questions in SQL.
+    FILE is a folder with a file for each table. docs/export.md describes the tables,
+    docs/howto/questions-in-sql.md has examples.
 
     Parquet and DuckDB need an extra: pip install 'mlperf-pkg[data]'.
 

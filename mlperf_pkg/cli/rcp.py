@@ -21,9 +21,10 @@ COMMANDS = {
 def command() -> None:
     """Show, check and write reference convergence points.
 
-    The RCP test compares how fast a submission converges with runs of the reference.
+    The RCP test compares the convergence of result sets with runs of the reference at
+    the same batch size.
 
-    Exit status: as for each command.
+    Exit status: see each command.
 
     \b
     Examples:

@@ -14,7 +14,11 @@ from mlperf_pkg.commands.rcp.reference import Reference
 @click.command(name="bootstrap")
 @one_reference
 @click.option(
-    "--batch-size", type=BATCH_SIZE, required=True, metavar="N", help="The batch size of the limit."
+    "--batch-size",
+    type=BATCH_SIZE,
+    required=True,
+    metavar="N",
+    help="Resample the limit at this batch size.",
 )
 @click.option(
     "--resamples",
@@ -30,7 +34,7 @@ from mlperf_pkg.commands.rcp.reference import Reference
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed the random numbers: the same options and seed give the same numbers.",
+    help="Seed the random numbers; the same options and seed give the same result.",
 )
 @options.written(BOOTSTRAP_FORMATS)
 def command(
@@ -42,12 +46,11 @@ def command(
     format_: str,
     target: Output,
 ) -> int:
-    """Show how sure the limit of a batch size is.
+    """Show the confidence interval of a limit.
 
-    Resample the reference runs behind the limit (of both points where it is
-    interpolated), and show the interval that holds mean and limit with 95 %. Show also
-    how often a set of runs drawn from the reference itself fails the test, which should
-    be 5 %.
+    Resample the reference runs of the limit (of two points if it is interpolated), and
+    show the 95 % confidence intervals of mean and limit. Show also how often a set of
+    runs drawn from the reference itself fails the test, which aims at 5 %.
 
     Exit status: 0 if there is a limit, 2 if not.
 

@@ -24,7 +24,7 @@ def command(*, reference: Reference, output: Path, force: bool) -> int:
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
-    Exit status: 0 if the chart was written, 2 if it could not be.
+    Exit status: 0 if the chart was written, 2 if not.
 
     \b
     Examples:

@@ -27,18 +27,18 @@ def command(
 ) -> int:
     """Test the convergence of result sets against reference points.
 
-    PATH is as for 'mlperf-pkg check'. For each result set: the batch size, the olympic
-    mean, the smallest acceptable mean (limit), the margin, the factor by which
-    normalisation multiplies the score, and whether the set passes. Open sets are tested
-    too, but need not pass. Of more than twenty sets, text shows those that do not pass.
+    PATH is as for 'mlperf-pkg check'. Show for each result set its batch size, olympic
+    mean, smallest acceptable mean (limit) and margin, the factor by which normalisation
+    multiplies the score, and whether the set passes. Open sets are tested too, but need
+    not pass. With more than 20 sets, text shows only those that do not pass.
 
-    --custom FILE tests by points that mlperf-logging does not have, such as a pending
-    change: instead of its own, as --custom_rcps of the official RCP checker, or with
-    --merge beside them. It applies to the benchmarks that FILE names. Where the outcome
-    differs from that of mlperf-logging, both are shown.
+    --custom FILE tests against points that mlperf-logging does not have, such as a
+    pending change. They replace the points of mlperf-logging, as with --custom_rcps of
+    the official RCP checker; --merge adds them instead. FILE applies to the benchmarks
+    that its points name. If mlperf-logging comes to another outcome, both are shown.
 
-    Exit status: 0 if all sets pass that must, 1 if one fails or was not checked, 2 if
-    no set could be tested.
+    Exit status: 0 if all sets pass except Open ones, 1 if one fails or was not checked,
+    2 if no set could be tested.
 
     \b
     Examples:

@@ -26,11 +26,11 @@ from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 def command(
     *, old: str, new: str, benchmark: str | None, usage: str, format_: str, target: Output
 ) -> int:
-    """Show how reference points differ between rounds OLD and NEW.
+    """Show how the reference points of rounds OLD and NEW differ.
 
     List the points that were added (+), removed (-) or changed (~), with their runs,
-    mean and smallest acceptable mean (limit), and those that pruning now removes or
-    keeps because of other points.
+    mean and smallest acceptable mean (limit). A point with the same runs is listed if
+    pruning removes it in only one of the rounds.
 
     Exit status: 0 with or without differences, 2 if a round has no points.
 

@@ -27,7 +27,7 @@ from mlperf_pkg.infra.text import visible
     "--benchmark",
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="Only this benchmark (with FILE, default: that of its points).",
+    help="Check only this benchmark (default with FILE: that of its points).",
 )
 @round_option
 @usage_option
@@ -43,13 +43,14 @@ def command(
 ) -> int:
     """Find mistakes in the data of reference points.
 
-    FILE has points in the format of mlperf-logging. Without it, check the points of the
-    installed mlperf-logging. Mistakes are runs far from the others (outlier), fewer
-    than 2N runs (few_runs), equal runs (equal_runs), a benchmark that is not that of
-    the file (misnamed), and points that their round does not use (unused).
+    FILE has points in the format of mlperf-logging. Without FILE, check the points of
+    the installed mlperf-logging. Mistakes are a run far from the others (outlier),
+    fewer than 2N runs where a submission has N (few_runs), runs that are all equal
+    (equal_runs), another benchmark than that of the file (misnamed), and a benchmark
+    that the round does not have (unused).
 
-    Exit status: 0 if there is no mistake or all are known, 1 if there is one, 2 if the
-    points could not be read.
+    Exit status: 0 if there are no mistakes except known ones, 1 if there are others, 2
+    if the points could not be read.
 
     \b
     Examples:

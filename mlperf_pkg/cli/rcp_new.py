@@ -16,12 +16,14 @@ from mlperf_pkg.infra.text import visible
 
 @click.command(name="new")
 @options.checked
-@click.option("--creator", metavar="ORG", help="Who ran the reference (default: as logged).")
-@click.option("--platform", metavar="TEXT", help="On which system (default: as logged).")
+@click.option("--creator", metavar="ORG", help="Name the organisation (default: as logged).")
+@click.option("--platform", metavar="TEXT", help="Name the system (default: as logged).")
 @click.option(
-    "--when", metavar="TEXT", help="When it was run (default: 'Prior to ROUND submission')."
+    "--when",
+    metavar="TEXT",
+    help="Give the time of the runs (default: 'Prior to ROUND submission').",
 )
-@click.option("--precision", metavar="TEXT", help="The numerical format, such as BF16.")
+@click.option("--precision", metavar="TEXT", help="Name the numerical format, such as BF16.")
 @options.output_option(
     "Write the point to FILE; - is standard output.",
     metavar="FILE",
@@ -43,12 +45,12 @@ def command(
     """Make a new reference point from logs of the reference.
 
     PATH is as for 'mlperf-pkg check': the logs of at least 2N runs, where a submission
-    has N. All must be of one benchmark and batch size, have the same hyperparameters
-    and converge. The point is written in the format of mlperf-logging, which
+    has N. All runs must converge and have the same benchmark, batch size and
+    hyperparameters. The point is written in the format of mlperf-logging, which
     --custom_rcps of the official RCP checker and 'mlperf-pkg rcp check --custom' read.
-    Its mean and limit, and whether pruning would keep it, are printed to stderr.
+    stderr shows its mean and limit, and whether pruning would keep it.
 
-    Exit status: 0 if the point was made, 2 if not.
+    Exit status: 0 if the point was written, 2 if not.
 
     \b
     Examples:

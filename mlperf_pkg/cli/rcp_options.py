@@ -33,17 +33,17 @@ def usage_option(function: _Command) -> _Command:
     return click.option(
         "--usage",
         type=Choice(["training", "hpc"]),
-        help="Look in MLPerf Training or MLPerf HPC (default: the one with the benchmark).",
+        help="Use MLPerf Training or MLPerf HPC (default: the one that has the benchmark).",
     )(function)
 
 
 round_option = options.round_option(
-    "Show this round (default: the newest with points of the benchmark)."
+    "Use this round (default: the newest with points of the benchmark)."
 )
 
 
 def origin_options(function: _Command) -> _Command:
-    """Add ``origin``, where points are from."""
+    """Add ``origin``, the source of the points."""
 
     @wraps(function)
     def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
@@ -54,14 +54,15 @@ def origin_options(function: _Command) -> _Command:
     merging = click.option(
         "--merge",
         is_flag=True,
-        help="Add the points of --custom FILE to those of mlperf-logging; they replace those"
-        " of the same batch size.",
+        help="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
+        " replaces one of the same batch size.",
     )(with_origin)
     return click.option(
         "--custom",
         type=LocalPath(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Use the points in FILE, in the format of mlperf-logging, instead of its own.",
+        help="Use the points in FILE (format of mlperf-logging) instead of those of"
+        " mlperf-logging.",
     )(merging)
 
 

@@ -34,7 +34,8 @@ from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
     type=BATCH_SIZE,
     multiple=True,
     metavar="N",
-    help="Show what sets of batch size N are compared with, interpolated if needed; repeatable.",
+    help="Show the point that sets of batch size N are compared with, interpolated if"
+    " necessary; repeatable.",
 )
 @click.option(
     "--interpolate",
@@ -57,12 +58,12 @@ def command(
 ) -> int:
     """Show the reference points of a benchmark.
 
-    For each batch size: the number of reference runs, their olympic mean, their
-    deviation, the least mean that passes the RCP test, and whether pruning removes the
-    point. Without BENCHMARK, list the benchmarks of the round; csv and json then have
-    the points of all of them. Numbers in csv and json are not rounded.
+    Show for each batch size the number of reference runs, their olympic mean and
+    deviation, the smallest acceptable mean (limit), and whether pruning removes the
+    point. Without BENCHMARK, list the benchmarks of the round; csv and json then
+    contain all their points. Numbers in csv and json are not rounded.
 
-    Exit status: 0 if there are such points, 2 if not.
+    Exit status: 0 if there are points, 2 if not.
 
     \b
     Examples:

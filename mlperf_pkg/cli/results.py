@@ -39,7 +39,7 @@ DEFAULT_FOLDER = "summary"
 def command(
     *, round_dir: str, check_options: Options, output: Path, ids: Path | None, force: bool
 ) -> int:
-    """Write the summary of a round, as it is published.
+    """Write the summary of a round for publication.
 
     ROUND_DIR is a folder of submissions, or one submission. FOLDER receives tables by
     division and category: results.html, results.xlsx and results.csv, with energy.csv
@@ -48,12 +48,12 @@ def command(
     official has the same files as 'mlperf-pkg score --tables'.
 
     A result set that is not valid by the written rules, or has no score, is not in the
-    tables; scores.csv and results.json list it with the reason. To accept it, waive
-    the finding in mlperf-pkg.yaml.
+    tables; scores.csv and results.json give the reason. To accept it, waive the finding
+    in mlperf-pkg.yaml.
 
     Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
-    of new systems, and never changes, removes or reuses one. Give the same FILE for
-    every summary of a round.
+    of new systems, and never changes, removes or reuses one. Use the same FILE for every
+    summary of a round.
 
     Exit status: 0 if every result set is in the tables, 1 if something is missing,
     2 if the summary could not be written.

@@ -23,7 +23,7 @@ COMMANDS: dict[str, str] = {
 
 
 class _ReviewRound(click.Command):
-    """The command about a round, whose help lists the other commands too."""
+    """The command that reviews a round; its help lists the other commands too."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the commands of the group."""
@@ -34,7 +34,7 @@ class _ReviewRound(click.Command):
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of the commands, and files."""
+    """Complete the names of commands and files."""
     names = [
         CompletionItem(name) for name in COMMANDS if incomplete and name.startswith(incomplete)
     ]
@@ -58,10 +58,14 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     "--joint",
     multiple=True,
     metavar="A+B",
-    help="A and B submit together: the folder of that name, or FOLDER=A+B; repeatable.",
+    help="Treat A and B as joint submitters, in the folder of that name or, with"
+    " FOLDER=A+B, in FOLDER; repeatable.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="NAME", help="Give NAME no assignment; repeatable."
+    "--exclude",
+    multiple=True,
+    metavar="NAME",
+    help="Leave NAME out of the assignments; repeatable.",
 )
 @click.option(
     "--seed",
@@ -69,12 +73,12 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     default=0,
     show_default=True,
     metavar="N",
-    help="Decide ties in the rank of submitters by N.",
+    help="Break ties in the ranking of submitters with seed N.",
 )
 @click.option(
     "--one-spelling",
     is_flag=True,
-    help="Count names that differ only in case, space and punctuation as one submitter.",
+    help="Count names that differ only in case, spaces and punctuation as one submitter.",
 )
 def review_round(
     *,
@@ -87,16 +91,16 @@ def review_round(
     seed: int,
     one_spelling: bool,
 ) -> int:
-    """Write what reviewers look up in a round, and print a summary.
+    """Write a review of a round, and print its summary.
 
-    ROUND_DIR is a folder of submissions. The folder written has Markdown for each
-    section, CSV for each table, review.json, and one page: review.html. What is
-    missing in the round comes first; everything else is complete without it.
+    ROUND_DIR is a folder of submissions. FOLDER receives Markdown for each section, CSV
+    for each table, review.json, and one page, review.html. Problems, such as a missing
+    system description, come first; they do not affect the rest of the review.
 
-    For a folder named like a command below, write ./NAME.
+    To review a folder that is named like a command below, write ./NAME.
 
-    Exit status: 0 if the review was written, 1 if something is missing in it, 2 if it
-    could not be written.
+    Exit status: 0 if the review was written, 1 if it lists problems, 2 if it could not
+    be written.
 
     \b
     Examples:
@@ -119,7 +123,7 @@ def review_round(
 
 
 class _ReviewGroup(LazyGroup):
-    """A group whose first argument, if it is not the name of a command, is a round to review."""
+    """A group whose first argument is the name of a command, or else a round to review."""
 
     default: click.Command = review_round
 
@@ -138,4 +142,4 @@ class _ReviewGroup(LazyGroup):
 
 @click.group(name="review", cls=_ReviewGroup, modules=COMMANDS, help=review_round.help)
 def command() -> None:
-    """Review a round, or do what else a review requires."""
+    """Review a round, or run another command of a review."""

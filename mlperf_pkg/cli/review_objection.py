@@ -16,7 +16,12 @@ from mlperf_pkg.cli.types import LocalPath
 @click.argument("codes", metavar="CODES")
 @click.argument("path", type=click.Path())
 @options.judged
-@click.option("--by", metavar="ORG", help="The organisation that objects (default: a gap).")
+@click.option(
+    "--by",
+    metavar="ORG",
+    help="Name the organisation that objects (default: the submitter in mlperf-pkg.yaml,"
+    " else a placeholder).",
+)
 @click.option(
     "-o",
     "--output",
@@ -29,15 +34,16 @@ def command(
 ) -> int:
     """Write objections, ready to be filed as issues.
 
-    An objection is about the findings of one code against one submitter: the lines
-    with excerpts, what was found and expected, the rule with its section, and what
-    the reference has. CODES are codes or their prefixes, separated by commas, or
-    'all' for all errors by the rules. PATH is a round, a submission, or a part of one.
+    An objection covers the findings of one code against one submitter: excerpts of the
+    lines, the values found and expected, the rule with its section, and the values of
+    the reference. CODES are codes or prefixes of codes, separated by commas, or 'all'
+    for all errors by the rules. PATH is a round, a submission, or a part of one.
 
-    In FOLDER, objections.yaml has the state of each objection: drafted. Objections
-    that it has already are not written again. 'review objections' changes states.
+    FOLDER/objections.yaml lists the objections with their states, drafted at first.
+    Objections that it lists already are not written again. 'review objections' changes
+    the states.
 
-    Exit status: 0 if objections were written, 2 if there are none.
+    Exit status: 0 if objections were written, 2 if not.
 
     \b
     Examples:

@@ -18,10 +18,15 @@ from mlperf_pkg.commands.review.objection_formats import OBJECTION_FORMATS
 @click.argument("tree", type=click.Path(), required=False)
 @options.judged
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Change this objection; repeatable.")
-@click.option("--state", metavar="STATE", help="The new state of the objections with --id.")
-@click.option("--issue", metavar="URL", help="Note the issue in which it was filed.")
-@click.option("--percent", type=float, metavar="P", help="Note the difference in all, to waive it.")
-@click.option("--note", metavar="TEXT", help="Note a remark.")
+@click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
+@click.option("--issue", metavar="URL", help="Record the issue of the objection.")
+@click.option(
+    "--percent",
+    type=float,
+    metavar="P",
+    help="Record the total difference; expected with the state waived.",
+)
+@click.option("--note", metavar="TEXT", help="Record a note.")
 @options.written(OBJECTION_FORMATS)
 def command(
     *,
@@ -36,13 +41,15 @@ def command(
     format_: str,
     target: Output,
 ) -> int:
-    """Show the states of objections, change them, and see which a TREE settles.
+    """Show or change the states of objections.
 
-    FILE is an objections.yaml that 'review objection -o' wrote. States are drafted,
+    FILE is an objections.yaml written by 'review objection -o'. States are drafted,
     filed, acknowledged, fix_required, fixed, withdrawn and waived; only differences
-    below 2 % may be waived. TREE is the corrected round, or a submission: an objection
-    is settled if its findings are gone, and removed if all that it is about is gone,
-    as for a withdrawn result. Errors that no objection names follow.
+    below 2 % may be waived.
+
+    TREE is the corrected round, or a submission. An objection is settled if its
+    findings are gone, and removed if its result sets and descriptions are gone, as
+    after a withdrawal. New errors, which no objection names, follow.
 
     Exit status: 0 if no objection stands, except withdrawn and waived ones, 1 if one
     does, 2 if the command could not do its work.

@@ -21,11 +21,11 @@ def command(*, sides: tuple[str, ...], check_options: Options, format_: str, tar
     OLD has the Previews, NEW the successors. Both are folders of submissions or
     published rounds, such as 4.1; without them, all published rounds are compared.
 
-    A successor is of the same submitter, accelerator, benchmark and division, in the
-    next round or the first one 140 days later, for the smallest and the largest
-    previewed scale. The performance may be 2 % lower; more accelerators must be faster, and
-    fewer must not take more time x accelerators. Where energy was measured, energy
-    is compared. Logs of the Preview itself prove nothing.
+    The smallest and the largest previewed scale each need a successor: a result of the
+    same submitter, accelerator, benchmark and division, in the next round or in the
+    first one 140 days later. Its performance may be 2 % lower. With more accelerators,
+    it must be faster; with fewer, time x accelerators is compared. If both measured
+    energy, energy is compared instead. Logs of a Preview itself do not count.
 
     Text shows the Previews that are not settled; --verbose shows all.
 

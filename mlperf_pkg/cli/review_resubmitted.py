@@ -18,17 +18,17 @@ from mlperf_pkg.commands.review.listing import LISTING_FORMATS
 def command(*, sides: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
     """List result sets with logs of an earlier round.
 
-    They are those of NEW with logs of OLD. Both are folders of submissions or
+    OLD is the earlier round, NEW the later one. Both are folders of submissions or
     published rounds, such as 4.1; without them, all published rounds are compared.
 
-    Logs may be resubmitted if the system
-    description is exactly the same in both rounds and the logs pass the checker of
-    the newer round, but not those of a Preview. Published rounds have only a few
-    fields of a description, and their logs are not checked.
+    Logs may be resubmitted if the system description is the same in both rounds and the
+    logs pass the checker of the newer round. Logs of a Preview do not prove an Available
+    result. Of published rounds, only a few fields of a description are compared, and the
+    logs are not checked.
 
-    Text shows the sets for which this is not so; --verbose shows all.
+    Text shows the sets that are not allowed; --verbose shows all.
 
-    Exit status: 0 if all are allowed, 1 if not, 2 if they could not be compared.
+    Exit status: 0 if all sets are allowed, 1 if not, 2 if they could not be compared.
 
     \b
     Examples:

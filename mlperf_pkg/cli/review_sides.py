@@ -27,4 +27,4 @@ def sides_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tuple[str, ...]:
     if len(sides) in (0, _BOTH) or ctx.resilient_parsing:
         return sides
-    raise click.UsageError("name OLD and NEW, or neither for all published rounds")
+    raise click.UsageError("expected OLD and NEW, or neither for all published rounds")

@@ -111,7 +111,7 @@ def test_nothing_to_settle() -> None:
 
 
 MISTAKES = [
-    (("4.1",), "name OLD and NEW, or neither for all published rounds"),
+    (("4.1",), "expected OLD and NEW, or neither for all published rounds"),
     (("5.0", "4.1"), "expected a later round than 5.0 (published): name OLD, then NEW"),
     (("5.1", "6.0"), "6.0: newer than the published results of this package"),
     (("1.5", "2.0"), "1.5: no such round was published"),
