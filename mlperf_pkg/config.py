@@ -26,6 +26,12 @@ _MOST_MISTAKES = 20  # in a message
 _TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON Schema, in YAML
 
 
+def round_name(text: str) -> str:
+    """Return the name of a round as the rulebook has it: 5.1, also for v5.1 and 5.1.0."""
+    name = text.removeprefix("v")
+    return name.removesuffix(".0") if name.count(".") == 2 else name  # noqa: PLR2004 - a ruleset
+
+
 class SystemConfig(Struct, frozen=True):
     """The logs of one system: patterns of their paths, and values of ``submission_platform``."""
 

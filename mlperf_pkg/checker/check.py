@@ -49,6 +49,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     """
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
+    if options.flags:
+        inputs = tuple(input_.with_flags(options.flags) for input_ in inputs)
     plans = list(plans_of(inputs, options))
     if options.curves:
         plans = list(map(with_curves, plans))

@@ -277,7 +277,11 @@ def _loose_sets(plan: Plan, runs: Iterable[Run]) -> Iterator[SetContext]:
             is_complete = rules is not None and len(members) == rules.runs.required
             yield SetContext(
                 files=ResultSet(
-                    Place(Path(key.folder), key.folder), key.system or None, key.benchmark, ()
+                    Place(Path(key.folder), key.folder),
+                    key.system or None,
+                    key.benchmark,
+                    (),
+                    flags=plan.flags,
                 ),
                 runs=tuple(members),
                 round=load_round(key.usage, key.round),

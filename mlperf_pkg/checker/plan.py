@@ -37,8 +37,8 @@ class Plan(Struct, frozen=True):
 
     ``submission`` is None for the other two; loose logs have no ``sets`` either, and each of them
     has a usage, a round and a reason of its own. Else ``round`` is None only if there is no log;
-    ``reason`` says how it was chosen. A plan that could not be made has only a finding,
-    ``unchecked``.
+    ``reason`` says how it was chosen. ``flags`` are those of loose logs. A plan that could not be
+    made has only a finding, ``unchecked``.
     """
 
     submission: Submission | None
@@ -48,6 +48,7 @@ class Plan(Struct, frozen=True):
     reason: str
     logs: tuple[LogFile, ...]
     unchecked: Unchecked | None = None
+    flags: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str | None:
@@ -94,8 +95,11 @@ def with_curves(plan: Plan) -> Plan:
 def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
     folders = {place.path.parent for place in places}
     choices = {folder: choice_for(folder, options) for folder in folders}
-    logs = tuple(_log_file(place, choices[place.path.parent]) for place in places)
-    return Plan(None, (), None, None, "", logs)
+    samples = bool(TRAIN_SAMPLES & options.flags)
+    logs = tuple(
+        _log_file(place, choices[place.path.parent], train_samples=samples) for place in places
+    )
+    return Plan(None, (), None, None, "", logs, flags=options.flags)
 
 
 def _guarded_plan(

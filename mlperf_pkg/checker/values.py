@@ -21,6 +21,7 @@ class Options(Struct, frozen=True):
     is the content of ``mlperf-pkg.yaml`` at ``origin``, which the other options override.
     ``scheduler`` is the address of the scheduler of a Dask cluster, whose workers read the files.
     ``curves`` asks for the curves of the runs, for charts and tables.
+    ``flags`` apply to all result sets, as if their ``package_checker_params`` had them.
     """
 
     usage: str | None = None
@@ -31,6 +32,7 @@ class Options(Struct, frozen=True):
     observer: Observer | None = None
     scheduler: str | None = None
     curves: bool = False
+    flags: frozenset[str] = frozenset()
 
 
 class Checked(Struct, frozen=True):

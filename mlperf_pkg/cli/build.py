@@ -9,6 +9,7 @@ import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import acceptance
@@ -49,6 +50,7 @@ _ADVICE = (
     metavar="DIR",
     help="Write the submission into DIR (default: submissions/).",
 )
+@rules_option
 @options.round_option(options.ROUND)
 @click.option(
     "--leave-out",

@@ -17,6 +17,7 @@ from mlperf_pkg.render import FORMATS
 
 @click.command(name="check")
 @options.checked
+@options.bypassing
 @options.filtered
 @reporting.shown
 @reporting.failing
@@ -25,6 +26,12 @@ from mlperf_pkg.render import FORMATS
     type=LocalPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Say on stderr which objections in FILE are settled (see 'review objections').",
+)
+@click.option(
+    "--log-output",
+    type=LocalPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
 )
 @options.written(FORMATS, repeatable=True)
 def command(
@@ -35,6 +42,7 @@ def command(
     showing: reporting.Showing,
     status: reporting.Status,
     objections: Path | None,
+    log_output: Path | None,
     target: Outputs,
 ) -> int:
     """Check logs, result sets, submissions or whole rounds.
@@ -60,12 +68,18 @@ def command(
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
       mlperf-pkg check submissions/ --ignore CODE,REPO102 --strict
       mlperf-pkg check submissions/ --statistics
+      mlperf-pkg check ACME --round 5.1 --rcp-bypass --log-output check.log
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
+    log = Output(log_output, force=True) if log_output else None
+    if log:
+        log.refuse_early(paths)
     show_settled = _settled(objections) if objections else None
     checked = check(paths, check_options)
     report = filter_findings(checked.report)
+    if log:
+        log.write(FORMATS["log"](report, showing.view(log.view())))
     target.write(FORMATS, report, paths, showing.view)
     if show_settled:
         show_settled(checked)

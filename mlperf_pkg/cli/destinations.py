@@ -19,6 +19,7 @@ _ENDINGS = {
     ".xml": "junit",
     ".md": "markdown",
     ".csv": "csv",
+    ".log": "log",
 }
 _PREFIX = r"(?s:([a-z]+):(?!//)(.*))"
 

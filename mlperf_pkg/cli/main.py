@@ -9,6 +9,7 @@ import click
 
 from mlperf_pkg import __version__
 from mlperf_pkg.cli.group import Failure, Program, system_error
+from mlperf_pkg.cli.rules_folder import PATH, use_rules
 from mlperf_pkg.cli.streams import prepare_streams
 
 COMMANDS = {
@@ -43,7 +44,7 @@ COMMANDS = {
 @click.option("--debug", is_flag=True, help="Show the tracebacks of unexpected errors.")
 @click.option(
     "--rules",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=PATH,
     envvar="MLPERF_PKG_RULES",
     metavar="DIR",
     help="Read rounds and benchmarks from DIR too; they replace those of the same name.",
@@ -68,16 +69,7 @@ def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:
         logging.basicConfig(format="%(message)s")
         logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
     if rules is not None:
-        _use_rules(ctx, rules.absolute())
-
-
-def _use_rules(ctx: click.Context, folder: Path) -> None:
-    """Check a folder of rules and read it before that of the package, while the command runs."""
-    from mlperf_pkg.infra.rules_folders import rules_read_from  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
-
-    ctx.with_resource(rules_read_from(folder))
-    check_rulebook(folder)
+        use_rules(ctx, rules.absolute())
 
 
 def main() -> None:

@@ -16,8 +16,9 @@ from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.destinations import destinations
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.config import CONFIG_NAME, read_config_file
+from mlperf_pkg.config import CONFIG_NAME, read_config_file, round_name
 from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.report import Report
@@ -83,9 +84,10 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     return _decorated(
         with_options,
         round_option(ROUND),
-        _usage_option,
+        usage_option(USAGE),
         *of_processes,
         _config_option,
+        rules_option,
     )
 
 
@@ -123,9 +125,9 @@ def _is_ours(file: Path, inputs: Sequence[str]) -> bool:
     return True
 
 
-def workspace_options(round_: str | None) -> Options:
+def workspace_options(round_: str | None, usage: str | None = None) -> Options:
     """Return the options of a command about the workspace here, with its configuration."""
-    return _check_options(round_, None, None, None)
+    return _check_options(round_, usage, None, None)
 
 
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,28 +150,57 @@ def default_paths() -> tuple[str, ...]:
 
 
 def round_option(text: str) -> Callable[[_Function], _Function]:
-    """Add ``round_``; a leading ``v`` is removed."""
+    """Add ``round_``, in the form of ``round_name``."""
     return click.option(
         "--round",
         "round_",
         metavar="ROUND",
-        callback=_without_v,
+        callback=_round_name,
         shell_complete=completion.rounds,
         help=text,
     )
 
 
-def _without_v(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return value if value is None else value.removeprefix("v")
+def _round_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return value if value is None else round_name(value)
 
 
-def _usage_option(function: _Function) -> _Function:
-    return click.option(
-        "--usage",
-        type=Choice(["training", "hpc"]),
-        help="Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
-        " name or the benchmark, else training).",
-    )(function)
+USAGE = (
+    "Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
+    " name or the benchmark, else training)."
+)
+
+
+def usage_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``usage``."""
+    return click.option("--usage", type=Choice(["training", "hpc"]), help=text)
+
+
+_BYPASSES = {
+    "rcp-bypass": "Accept result sets that fail the RCP test.",
+    "seed-checker-bypass": "Do not check seeds.",
+    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples.",
+}
+
+
+def bypassing(function: _Command) -> _Command:
+    """Add the options of the official package checker that apply to all result sets.
+
+    They are added to ``check_options``, so this decorator comes after ``checked``.
+    """
+
+    @wraps(function)
+    def with_flags(check_options: Options, **others: Any) -> Any:
+        flags = frozenset(flag for flag in _BYPASSES if others.pop(flag.replace("-", "_")))
+        return function(check_options=replace(check_options, flags=flags), **others)
+
+    return _decorated(
+        with_flags,
+        *(
+            click.option(f"--{flag}", is_flag=True, help=f"{text} As in package_checker_params.")
+            for flag, text in _BYPASSES.items()
+        ),
+    )
 
 
 def _config_option(function: _Function) -> _Function:

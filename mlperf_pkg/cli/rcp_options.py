@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
 
@@ -37,9 +38,11 @@ def usage_option(function: _Command) -> _Command:
     )(function)
 
 
-round_option = options.round_option(
-    "Use this round (default: the newest with points of the benchmark)."
-)
+def round_option(function: _Command) -> _Command:
+    """Add ``round_`` and ``--rules``."""
+    text = "Use this round (default: the newest with points of the benchmark)."
+    with_round: _Command = options.round_option(text)(rules_option(function))
+    return with_round
 
 
 def origin_options(function: _Command) -> _Command:

@@ -11,7 +11,9 @@ import click
 
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import Group
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import reference_points as points_render
@@ -37,7 +39,7 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return value.removeprefix("v") if value else value
+    return round_name(value) if value else value
 
 
 _format = click.option(
@@ -86,6 +88,7 @@ def command() -> None:
 
 @command.command(name="list")
 @click.argument("name", required=False, shell_complete=completion.benchmarks)
+@rules_option
 @_usage(None, "Only this usage.")
 @options.round_option("Only this round.")
 @_benchmark
@@ -116,8 +119,8 @@ def list_(
       mlperf-pkg rules list 5.1
       mlperf-pkg rules list bert --round 4.0 --division open
     """
-    if name and is_round_name(name.removeprefix("v")):
-        round_ = _only("round", name.removeprefix("v"), round_)
+    if name and is_round_name(round_name(name)):
+        round_ = _only("round", round_name(name), round_)
     elif name:
         benchmark = _only("benchmark", name.lower(), benchmark)
     chosen = _rounds(usage, round_, benchmark)
@@ -178,6 +181,7 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
 @_format
+@rules_option
 def show(*, name: str, format_: str) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
@@ -219,6 +223,7 @@ def _shown(kind: Kind, name: str, *, json: bool) -> str:
 @click.argument("old", callback=_round, shell_complete=completion.rounds)
 @click.argument("new", callback=_round, shell_complete=completion.rounds)
 @_usage("training", "The usage of the rounds.")
+@rules_option
 @_benchmark
 @_division(None, "Only this division.")
 @_format

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from mlperf_pkg.infra.text import visible
 
 @click.command(name="score")
 @options.checked
+@options.bypassing
 @options.written(SCORE_FORMATS, repeatable=True)
 @click.option(
     "--tables",
@@ -26,8 +28,19 @@ from mlperf_pkg.infra.text import visible
     metavar="DIR",
     help="Also write the tables of the official summarizer into DIR.",
 )
+@click.option(
+    "--private-ids",
+    type=LocalPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep the private ids of the tables in FILE, as 'results --ids'; needs --tables.",
+)
 def command(
-    *, paths: tuple[str, ...], check_options: Options, target: Outputs, tables: Path | None
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    target: Outputs,
+    tables: Path | None,
+    private_ids: Path | None,
 ) -> int:
     """Show times to train and how each score is computed.
 
@@ -44,7 +57,8 @@ def command(
 
     --tables needs submissions of one round. It writes the same files as the official
     summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv
-    and .json, and summary.xlsx.
+    and .json, and summary.xlsx. With --private-ids, every system in them has an id: new
+    ones are added to FILE, others stay.
 
     Exit status: 0 if there is a score, 1 if there is none, 2 if the scores could not
     be computed.
@@ -55,17 +69,33 @@ def command(
       mlperf-pkg score training_results_v5.1
       mlperf-pkg score submissions/ACME --format csv -o scores.csv
       mlperf-pkg score submissions/ACME --tables tables/
+      mlperf-pkg score round/ --tables tables/ --private-ids privateid.json
     """
     target.refuse_early(paths)
+    if private_ids and not tables:
+        raise click.UsageError("--private-ids needs --tables DIR")
     table_folder = TableFolder(tables, target.force) if tables else None
     if table_folder:
         table_folder.refuse_early(paths)
+    with_ids = _ids_of(private_ids, paths) if private_ids else None
     checked = check(paths, check_options)
-    for note in table_folder.write(checked) if table_folder else ():
-        click.echo(visible(f"note: {note}"), err=True)
+    if table_folder:
+        for note in table_folder.write(with_ids(checked) if with_ids else checked):
+            click.echo(visible(f"note: {note}"), err=True)
     result = _with_standings(scores(checked), checked)
     target.write(SCORE_FORMATS, result, paths)
     return int(all(scored.row.score_minutes is None for scored in result.sets))
+
+
+def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
+    """Read a file of private ids; return what extends it by the systems of a check."""
+    from mlperf_pkg.commands.publication.files import with_private_ids  # noqa: PLC0415 - rarely used
+    from mlperf_pkg.commands.publication.ids import read_ids  # noqa: PLC0415
+    from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415
+
+    refuse_within(file, inputs)
+    ids = read_ids(file)
+    return lambda checked: with_private_ids(inputs[0], checked, ids)
 
 
 def _with_standings(result: Scores, checked: Checked) -> Scores:

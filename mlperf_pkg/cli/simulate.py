@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.simulate.result_set import LAYOUTS, SetOrder, write_set
 from mlperf_pkg.commands.simulate.whole_round import RoundOrder, write_whole_round
@@ -49,6 +50,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     show_default=True,
     help="Simulate MLPerf Training or MLPerf HPC.",
 )
+@rules_option
 @options.round_option(
     "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
     " the newest)."

@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg.cli import options, reporting
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
 from mlperf_pkg.render import FORMATS
 
@@ -17,6 +18,8 @@ _FOLDER = "systems"
 @click.command(name="check")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.round_option(options.SYSTEM_ROUND)
+@options.usage_option("Apply the rules of MLPerf Training or MLPerf HPC (default: training).")
+@rules_option
 @reporting.shown
 @reporting.failing
 @options.verbose_option
@@ -24,6 +27,7 @@ def command(
     *,
     paths: tuple[str, ...],
     round_: str | None,
+    usage: str | None,
     showing: reporting.Showing,
     status: reporting.Status,
     verbose: bool,
@@ -40,8 +44,9 @@ def command(
     Examples:
       mlperf-pkg system check
       mlperf-pkg system check systems/dgx-a100.json --round 2.0
+      mlperf-pkg system check systems/ --usage hpc --round 3.0
     """
-    chosen = round_of_systems(options.workspace_options(round_))
+    chosen = round_of_systems(options.workspace_options(round_, usage))
     report = check_descriptions(paths or _default(), chosen)
     target = Output(verbose=verbose)
     target.write(FORMATS["text"](report, showing.view(target.view())))

@@ -30,6 +30,7 @@ FORMATS: Mapping[str, Renderer] = {
     "junit": _lazy("junit", "junit"),
     "github": _lazy("github", "github"),
     "gitlab": _lazy("gitlab", "gitlab"),
+    "log": _lazy("log_lines", "log"),
 }
 
 __all__ = ["FORMATS", "Checkout", "Show", "View"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
@@ -193,6 +194,15 @@ class Input(Struct, frozen=True):
         submitted = (files for submission in self.submissions for files in submission.result_sets)
         sets = chain(submitted, self.result_sets)
         return (*self.logs, *(log for files in sets for log in files.logs))
+
+    def with_flags(self, flags: frozenset[str]) -> Input:
+        """Return the input with ``flags`` added to those of all result sets."""
+
+        def flagged(sets: tuple[ResultSet, ...]) -> tuple[ResultSet, ...]:
+            return tuple(replace(files, flags=files.flags | flags) for files in sets)
+
+        submissions = (replace(s, result_sets=flagged(s.result_sets)) for s in self.submissions)
+        return replace(self, submissions=tuple(submissions), result_sets=flagged(self.result_sets))
 
     @property
     def places(self) -> Mapping[str, Place]:

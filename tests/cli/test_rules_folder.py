@@ -40,6 +40,29 @@ def codes(document: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in document["findings"]}
 
 
+@pytest.mark.parametrize(
+    "command", [["check", "logs"], ["rules", "list"], ["rules", "show", "OWNB102"]]
+)
+def test_after_the_command_as_before_it(workspace: Path, command: list[str]) -> None:
+    after = call(*command, "--rules", "our-rules")
+    assert after.output == call("--rules", "our-rules", *command).output
+    assert after.output != call(*command).output
+
+
+def test_those_after_the_command_are_read(workspace: Path) -> None:
+    """They replace those before it."""
+    written(workspace / "theirs", FILES)
+    document = report("--rules", "our-rules", "check", "logs", "--rules", "theirs")
+    assert " and theirs (" in document["tool"]["rulebook"]
+
+
+def test_a_mistake_in_them_is_reported(workspace: Path) -> None:
+    (workspace / "our-rules" / BENCHMARK_FILE).write_text("x: [", "utf-8")
+    result = call("check", "logs", "--rules", "our-rules")
+    assert result.exit_code == 2
+    assert BENCHMARK_FILE in result.stderr
+
+
 def test_logs_are_checked_by_these_rules(workspace: Path) -> None:
     document = report("--rules", "our-rules", "check", "logs")
     assert (document["round"], document["verdict"]["rules"]) == ("99.0", "pass")

@@ -82,9 +82,15 @@ def objections(root: Path, out: Path) -> list[str | Path]:
 COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "check": lambda root, out: ["check", root],
     "check as JSON": lambda root, out: ["check", root, "--format", "json"],
+    "check with a log": lambda root, out: [
+        *("check", root, "--rcp-bypass", "--log-output", out / "check.log")
+    ],
     "score": lambda root, out: ["score", root],
     "score as CSV": lambda root, out: ["score", root, "-o", out / "scores.csv"],
     "score with tables": lambda root, out: ["score", root, "--tables", out / "tables"],
+    "score with ids": lambda root, out: [
+        *("score", root, "--tables", out / "ided", "--private-ids", out / "ids.json")
+    ],
     "results": lambda root, out: ["results", root, "-o", out / "summary"],
     "select": lambda root, out: ["select", root],
     "diff": lambda root, out: ["diff", root / ALICE, root],

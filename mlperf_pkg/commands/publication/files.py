@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.official_tables.files import TableFolder
 from mlperf_pkg.commands.publication.collect import publication, systems_with_results
-from mlperf_pkg.commands.publication.ids import PrivateIds, read_ids
+from mlperf_pkg.commands.publication.ids import FIELD, PrivateIds, read_ids
 from mlperf_pkg.commands.publication.model import FORMAT, Publication
 from mlperf_pkg.commands.publication.page import page
 from mlperf_pkg.commands.publication.tables import Kind, Table, tables
@@ -22,6 +23,7 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.render.tables import csv_text, json_text
 from mlperf_pkg.results.report import as_json
+from mlperf_pkg.submission.model import Submission
 
 IDS = "privateid.json"
 OFFICIAL = "official"
@@ -126,6 +128,26 @@ class ResultsFolder(Struct, frozen=True):
             return replace(result, official_gaps=tuple(self._official.write(checked)))
         except UserError as error:
             return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+
+
+def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
+    """Add the systems of a check to a file of ids; return the check with these ids in its folders.
+
+    Raises:
+        UserError: the check has no submission or several rounds, or the file cannot be written.
+    """
+    systems = systems_with_results(argument, checked)
+    extended = ids.extended(system.candidate for system in systems)
+    if extended.entries != ids.entries or not ids.exists:
+        extended.write()
+    texts = {item.folder.place.label: json.dumps({FIELD: extended[item.key]}) for item in systems}
+
+    def named(submission: Submission) -> Submission:
+        folders = (replace(f, private_id=texts[f.place.label]) for f in submission.tested)
+        return replace(submission, tested=tuple(folders))
+
+    inputs = (replace(i, submissions=tuple(map(named, i.submissions))) for i in checked.inputs)
+    return replace(checked, inputs=tuple(inputs))
 
 
 def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
