@@ -86,7 +86,7 @@ class PowerFolder(Struct, frozen=True):
         result = log.partition(".")[0]
         for name in (self.results or {}).get(result) or ():
             if is_power_log(name):
-                yield self.place.child(result).child(name), name.startswith("sw_")
+                yield self.place.child(f"{result}/{name}"), name.startswith("sw_")
 
 
 class ResultSet(Struct, frozen=True):
