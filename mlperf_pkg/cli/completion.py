@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
-from click.shell_completion import CompletionItem
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
 from mlperf_pkg.rulebook.files import rounds as rounds_of
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.rulebook.load import load_round
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -98,7 +100,7 @@ def systems(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leave the completion of files to the shell."""
-    return [CompletionItem(incomplete, type="file")]
+    return [_item(incomplete, "file")]
 
 
 def files_or_rounds(
@@ -106,7 +108,13 @@ def files_or_rounds(
 ) -> list[CompletionItem]:
     """Complete published rounds, the newest first, else leave the completion to the shell."""
     names = [name for name in published_rounds(ctx, param, incomplete) if name[0].isdecimal()]
-    return list(map(CompletionItem, names)) or files(ctx, param, incomplete)
+    return list(map(_item, names)) or files(ctx, param, incomplete)
+
+
+def _item(value: str, kind: str = "plain") -> CompletionItem:
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - a check needs none
+
+    return CompletionItem(value, type=kind)
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from mlperf_pkg.cli.streams import OUTPUT, discard_output
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean, visible
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
@@ -63,6 +65,8 @@ class LazyGroup(Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete options and names of commands, without importing any."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only this needs it
+
         names = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 

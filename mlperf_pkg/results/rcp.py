@@ -291,10 +291,11 @@ def student_tail(t: float, df: int) -> float:
     """
     angle = math.atan(t / math.sqrt(df))
     cosine, odd = math.cos(angle), df % 2
+    square = cosine * cosine
     term = cosine if odd else 1.0
     total = 0.0 if df == 1 else term
     for k in range(2 + odd, df, 2):
-        term *= cosine * cosine * (k - 1) / k
+        term *= square * (k - 1) / k
         total += term
     within = math.sin(angle) * total
     return (1 - (2 / math.pi * (angle + within) if odd else within)) / 2
@@ -361,6 +362,8 @@ def _pairwise_sum(values: Sequence[float]) -> float:
         half = size // 16 * 8
         return _pairwise_sum(values[:half]) + _pairwise_sum(values[half:])
     whole = size - size % 8
+    if not whole:
+        return reduce(add, values, 0.0)
     a, b, c, d, e, f, g, h = (reduce(add, values[lane:whole:8], 0.0) for lane in range(8))
     return reduce(add, values[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
 
