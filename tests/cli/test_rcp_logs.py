@@ -173,7 +173,9 @@ def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
     file.write_text(json.dumps({"a": point}), "utf-8")
     status, _, errors = call("check", logs, "--custom", file)
     assert status == 2
-    assert errors.endswith("points of bert\\x1b[2J; the result sets are of resnet\n")
+    assert errors.endswith(
+        "points of bert\\x1b[2J; expected a benchmark of the result sets: resnet\n"
+    )
 
 
 def test_check_refuses_a_pipe(tmp_path: Path) -> None:
@@ -351,14 +353,14 @@ def test_the_runs_of_a_pruned_point_are_reference_runs_too() -> None:
 def test_equal_runs_have_no_interval() -> None:
     _, text, _ = call("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
     assert "1,409,286,144 to 1,409,286,144" in text
-    assert "All runs of a point are equal: resampling cannot show how sure it is." in text
-    assert "With 6 reference runs, the interval is too narrow" in text
+    assert "All runs of a point are equal: resampling cannot estimate its uncertainty." in text
+    assert "With 6 reference runs, the true interval is wider" in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gpt3", "--batch-size", "61440"), "batch size 61440 is larger than that of all points"),
+        (("gpt3", "--batch-size", "61440"), "batch size 61440 is larger than all points"),
         (("gpt3",), "Missing option '--batch-size'"),
         (("gpt3", "--batch-size", "64", "--resamples", "1"), "not in the range"),
     ],

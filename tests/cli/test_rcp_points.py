@@ -64,7 +64,7 @@ def test_show_batch_sizes() -> None:
         "       500        2,419,217    196,562  2,278,968  448 to 4608",
         "    100000                -          -          -  missing",
     ]
-    assert lines[-1] == "missing: larger than all points; new reference runs are needed"
+    assert lines[-1] == "missing: larger than all points; new reference runs are required"
 
 
 def test_show_every_batch_size() -> None:
@@ -123,9 +123,9 @@ def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("brt",), "no benchmark is called 'brt'; did you mean bert?"),
-        (("../x",), "no benchmark is called '../x'"),
-        (("bert", "--round", "6.1"), "no reference points of bert in training 6.1; it has those"),
+        (("brt",), "there is no benchmark 'brt'; did you mean bert?"),
+        (("../x",), "there is no benchmark '../x'"),
+        (("bert", "--round", "6.1"), "no reference points of bert in training 6.1; rounds with points: 1.0"),
         (("--round", "9.9"), "the rulebook has no round '9.9'"),
         (("--round", "0.7"), "has no reference points of training 0.7"),
         (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
@@ -295,7 +295,7 @@ def test_lint_of_a_file() -> None:
 
 
 def test_lint_of_a_file_without_mistakes(tmp_path: Path) -> None:
-    assert shown("lint", custom(tmp_path)).splitlines()[-1] == "No mistake in these points."
+    assert shown("lint", custom(tmp_path)).splitlines()[-1] == "The points have no mistakes."
 
 
 def test_lint_of_points_of_several_benchmarks(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""How sure a limit is: the bootstrap of the reference runs behind it.
+"""The confidence interval of a limit, by a bootstrap of its reference runs.
 
-The runs of each point are resampled with replacement, and mean and limit computed anew; their
+The runs of each point are resampled with replacement, and mean and limit computed again; the
 2.5th and 97.5th percentiles are the interval (B. Efron, R. Tibshirani, An Introduction to the
-Bootstrap, 1993, chapter 13). Pruning stays as it is.
+Bootstrap, 1993, chapter 13). Pruning is not repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FEW = 20  # runs, below which the interval is too narrow
 
 
 class Estimate(Struct, frozen=True):
-    """A value computed from the reference runs, and the interval that holds it with 95 %."""
+    """A value computed from the reference runs, and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -43,11 +43,11 @@ class Estimate(Struct, frozen=True):
 
 
 class Bootstrap(Struct, frozen=True):
-    """How sure the limit at a batch size is; see the module.
+    """The confidence intervals of the mean and the limit at a batch size; see the module.
 
-    ``limit`` is without, ``allowance`` is what the official checker subtracts from it.
-    ``fails_percent`` is how often a set of runs drawn from the reference fails the test, and
-    ``error_percent`` its standard error; None where there are no reference runs of this batch size.
+    ``limit`` does not include the allowance of the official checker. ``fails_percent`` is the share
+    of sets of runs drawn from the reference that fail the test, and ``error_percent`` its standard
+    error; None if there are no reference runs at this batch size.
     """
 
     reference: Reference
@@ -62,7 +62,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: int) -> Bootstrap:
-    """Resample the reference runs behind the limit of a batch size.
+    """Resample the reference runs of the limit at a batch size.
 
     Equal arguments give equal results.
 
@@ -72,34 +72,34 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     comparison = reference.at(batch_size)
     if comparison.point is None:
         raise UserError(
-            f"batch size {batch_size:.15g} is larger than that of all points of"
+            f"batch size {batch_size:.15g} is larger than all points of"
             f" {reference.benchmark} in {reference.round}: there is no limit to resample"
         )
-    behind = tuple(point for point in reference.used if point.name in comparison.points)
+    points = tuple(point for point in reference.used if point.name in comparison.points)
     random = Random(seed)  # noqa: S311 - for statistics
-    drawn = [_resampled(reference, behind, batch_size, random) for _ in range(resamples)]
+    samples = [_resampled(reference, points, batch_size, random) for _ in range(resamples)]
     # The runs of a pruned point are reference runs too, although its limit is not used.
     own = next((point for point in reference.points if point.batch_size == batch_size), None)
     share = _failing(reference, own, comparison.point, resamples, random) if own else None
     return Bootstrap(
         reference=reference,
         batch_size=batch_size,
-        points=behind,
+        points=points,
         resamples=resamples,
         seed=seed,
-        mean=_estimate(comparison.point.mean, [point.mean for point in drawn]),
-        limit=_estimate(comparison.point.minimum, [point.minimum for point in drawn]),
+        mean=_estimate(comparison.point.mean, [point.mean for point in samples]),
+        limit=_estimate(comparison.point.minimum, [point.minimum for point in samples]),
         fails_percent=None if share is None else 100 * share,
         error_percent=None if share is None else 100 * sqrt(share * (1 - share) / resamples),
     )
 
 
 def _resampled(
-    reference: Reference, behind: Sequence[ReferencePoint], batch_size: float, random: Random
+    reference: Reference, points: Sequence[ReferencePoint], batch_size: float, random: Random
 ) -> ReferencePoint:
-    """Return the point, or the point between two, of runs drawn from those of each."""
+    """Return one or two points with runs drawn from their own, interpolated if there are two."""
     runs = reference.runs
-    points = [
+    samples = [
         ReferencePoint.from_runs(
             point.name,
             point.batch_size,
@@ -107,11 +107,11 @@ def _resampled(
             runs=runs.required,
             drop=runs.drop,
         )
-        for point in behind
+        for point in points
     ]
-    if len(points) == 1:
-        return points[0]
-    return ReferencePoint.between(points[0], points[1], batch_size, runs=runs.required)
+    if len(samples) == 1:
+        return samples[0]
+    return ReferencePoint.between(samples[0], samples[1], batch_size, runs=runs.required)
 
 
 def _failing(
@@ -132,8 +132,8 @@ def _failing(
     return failing / number_of_sets
 
 
-def _estimate(value: float, drawn: Sequence[float]) -> Estimate:
-    ordered = sorted(drawn)
+def _estimate(value: float, samples: Sequence[float]) -> Estimate:
+    ordered = sorted(samples)
     last = len(ordered) - 1
     return Estimate(value, ordered[round(_TAIL * last)], ordered[round((1 - _TAIL) * last)])
 
@@ -172,20 +172,19 @@ def _paragraphs(result: Bootstrap) -> Iterator[str]:
     counts = " and ".join(f"{len(point.to_converge)}" for point in points)
     if result.fails_percent is None or result.error_percent is None:
         yield (
-            f"The limit is that of batch size {sizes}: how often a fair set fails is unknown, as"
-            f" there are no reference runs of batch size {size}."
+            f"The limit is from batch size {sizes}: there are no reference runs at batch size"
+            f" {size}, so the share of fair sets that fail is unknown."
         )
     else:
         yield (
-            f"A set of {runs} runs drawn from those of the reference at batch size {size} fails the"
-            " test with a probability of"
-            f" {result.fails_percent:.1f} % (standard error {result.error_percent:.1f} %); the"
-            " test aims at 5 %."
+            f"A set of {runs} reference runs at batch size {size}, drawn at random, fails the test"
+            f" with a probability of {result.fails_percent:.1f} % (standard error"
+            f" {result.error_percent:.1f} %); the test aims at 5 %."
         )
     if any(len(point.to_converge) < _FEW for point in points):
-        yield f"With {counts} reference runs, the interval is too narrow; the true one is wider."
+        yield f"With {counts} reference runs, the true interval is wider than the one shown."
     if any(point.stdev == 0 for point in points):
-        yield "All runs of a point are equal: resampling cannot show how sure it is."
+        yield "All runs of a point are equal: resampling cannot estimate its uncertainty."
     if not all(map(has_limit, points)):
         yield "A point has no lower limit, as its runs differ too much."
     yield from result.reference.notes

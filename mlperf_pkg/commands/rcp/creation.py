@@ -33,7 +33,7 @@ _SHOWN = 3  # logs that a reason names
 
 
 class Author(Struct, frozen=True):
-    """What a point says of its origin; None where the logs or the round say it."""
+    """The origin of a point, as recorded in it; None takes a field from the logs or the round."""
 
     creator: str | None = None
     platform: str | None = None
@@ -42,7 +42,7 @@ class Author(Struct, frozen=True):
 
 
 class NewPoint(Struct, frozen=True):
-    """A new point: its name and record in the format of mlperf-logging, and what to know of it."""
+    """A new point: its name, its record in the format of mlperf-logging, and notes on it."""
 
     name: str
     record: Mapping[str, Any]
@@ -62,10 +62,10 @@ class _Logs(Struct, frozen=True):
 
 
 def new_point(checked: Checked, author: Author) -> NewPoint:
-    """Return the point of all runs of a check.
+    """Return the reference point of all runs of a check.
 
     Raises:
-        UserError: the runs do not make a point. The message has all reasons.
+        UserError: the runs do not make a reference point. The message has all reasons.
     """
     logs = _logs(checked.runs)
     if reasons := list(_reasons(logs)):
@@ -96,20 +96,24 @@ def _logs(runs: Sequence[Run]) -> _Logs:
     [(benchmark, usage, round_name)] = names
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:
-        problem = f"does not have {visible(benchmark)}" if benchmark else "has logs without a name"
-        raise UserError(f"round {round_name} {problem}: no benchmark to make a point of")
+        problem = (
+            f"round {round_name} does not have {visible(benchmark)}"
+            if benchmark
+            else "the logs do not name a benchmark"
+        )
+        raise UserError(f"{problem}; expected logs of a benchmark of the round")
     return _Logs(runs, load_round(usage, round_name), rules)
 
 
 def _reasons(logs: _Logs) -> Iterator[str]:
-    """Yield why the runs do not make a point."""
+    """Yield the reasons why the runs do not make a reference point."""
     required, runs = logs.rules.runs.required, logs.runs
     if len(runs) < 2 * required:
         yield (
             f"{counted(len(runs), 'log')}; expected at least {2 * required}"
             f" (2N, as a submission has N = {required} runs)"
         )
-    if sizes := _several(run.convergence.batch_size for run in runs):
+    if sizes := _differing(run.convergence.batch_size for run in runs):
         yield f"batch sizes {sizes}; expected one"
     elif not _is_size(runs[0].convergence.batch_size):
         yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
@@ -118,12 +122,12 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     yield from _of_logs("the official checker crashes", crashing)
     failed = [run for run in runs if not (run.converged and run.convergence.converged)]
     yield from _of_logs("not converged", failed)
-    others = [run for run in runs if run not in failed]
-    odd = [run for run in others if to_finite(run.convergence.to_converge) is None]
-    yield from _of_logs("no number of epochs or samples to converge", odd)
+    converged = [run for run in runs if run not in failed]
+    uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
+    yield from _of_logs("no number of epochs or samples to converge", uncounted)
     yield from _of_logs("copies of other logs", list(_copies(runs)))
     for key in sorted({key for run in runs for key in run.hyperparameters}):
-        if values := _several(run.hyperparameters.get(key, "nothing") for run in runs):
+        if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
 
 
@@ -139,8 +143,8 @@ def _of_logs(problem: str, runs: Sequence[Run]) -> Iterator[str]:
         yield f"{problem} ({counted(len(runs), 'log')}): {names}{more}"
 
 
-def _several(values: Iterator[Any]) -> str:
-    """Return different values with the number of their logs; empty where there is only one."""
+def _differing(values: Iterator[Any]) -> str:
+    """Return values with the number of their logs; empty if all are equal."""
     counts = Counter(visible(str(value)) for value in values)
     words = [f"{value} ({counted(count, 'log')})" for value, count in sorted(counts.items())]
     return " and ".join(words) if len(words) > 1 else ""
@@ -173,7 +177,7 @@ def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
 
 
 def _logged(logs: _Logs, name: str) -> str:
-    """Return what the logs have as ``submission_<name>``."""
+    """Return the values of ``submission_<name>`` in the logs."""
     return ", ".join(sorted({run.text(name) for run in logs.runs} - {""})) or "TBD"
 
 
@@ -190,7 +194,7 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
 
 
 def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
-    """Yield what the point means, and what is odd in it."""
+    """Yield the mean and the limit of the point, its place after pruning, and its problems."""
     runs, rules = logs.rules.runs, logs.rules
     point = ReferencePoint.from_runs(
         name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
@@ -198,7 +202,7 @@ def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
     limit = number(point.minimum) if has_limit(point) else NO_LIMIT
     count = counted(len(record.to_converge), "run")
     yield f"{name}: {count}, mean {number(point.mean)} {rules.unit}, limit {limit}"
-    yield _place(reference_of(logs.round, rules), point)
+    yield _pruning(reference_of(logs.round, rules), point)
     for kind, actual, expected in problems_of(record, rules.name, runs.required):
         yield f"{kind}: {actual}; expected {expected}"
     errors = sum(run.verdicts.rules.value == "fail" for run in logs.runs)
@@ -206,13 +210,13 @@ def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
         yield f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them"
 
 
-def _place(package: Reference, point: ReferencePoint) -> str:
-    """Return what pruning does to a point among those of mlperf-logging."""
-    same = [other for other in package.points if other.batch_size == point.batch_size]
-    others = [other for other in package.points if other.batch_size != point.batch_size]
-    used = prune(by_size([*others, point]))
-    pruned = [other.name for other in others if other in package.used and other not in used]
-    words = "would be used by the test" if point in used else "would be pruned"
+def _pruning(package: Reference, new: ReferencePoint) -> str:
+    """Return the effect of pruning on a new point among those of mlperf-logging, in words."""
+    same = [point for point in package.points if point.batch_size == new.batch_size]
+    others = [point for point in package.points if point.batch_size != new.batch_size]
+    used = prune(by_size([*others, new]))
+    pruned = [point.name for point in others if point in package.used and point not in used]
+    words = "would be used by the test" if new in used else "would be pruned"
     return (
         f"with the points of {package.source}, it {words}"
         + (f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else "")

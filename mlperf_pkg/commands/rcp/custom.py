@@ -12,27 +12,27 @@ from mlperf_pkg.rulebook.model import Runs
 from mlperf_pkg.rulebook.upstream.points import PointRecord, read_points
 
 _LARGEST = 1e9
-"""Batch sizes are below it: the official checker starts its search there."""
+"""Batch sizes are smaller: the official checker starts its search at this value."""
 
 _MOST = 1e11
-"""Values are at most this: from 4.5e11 on, the search for the smallest mean would never end."""
+"""The largest value of a run: from 4.5e11 on, the search for the smallest mean never ends."""
 
 IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
 """The benchmarks whose points have "samples to converge" in mlperf-logging 4.1.68."""
 
 
 def unit_key(benchmark: str) -> str:
-    """Return the name that the official checker reads the runs of a benchmark by."""
+    """Return the key under which the official checker reads the runs of a benchmark."""
     return "samples to converge" if benchmark in IN_SAMPLES else "Epochs to converge"
 
 
 def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoint, ...]:
-    """Return the points of a file for a benchmark by batch size, in the format of mlperf-logging.
+    """Return the points for a benchmark in a file in the format of mlperf-logging, by batch size.
 
-    Where no point names the benchmark, all are used: some names in mlperf-logging are wrong.
+    If no point names the benchmark, all are used: some names in mlperf-logging are wrong.
 
     Raises:
-        UserError: it cannot be read, or the official checker cannot use it.
+        UserError: the file cannot be read, or the official checker cannot use it.
     """
     records = read_points(path)
     of_benchmark = {name: r for name, r in records.items() if r.benchmark == benchmark}
@@ -51,29 +51,29 @@ def benchmarks_in(path: Path) -> list[str]:
     """Return the benchmarks that the points of a file name, sorted.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: the file cannot be read.
     """
     return sorted({record.benchmark for record in read_points(path).values()})
 
 
 def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
-    """Return why the official checker cannot use the points of a file, None if it can."""
+    """Return the reason why the official checker cannot use the points of a file, or None."""
     if not records:
         return "no reference point"
     sizes: dict[float, str] = {}
     for name, record in records.items():
-        point, other = visible(name), sizes.setdefault(record.batch_size, name)
-        if other != name:
-            return f"{point} and {visible(other)} both have batch size {record.batch_size:.15g}"
+        point, first = visible(name), sizes.setdefault(record.batch_size, name)
+        if first != name:
+            return f"{point} and {visible(first)} both have batch size {record.batch_size:.15g}"
         if reason := refused_point(record, dropped):
             return f"{point} {reason}"
     return None
 
 
 def refused_point(record: PointRecord, dropped: int) -> str | None:
-    """Return why the official checker cannot use a point, None if it can.
+    """Return the reason why the official checker cannot use a point, or None.
 
-    ``dropped`` is how many runs do not count in the mean.
+    ``dropped`` is the number of runs that do not count in the mean.
     """
     key = unit_key(record.benchmark)
     values = record.samples if key.startswith("samples") else record.epochs

@@ -1,4 +1,4 @@
-"""What changed in the reference points between two rounds, and in the limits that they give."""
+"""The changes of reference points and their limits between two rounds."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _KINDS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "
 
 
 class PointState(Struct, frozen=True):
-    """A point in one of two rounds; ``used`` says that pruning keeps it.
+    """A point in one of two rounds; pruning keeps it if it is ``used``.
 
-    ``minimum`` is None where it limits nothing.
+    ``minimum`` is None if the point has no lower limit.
     """
 
     runs: int
@@ -43,8 +43,8 @@ class PointState(Struct, frozen=True):
 class PointDifference(Struct, frozen=True):
     """A point that was ``added`` (``old`` is None), ``removed`` (``new`` is None) or ``changed``.
 
-    The runs of a changed point differ. One that is ``pruned`` or ``used`` is so in the new round
-    alone, with the same runs.
+    The runs of a changed point differ. A point with the same runs is ``pruned`` or ``used`` if
+    pruning removes it only in the new round, or only in the old one.
     """
 
     batch_size: float
@@ -78,7 +78,7 @@ class Differences(Struct, frozen=True):
 
 
 def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differences:
-    """Return the differences of two rounds, as a whole or in one benchmark.
+    """Return the differences of two rounds, in all benchmarks or in one.
 
     Raises:
         UserError: there is no such round or benchmark, or mlperf-logging has no points of a round.
@@ -104,9 +104,9 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
 def _of_benchmark(
     old_round: Round, before: Benchmark | None, new_round: Round, after: Benchmark | None
 ) -> BenchmarkDifference:
-    was = _states(reference_of(old_round, before)) if before else {}
-    now = _states(reference_of(new_round, after)) if after else {}
-    points = [_point(size, was.get(size), now.get(size)) for size in sorted({*was, *now})]
+    old = _states(reference_of(old_round, before)) if before else {}
+    new = _states(reference_of(new_round, after)) if after else {}
+    points = [_point(size, old.get(size), new.get(size)) for size in sorted({*old, *new})]
     different = tuple(point for point in points if point)
     newest = after or before
     assert newest  # noqa: S101
@@ -137,11 +137,11 @@ def _state(point: ReferencePoint, *, used: bool) -> PointState:
     return PointState(len(point.to_converge), point.mean, minimum, used)
 
 
-def _point(size: float, was: _State | None, now: _State | None) -> PointDifference | None:
-    if was is None or now is None:
-        kind = "added" if now else "removed"
-        return PointDifference(size, kind, was and was[1], now and now[1])
-    (old_runs, old), (new_runs, new) = was, now
+def _point(size: float, before: _State | None, after: _State | None) -> PointDifference | None:
+    if before is None or after is None:
+        kind = "added" if after else "removed"
+        return PointDifference(size, kind, before and before[1], after and after[1])
+    (old_runs, old), (new_runs, new) = before, after
     if old_runs != new_runs:
         return PointDifference(size, "changed", old, new)
     if old.used != new.used:
@@ -172,12 +172,12 @@ def text(result: Differences, view: View) -> str:
 def _heading(item: BenchmarkDifference) -> str:
     same = f"; {counted(item.same, 'point')} unchanged" if item.same else ""
     if item.gone:
-        what = " (removed)"
+        change = " (removed)"
     elif item.old_name is None:
-        what = " (new)"
+        change = " (new)"
     else:
-        what = f" (was {item.old_name})" if item.old_name != item.name else ""
-    return f"{item.name}{what}, {item.unit} to converge{same}"
+        change = f" (was {item.old_name})" if item.old_name != item.name else ""
+    return f"{item.name}{change}, {item.unit} to converge{same}"
 
 
 def _in_words(point: PointDifference) -> str:
@@ -212,7 +212,8 @@ def json(result: Differences, _: View) -> str:
 
 def csv(result: Differences, _: View) -> str:
     """Render one line per point that differs."""
-    header = ("benchmark", "batch_size", "kind", *(f"{a}_{b}" for a in ("old", "new") for b in _OF))
+    of_points = (f"{side}_{name}" for side in ("old", "new") for name in _OF_POINT)
+    header = ("benchmark", "batch_size", "kind", *of_points)
     rows = (
         [item.name, point.batch_size, point.kind, *_values(point.old), *_values(point.new)]
         for item in result.benchmarks
@@ -221,11 +222,11 @@ def csv(result: Differences, _: View) -> str:
     return tables.csv_text(header, rows)
 
 
-_OF = ("runs", "mean", "minimum", "used")
+_OF_POINT = ("runs", "mean", "minimum", "used")
 
 
 def _values(state: PointState | None) -> Sequence[Any]:
-    return [getattr(state, name) if state else None for name in _OF]
+    return [getattr(state, name) if state else None for name in _OF_POINT]
 
 
 DIFF_FORMATS: Mapping[str, Callable[[Differences, View], str]] = {

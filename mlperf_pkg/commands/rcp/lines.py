@@ -1,4 +1,4 @@
-"""Lines of text that several of these commands write alike."""
+"""The items of lists in text, which several commands of ``rcp`` write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from mlperf_pkg.render.terminal import PLAIN, Terminal
 
 
 def add_item(terminal: Terminal, mark: str, text: str) -> None:
-    """Add an item of a list: its further lines start two columns after the first."""
+    """Add an item of a list; its continuation lines are indented by two columns."""
     for line in wrapped(mark, visible(text), len(mark) + 2).split("\n"):
         terminal.line((line, PLAIN))

@@ -1,4 +1,4 @@
-"""Mistakes in the data of reference points: those of mlperf-logging, and those of a file."""
+"""Mistakes in the data of reference points, of mlperf-logging or of a file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _MEANING = {
 
 
 class Mistake(Struct, frozen=True):
-    """A mistake in a point, with the reason why it is accepted if it is known."""
+    """A mistake in a point; a known mistake has the ``reason`` why it is accepted."""
 
     problem: PointProblem
     reason: str | None = None
 
 
 class Mistakes(Struct, frozen=True):
-    """The mistakes in points from ``source``; ``detailed`` shows what was found in each point."""
+    """The mistakes in points from ``source``; ``detailed`` shows the values of each point."""
 
     source: str
     mistakes: tuple[Mistake, ...]
@@ -59,7 +59,7 @@ def mistakes_of_package(
     """Return the mistakes in the points of the installed mlperf-logging.
 
     Raises:
-        UserError: mlperf-logging is not installed, there is no such round or benchmark.
+        UserError: mlperf-logging is not installed, or there is no such round or benchmark.
     """
     if benchmark:
         reference(usage, round_name, benchmark)
@@ -157,12 +157,12 @@ def _add_details(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
 def _summary(result: Mistakes, *, detailed: bool) -> str:
     number = len(result.mistakes)
     if not number:
-        return "No mistake in these points."
+        return "The points have no mistakes."
     new = sum(mistake.reason is None for mistake in result.mistakes)
     more = "" if detailed else "; --verbose shows each point"
     if result.detailed:
         return f"{counted(number, 'mistake')}{more}"
-    state = f"{new} of them not known" if new else "all known and accepted"
+    state = f"{new} of them new" if new else "all known and accepted"
     return f"{counted(number, 'mistake')}, {state}{more}"
 
 

@@ -1,4 +1,4 @@
-"""The chart of the reference points of a benchmark as a file."""
+"""The chart of the reference points of a benchmark, as a picture or a page."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ img {{ background: white; max-width: 100%; }}
 def points_picture(file: Path) -> Callable[[Reference], bytes]:
     """Return a function that draws reference points in the format of ``file``.
 
+    The function raises UserError if the chart cannot be drawn.
+
     Raises:
         UserError: ``file`` is neither .svg, .png nor .html, or vl-convert-python is not installed.
-            The function raises it if the chart cannot be drawn.
     """
     format_ = file.suffix.lower().removeprefix(".")
     if format_ not in (*PICTURES, _HTML):

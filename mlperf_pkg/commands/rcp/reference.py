@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.upstream.points import points_folder
 
 
 class Origin(Struct, frozen=True):
-    """Where points are from: those of mlperf-logging or a ``file``, with ``merge`` both.
+    """The source of points: mlperf-logging or a ``file``, with ``merge`` both.
 
     A point of the file replaces one of mlperf-logging with the same batch size.
     """
@@ -38,10 +38,10 @@ PACKAGE = Origin()
 class Reference(Struct, frozen=True):
     """The reference points of a benchmark in a round, by ascending batch size.
 
-    Convergence is in ``unit``; a submission has ``runs``. The official checker accepts
-    ``allowance`` less than the smallest acceptable mean. ``in_round`` says whether the round has
-    the benchmark, ``covered`` whether the checker knows it. ``source`` says where the points are
-    from.
+    Convergence is in ``unit``; a submission has ``runs``. The official checker accepts a mean that
+    is smaller than the smallest acceptable one by up to ``allowance``. ``in_round`` says whether
+    the round has the benchmark, ``covered`` whether the checker covers it. ``source`` is the origin
+    of the points in words.
     """
 
     usage: str
@@ -68,11 +68,11 @@ class Reference(Struct, frozen=True):
 
     @property
     def notes(self) -> Iterator[str]:
-        """What a reader of the table must know."""
+        """Notes below a table of the points."""
         if not self.in_round:
             yield f"Round {self.round} does not have {self.benchmark}: its points are not used."
         if not self.covered:
-            yield f"The official checker crashes on {self.benchmark}: it has no number of runs."
+            yield f"The official checker does not cover {self.benchmark}, and crashes on it."
         if self.allowance:
             yield (
                 f"The official checker accepts {self.allowance:,} {self.unit} less than the"
@@ -80,7 +80,7 @@ class Reference(Struct, frozen=True):
             )
 
     def at(self, batch_size: float) -> rcp.Comparison:
-        """Return what the test compares sets of this batch size with."""
+        """Return the comparison that the test makes for sets of this batch size."""
         return rcp.comparison_at(self.used, batch_size, runs=self.runs.required)
 
 
@@ -94,14 +94,17 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
     names = benchmarks_with_points(round_)
     if chosen := [_of_package(round_, name) for name in names if _rules(round_, name)]:
         return chosen
-    others = f"; it has those of rounds {', '.join(_rounds_with_points(round_.usage))}"
-    raise UserError(f"{_package()} has no reference points of {round_.usage} {round_.name}{others}")
+    others = ", ".join(_rounds_with_points(round_.usage))
+    raise UserError(
+        f"{_package()} has no reference points of {round_.usage} {round_.name};"
+        f" rounds with points: {others}"
+    )
 
 
 def reference(
     usage: str | None, round_name: str | None, benchmark: str, origin: Origin = PACKAGE
 ) -> Reference:
-    """Return the points of a benchmark, by default in the newest round that has both.
+    """Return the points of a benchmark, by default in the newest round that has it and its points.
 
     Raises:
         UserError: there are no such points, or a file cannot be read.
@@ -112,7 +115,7 @@ def reference(
         return with_points_of(package, origin)
     if not package.points:
         names = _rounds_with_points(round_.usage, benchmark)
-        others = f"; it has those of round {', '.join(names)}" if names else ""
+        others = f"; rounds with points: {', '.join(names)}" if names else ""
         raise UserError(
             f"{_package()} has no reference points of {visible(benchmark)} in {round_.usage}"
             f" {round_.name}{others}"
@@ -131,7 +134,7 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
 
 
 def with_points_of(package: Reference, origin: Origin) -> Reference:
-    """Return a reference with the points of a file, instead of its own or beside them.
+    """Return a reference with the points of a file, instead of its own or added to them.
 
     Raises:
         UserError: the file cannot be read.
@@ -143,15 +146,15 @@ def with_points_of(package: Reference, origin: Origin) -> Reference:
         return replace(package, points=points, source=source)
     sizes = {point.batch_size for point in points}
     kept = [point for point in package.points if point.batch_size not in sizes]
-    together = f"{package.source} and {source}"
-    return replace(package, points=rcp.by_size([*kept, *points]), source=together)
+    sources = f"{package.source} and {source}"
+    return replace(package, points=rcp.by_size([*kept, *points]), source=sources)
 
 
 # ---- the choice of a round -----------------------------------------------------------------
 
 
 def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
-    """Return the round given or the newest one that has the benchmark and points of it.
+    """Return the round of this name, by default the newest one with the benchmark and its points.
 
     Raises:
         UserError: there is no such round or benchmark.
@@ -159,10 +162,15 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     candidates = [usage] if usage else _usages_with(benchmark)
     if not candidates:
         names = sorted(
-            {other for of in usages() for name_ in rounds(of) for other in _all(of, name_)}
+            {
+                name
+                for of_usage in usages()
+                for of in rounds(of_usage)
+                for name in _all(of_usage, of)
+            }
         )
-        meant = did_you_mean(benchmark, names) or f"; known are {', '.join(names)}"
-        raise UserError(f"no benchmark is called {visible(benchmark)!r}{meant}")
+        hint = did_you_mean(benchmark, names) or f"; expected one of {', '.join(names)}"
+        raise UserError(f"there is no benchmark {visible(benchmark)!r}{hint}")
     if name:
         return load_round(candidates[0], name)
     for of_usage in candidates:

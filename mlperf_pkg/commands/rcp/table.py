@@ -16,14 +16,14 @@ from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp/1"
-_LARGE = 1000  # from here on, fractions of samples or epochs say nothing
+_LARGE = 1000  # samples or epochs, from which on fractions are not shown
 
 USED, PRUNED, BETWEEN, BELOW, MISSING = "used", "pruned", "interpolated", "smaller", "missing"
 _STATES = {FOUND: USED, INTERPOLATED: BETWEEN, SMALLER: BELOW}
 _LEGEND = {
     PRUNED: "pruned: not used by the test, as neighbouring points converge as fast",
     BELOW: "below all: compared with the smallest point",
-    MISSING: "missing: larger than all points; new reference runs are needed",
+    MISSING: "missing: larger than all points; new reference runs are required",
 }
 
 _FIELDS = (
@@ -59,9 +59,9 @@ class Shown(Struct, frozen=True):
 def shown(
     reference: Reference, batch_sizes: Sequence[float] = (), *, pruned: bool = False
 ) -> Shown:
-    """Return the rows of all points, with ``pruned`` of those that remain after pruning.
+    """Return a row for each point or, if ``pruned``, for each one that remains after pruning.
 
-    With ``batch_sizes``, return what the test compares sets of these with instead.
+    With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
     if batch_sizes:
         return Shown(reference, tuple(_at(reference, size) for size in batch_sizes))
@@ -108,7 +108,7 @@ _COLUMNS = (
 
 
 def text(items: Sequence[Shown], view: View) -> str:
-    """Render for a terminal: the table of one benchmark, or one line for each of several."""
+    """Render for a terminal: the table of one benchmark, or one line per benchmark."""
     terminal = Terminal(view)
     if len(items) > 1:
         _add_overview(terminal, [item.reference for item in items])
@@ -176,7 +176,7 @@ def _remark(row: PointRow, reference: Reference) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return epochs or samples: four decimals, none from a thousand on."""
+    """Return epochs or samples in words: up to four decimals below 1000, else a whole number."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4f}".rstrip("0").rstrip(".")
@@ -257,7 +257,7 @@ def _fields(item: Shown) -> dict[str, Any]:
 
 
 def about(reference: Reference) -> dict[str, Any]:
-    """Return what JSON says of a benchmark in a round."""
+    """Return the fields of a benchmark in a round for JSON."""
     return {
         "usage": reference.usage,
         "round": reference.round,

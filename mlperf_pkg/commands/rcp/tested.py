@@ -41,9 +41,10 @@ class State(StrEnum):
 
 
 class TestedSet(Struct, frozen=True):
-    """A result set, its test, and the test by the points of mlperf-logging if others were used.
+    """A result set and its test.
 
-    ``test`` is None where there is none, for the ``reason``.
+    ``test`` is None if the set cannot be tested; ``reason`` says why. ``before`` is the test
+    against the points of mlperf-logging if other points were used.
     """
 
     row: ResultSetRow
@@ -59,7 +60,7 @@ class TestedSet(Struct, frozen=True):
 
     @property
     def must_pass(self) -> bool:
-        """Whether the rules require that the set passes: they do not of an Open one."""
+        """Whether the rules require that the set passes, as they do except for Open sets."""
         return (self.row.division or "").lower() != "open"
 
 
@@ -72,7 +73,7 @@ class TestedSets(Struct, frozen=True):
 
     @property
     def status(self) -> int:
-        """The exit status: 0 if all that must pass do, 1 if not, 2 if nothing was tested."""
+        """The exit status: 0 if all sets that must pass do, 1 if not, 2 if no set was tested."""
         if {item.state for item in self.sets} <= {State.NOT_CHECKED}:
             return 2
         required = (item for item in self.sets if item.must_pass)
@@ -89,8 +90,8 @@ def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
     pairs = list(zip(checked.report.result_sets, checked.contexts, strict=True))
     if origin.file and not any(_benchmark(context) in names for _, context in pairs):
         raise UserError(
-            f"{visible(str(origin.file))}: points of {_listed(names)}; the result sets are of"
-            f" {_listed({row.benchmark for row, _ in pairs})}"
+            f"{visible(str(origin.file))}: points of {_joined(names)}; expected a benchmark of the"
+            f" result sets: {_joined({row.benchmark for row, _ in pairs})}"
         )
     return TestedSets(
         checked.report,
@@ -102,7 +103,7 @@ def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
     )
 
 
-def _listed(names: set[str]) -> str:
+def _joined(names: set[str]) -> str:
     return ", ".join(map(visible, sorted(names))) or "no benchmark"
 
 
@@ -136,11 +137,11 @@ def _reason(context: SetContext, points: Points | None) -> str:
     if context.rules is None:
         return f"round {context.round.name} does not have this benchmark"
     if not context.runs or not all(run.is_read for run in context.runs):
-        return "a log of it could not be read"
+        return "a log of the set could not be read"
     if context.round.version < (1, 0):
         return "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)
-    return f"the official checker crashes: {crash}" if crash else "it could not be tested"
+    return f"the official checker crashes: {crash}" if crash else "the set could not be tested"
 
 
 def _state(test: RcpRow | None) -> State:
@@ -220,7 +221,7 @@ def _is_normalised(test: RcpRow) -> bool:
 
 
 def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> list[str]:
-    """Return what to know of sets with their titles; equal remarks are in one line."""
+    """Return the remarks on sets, with the titles of their sets; equal remarks share a line."""
     titles: dict[str, list[str]] = {}
     for title, item in items:
         for remark in _remarks_of(item, is_detailed=is_detailed):
@@ -256,7 +257,7 @@ def _summary(result: TestedSets) -> str:
     states = [item.state for item in result.sets]
     parts = [f"{states.count(state)} {_WORDS[state]}" for state in State if state in states]
     optional = sum(item.state is State.FAIL and not item.must_pass for item in result.sets)
-    note = f"; {optional} of those that fail: Open, need not pass" if optional else ""
+    note = f"; Open sets, which need not pass: {optional} FAIL" if optional else ""
     return f"{counted(len(states), 'result set')}: {', '.join(parts)}{note}"
 
 
@@ -268,7 +269,7 @@ _OF_TEST = (
 
 
 def json(result: TestedSets, _: View) -> str:
-    """Render all fields; ``before`` is the test by the points of mlperf-logging."""
+    """Render all fields; ``before`` is the test against the points of mlperf-logging."""
     sets = [
         {
             **{name: getattr(item.row, name) for name in (*_OF_SET, "runs_found", "runs_required")},
