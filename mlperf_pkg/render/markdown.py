@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings, headings, tables
+from mlperf_pkg.render.groups import Submitters
 from mlperf_pkg.render.terminal import Group
+from mlperf_pkg.render.text import SUBMITTERS, submitter_cells
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
+MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
+
 
 def markdown(report: Report, view: View) -> str:
-    """Render verdicts, results and findings, a section each."""
-    sections = ("## MLPerf check", verdicts(report), _results(report), _findings(report, view))
-    return "\n\n".join(section for section in sections if section) + "\n"
+    """Render verdicts, submitters of a round, results and findings, a section each."""
+    sections = ("## MLPerf check", verdicts(report), _submitters(report), _results(report))
+    lines = "\n\n".join(section for section in sections if section).split("\n")
+    if shown := findings.shown(report.findings, view):
+        lines += ["", "### Findings", "", *map(_finding, shown)]
+    return _bounded(lines)
+
+
+def _bounded(lines: Iterable[str]) -> str:
+    """Join rows and findings; leave out those that are too many, and say so."""
+    kept, size, left_out = [], 0, 0
+    for line in lines:
+        size += len(line.encode("utf-8", "replace")) + 1
+        if size <= MAX_BYTES:
+            kept.append(line)
+        else:
+            left_out += 1
+    if left_out:
+        kept += ["", f"{left_out} more lines are left out: a summary has at most 1 MiB."]
+    return "\n".join(kept) + "\n"
 
 
 def section(titles: dict[str, bool], group: Group) -> str:
@@ -36,13 +59,18 @@ def verdicts(report: Report) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def _submitters(report: Report) -> str:
+    """Return a table of the submitters of a round; nothing for one submission."""
+    submitters = Submitters(report)
+    if submitters.number < 2:  # noqa: PLR2004 - several
+        return ""
+    titles = {column.title: column.numbers for column in SUBMITTERS}
+    rows = [[cell for cell, _ in submitter_cells(row)] for row in submitters.rows()]
+    return f"### Submitters\n\n{tables.markdown_table(titles, rows).rstrip()}"
+
+
 def _results(report: Report) -> str:
     return f"### Results\n\n{tables.results_markdown(report).rstrip()}"
-
-
-def _findings(report: Report, view: View) -> str:
-    lines = [_finding(finding) for finding in findings.shown(report.findings, view)]
-    return "\n".join(["### Findings", "", *lines]) if lines else ""
 
 
 def _finding(finding: Finding) -> str:

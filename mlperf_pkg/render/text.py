@@ -37,7 +37,7 @@ _RUNS = (
     Column("Status, dropped", 16),
     *_VERDICTS,
 )
-_SUBMITTERS = (
+SUBMITTERS = (
     Column("Submitters", whole=True),
     Column("Sets", 4, numbers=True),
     *_VERDICTS,
@@ -89,10 +89,11 @@ def _submitters(terminal: Terminal, report: Report, _: View) -> None:
     """Add the submissions, if there are several."""
     submitters = Submitters(report)
     if submitters.number > 1:
-        terminal.table(_SUBMITTERS, [Group("", [_submitter(row) for row in submitters.rows()])])
+        terminal.table(SUBMITTERS, [Group("", [submitter_cells(row) for row in submitters.rows()])])
 
 
-def _submitter(row: SubmitterRow) -> list[Span]:
+def submitter_cells(row: SubmitterRow) -> list[Span]:
+    """Return the cells of a submitter, for the columns of ``SUBMITTERS``."""
     failures = str(row.rcp_failures) if row.rcp_failures else wording.NOTHING
     numbers = [str(row.errors or wording.NOTHING), str(row.warnings or wording.NOTHING), failures]
     cells = [(cell, PLAIN) for cell in numbers]

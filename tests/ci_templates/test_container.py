@@ -9,17 +9,32 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.helpers.ci_kit import HAS_NETWORK, KIT, RECIPE, copied, instructions, run, sources
+from tests.helpers.ci_kit import (
+    HAS_NETWORK,
+    KIT,
+    RECIPE,
+    copied,
+    instructions,
+    needs,
+    run,
+    sources,
+)
 from tests.helpers.ci_runner import ROOT
 
 
-def test_container_is_small_and_not_root() -> None:
-    assert instructions("FROM") == ["${PYTHON} AS build", "${PYTHON}"]
+def test_container_is_small_and_runs_as_nobody() -> None:
+    assert instructions("FROM") == ["${BUILDER} AS build", "${PYTHON}"]
     assert "-slim" in instructions("ARG")[0]
     last = [instruction["instruction"] for instruction in RECIPE][-6:]
     assert last == ["COPY", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"]
-    assert instructions("USER") == ["10001:10001"]
+    assert instructions("USER") == ["65534:65534"]
     assert json.loads(instructions("ENTRYPOINT")[0]) == ["mlperf-pkg"]
+
+
+@needs("hadolint")
+def test_hadolint_finds_nothing() -> None:
+    done = run("hadolint", KIT / "Containerfile", cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_what_the_container_copies_is_there() -> None:

@@ -11,10 +11,13 @@ import yaml
 from junitparser import JUnitXml
 
 from mlperf_pkg import __version__
-from tests.helpers.ci_kit import DOCS, KIT, run, spoil
+from tests.helpers.ci_kit import DOCS, KIT, needs, run, spoil
 from tests.helpers.ci_runner import ACTION, ROOT
 
-WORKFLOW = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
+CALLER = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
+REUSABLE = ROOT / ".github" / "workflows" / "mlperf.yml"
+WORKFLOW = yaml.safe_load(REUSABLE.read_text("utf-8"))
+INPUTS = WORKFLOW[True]["workflow_call"]["inputs"]  # "on" is a boolean of YAML
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
 JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
 
@@ -24,7 +27,8 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
     [
         ("vendor.github-actions", "action.yml"),
         ("vendor.github-workflows", "ci-templates/mlperf.yml"),
-        ("custom.github-workflows-require-timeout", "ci-templates/mlperf.yml"),
+        ("vendor.github-workflows", ".github/workflows/mlperf.yml"),
+        ("custom.github-workflows-require-timeout", ".github/workflows/mlperf.yml"),
         ("vendor.gitlab-ci", "ci-templates/gitlab-ci.yml"),
     ],
 )
@@ -46,7 +50,7 @@ def test_versions_are_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(re.findall(r"`((?:ci-templates|action)[\w./-]+)`", DOCS)))
+    "name", sorted(set(re.findall(r"`((?:ci-templates/|action\.|\.github/)[\w./-]+)`", DOCS)))
 )
 def test_the_docs_name_files_that_are_here(name: str) -> None:
     assert (ROOT / name).exists()
@@ -55,16 +59,54 @@ def test_the_docs_name_files_that_are_here(name: str) -> None:
 # ---- GitHub -------------------------------------------------------------------------------
 
 
-def test_workflow_fits_the_action() -> None:
-    text = (KIT / "mlperf.yml").read_text("utf-8")
-    steps = WORKFLOW["jobs"]["pre-submission"]["steps"]
-    (ours,) = [step for step in steps if step["uses"].startswith("OWNER/")]
-    assert set(ours["with"]) <= set(ACTION["inputs"])
+def uses(file: Path) -> list[str]:
+    """What a file uses, with the comment behind it."""
+    return re.findall(r"^\s*(?:- )?uses: (.*)$", file.read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", [ROOT / "action.yml", REUSABLE], ids=lambda file: file.name)
+def test_actions_are_pinned_by_commit(file: Path) -> None:
+    """And the version is a comment, which tools that update pins read and write."""
+    others = [action for action in uses(file) if not action.startswith("./")]
+    assert others
+    pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    assert [action for action in others if not re.fullmatch(pinned, action)] == []
+
+
+FILES = ("action.yml", ".github/workflows/mlperf.yml", "ci-templates/mlperf.yml")
+
+
+@needs("zizmor")
+def test_zizmor_finds_nothing() -> None:
+    done = run("zizmor", "--offline", "--persona=auditor", *FILES, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@needs("actionlint")
+def test_actionlint_finds_nothing() -> None:
+    done = run("actionlint", *FILES[1:], cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_reusable_workflow_fits_the_action() -> None:
+    """It passes on every input that it has, and both know the same ones."""
+    text = REUSABLE.read_text("utf-8")
+    (step,) = [s for s in WORKFLOW["jobs"]["pre-submission"]["steps"] if s["uses"].startswith("./")]
+    passed = {name: f"${{{{ inputs.{name} }}}}" for name in INPUTS if name != "runs-on"}
+    assert step["with"] == passed
+    assert passed.keys() <= ACTION["inputs"].keys()
     used = set(re.findall(r"steps\.mlperf\.outputs\.([\w-]+)", text))
     assert used
     assert used <= set(ACTION["outputs"])
-    others = [step["uses"] for step in steps if step is not ours]
-    assert all(re.fullmatch(r"actions/[\w-]+@v[0-9]+", step) for step in others)
+    defaults = {name: str(INPUTS[name]["default"]).lower() for name in passed}
+    assert defaults == {name: ACTION["inputs"][name]["default"] for name in passed}
+
+
+def test_the_template_calls_the_reusable_workflow() -> None:
+    job = CALLER["jobs"]["pre-submission"]
+    path = job["uses"].removeprefix("OWNER/mlperf-pkg/").partition("@")[0]
+    assert ROOT / path == REUSABLE
+    assert set(job["with"]) <= set(INPUTS)
 
 
 @pytest.mark.parametrize("name", ["inputs", "outputs"])

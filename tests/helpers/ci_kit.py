@@ -32,6 +32,15 @@ QUICK = {
 }
 
 
+def needs(tool: str) -> pytest.MarkDecorator:
+    """Skip a test where a program is not installed."""
+    return pytest.mark.skipif(not _installed(tool), reason=f"needs {tool}")
+
+
+def _installed(tool: str) -> bool:
+    return shutil.which(tool, path=f"{TOOLS}:{os.environ['PATH']}") is not None
+
+
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run it where the tool is on the PATH."""
     env = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", **more}

@@ -110,12 +110,33 @@ def test_the_same_of_many_logs_is_one_annotation() -> None:
     assert annotation.properties == {"file": "logs/0.log", "line": "7", "title": "X1"}
 
 
-def test_omitted_annotations_are_counted() -> None:
-    report_findings = [finding(f"{number}/a", message=str(number)) for number in range(11)]
-    first, *others = annotated(report(findings=report_findings))
-    assert len(others) == 11
-    assert "\nGitHub shows 10 of 11 errors; the log of the step lists all" in first.message
-    assert "GitHub shows" not in annotated(report(findings=report_findings[:10]))[0].message
+@pytest.mark.parametrize(
+    ("numbers", "annotations", "left_out"),
+    [
+        ({"error": 10}, 10, ""),
+        ({"error": 11}, 10, "1 error"),
+        ({"error": 1, "warning": 40}, 11, "30 warnings"),
+        ({"note": 9}, 9, ""),
+        ({"note": 10}, 9, "1 notice"),
+        ({"error": 500, "warning": 12, "note": 20}, 29, "490 errors, 2 warnings, 11 notices"),
+    ],
+)
+def test_no_more_than_github_shows(
+    numbers: dict[str, int], annotations: int, left_out: str
+) -> None:
+    """Ten of a kind, of which the notice with the verdicts is one; it says what is left out."""
+    report_findings = [
+        finding(f"{number}/a", severity=Severity(severity), message=str(number))
+        for severity, count in numbers.items()
+        for number in range(count)
+    ]
+    first, *others = annotated(report(findings=report_findings), show=Show.ALL)
+    assert len(others) == annotations
+    assert ("left out: " in first.message) == bool(left_out)
+    assert not left_out or (
+        f"\nleft out: {left_out}; GitHub shows 10 of a kind, the job summary lists all"
+        in first.message
+    )
 
 
 @settings(deadline=None)

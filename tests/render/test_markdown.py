@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render import FORMATS, View
+from mlperf_pkg.render.markdown import MAX_BYTES
 from tests.helpers.reports import FAIL, finding, report, result_set
 
 markdown = FORMATS["markdown"]
@@ -40,6 +43,32 @@ def test_a_report() -> None:
 
 def test_without_findings() -> None:
     assert markdown(report(), View()).endswith("### Results\n\nNo result set.\n")
+
+
+def test_a_round_starts_with_its_submitters() -> None:
+    names = ("ACME", "Dell")
+    rows = [result_set(path=f"{name}/results/dgx/bert", submitter=name) for name in names]
+    findings = [finding("Dell/results/dgx/bert", basis=Basis.OFFICIAL)]
+    report_ = report(verdict=FAIL, result_sets=(rows[0], rows[1]), findings=findings)
+    _, table, _ = markdown(report_, View()).split("### ", 2)
+    assert table.splitlines()[2:] == [
+        "| Submitters | Sets | Official | Rules | Errors | Warnings | RCP failures |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: |",
+        "| ACME | 1 | pass | pass | - | - | - |",
+        "| Dell | 1 | FAIL | pass | 1 | - | - |",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("message", ["wrong", "ä" * 5000])
+def test_the_summary_has_a_limit(message: str) -> None:
+    """GitHub rejects more than 1 MiB."""
+    findings = [finding(f"{number}/a", message=message) for number in range(50_000)]
+    summary = markdown(report(findings=findings), View())
+    assert MAX_BYTES - 20_000 < len(summary.encode()) < 1 << 20
+    last = summary.splitlines()[-1]
+    left_out = 50_000 - summary.count("\n- ") + 4  # the verdicts are a list too
+    assert last == f"{left_out} more lines are left out: a summary has at most 1 MiB."
 
 
 def test_hostile_names_do_not_act() -> None:
