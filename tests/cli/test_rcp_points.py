@@ -125,7 +125,10 @@ def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
     [
         (("brt",), "there is no benchmark 'brt'; did you mean bert?"),
         (("../x",), "there is no benchmark '../x'"),
-        (("bert", "--round", "6.1"), "no reference points of bert in training 6.1; rounds with points: 1.0"),
+        (
+            ("bert", "--round", "6.1"),
+            "no reference points of bert in training 6.1; rounds with points: 1.0",
+        ),
         (("--round", "9.9"), "the rulebook has no round '9.9'"),
         (("--round", "0.7"), "has no reference points of training 0.7"),
         (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
