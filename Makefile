@@ -11,7 +11,7 @@ FUZZ_SEED ?=
 # The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
-.PHONY: help demo test parity fuzz lint types format rules docs bench wheel clean
+.PHONY: help demo test parity fuzz lint types format rules docs bench wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
@@ -22,7 +22,8 @@ help:
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/"
 	@echo "make bench   measure speed relative to the official checker and the floor"
-	@echo "make wheel   build the distribution, in dist/"
+	@echo "make wheel   build the wheel, in dist/; its version is that of the git tag"
+	@echo "make sdist   build the source distribution, in dist/"
 	@echo "make clean   remove all generated files"
 
 $(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/log/_scan.c
@@ -76,6 +77,9 @@ bench: $(RULES)
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel
+
+sdist: $(READY)
+	$(BIN)/python -m build --sdist
 
 clean:
 	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/log/*.so $(RULES)

@@ -1,16 +1,32 @@
-"""What setup.cfg cannot say: the optional part in C, and the compiled rulebook of the wheel."""
+"""What pyproject.toml cannot say: the owner, the part in C, and the compiled rulebook."""
 
+import os
+import re
 import sys
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_py import build_py
 
+OWNER = "OWNER"
+REPOSITORY = f"https://github.com/{OWNER}/mlperf-pkg"
 HERE = Path(__file__).parent
+VERSION = re.compile(r'(?m)^__version__ = "(.*)"$')
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+
+# "no": without the part in C; "required": not without it; by default with it where it compiles.
+SCAN = os.environ.get("MLPERF_PKG_SCAN", "")
+PART_IN_C = Extension(
+    "mlperf_pkg.log._scan",
+    ["mlperf_pkg/log/_scan.c"],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")],
+    py_limited_api=True,
+    optional=SCAN != "required",
+)
 
 
 class BuildPy(build_py):
-    """Copies modules and data; compiles the rulebook, which a checkout does by ``make``."""
+    """Copies modules and data; writes the version, and compiles the rulebook as ``make`` does."""
 
     def run(self) -> None:
         """Build all that goes into the wheel."""
@@ -20,19 +36,45 @@ class BuildPy(build_py):
             from mlperf_pkg.rulebook.compile import compiled  # noqa: PLC0415
             from mlperf_pkg.rulebook.files import COMPILED  # noqa: PLC0415
 
-            folder = Path(self.build_lib) / "mlperf_pkg" / "data" / "rules"
-            (folder / COMPILED).write_bytes(compiled(HERE / "rules"))
+            package = Path(self.build_lib) / "mlperf_pkg"
+            (package / "data" / "rules" / COMPILED).write_bytes(compiled(HERE / "rules"))
+            line = f'__version__ = "{self.distribution.get_version()}"'
+            target = package / "__init__.py"
+            target.write_text(VERSION.sub(line, text_of("mlperf_pkg/__init__.py")), "utf-8")
+
+
+def text_of(name: str) -> str:
+    """Return the text of a file of the repository."""
+    return (HERE / name).read_text("utf-8")
+
+
+def readme() -> str:
+    """Return README.md with links that also work outside of the repository."""
+    return LINK.sub(rf"]({REPOSITORY}/blob/main/\1)", text_of("README.md"))
 
 
 setup(
-    cmdclass={"build_py": BuildPy},
-    ext_modules=[
-        Extension(
-            "mlperf_pkg.log._scan",
-            ["mlperf_pkg/log/_scan.c"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")],
-            py_limited_api=True,
-            optional=True,
-        )
+    # Without git and without the metadata of a source distribution: the latest release.
+    use_scm_version={
+        "local_scheme": "no-local-version",
+        "fallback_version": VERSION.findall(text_of("mlperf_pkg/__init__.py"))[0],
+    },
+    author="The mlperf-pkg authors",
+    author_email=f"{OWNER}@users.noreply.github.com",
+    url=REPOSITORY,
+    project_urls={
+        "Documentation": f"{REPOSITORY}/tree/main/docs",
+        "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
+        "Issues": f"{REPOSITORY}/issues",
+        "Source": REPOSITORY,
+    },
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    packages=[
+        *find_packages(include=["mlperf_pkg", "mlperf_pkg.*"]),
+        "mlperf_pkg.data.rules",
+        "mlperf_pkg.data.systems",
     ],
+    cmdclass={"build_py": BuildPy},
+    ext_modules=[] if SCAN == "no" else [PART_IN_C],
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -29,6 +31,11 @@ SOURCES = (
     "README.md",
     "LICENSE",
 )
+
+NOT_IN_GIT = (
+    ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
+    ".*_cache", ".hypothesis", "shared",
+)  # fmt: skip
 
 
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -110,10 +117,32 @@ def test_its_part_in_c_needs_no_certain_python(tool: Path, tmp_path: Path) -> No
 
 
 def test_no_compiler_is_needed(tmp_path: Path) -> None:
-    with ZipFile(built_wheel(tmp_path, copied_source(tmp_path), CC="false")) as wheel:
+    """The version of a wheel is that of the tag, and its packages are those of the source."""
+    more = {"CC": "false", "SETUPTOOLS_SCM_PRETEND_VERSION": "9.8.7"}
+    path = built_wheel(tmp_path, copied_source(tmp_path), **more)
+    with ZipFile(path) as wheel:
         names = wheel.namelist()
+        metadata = wheel.read("mlperf_pkg-9.8.7.dist-info/METADATA").decode()
+        assert b'__version__ = "9.8.7"' in wheel.read("mlperf_pkg/__init__.py")
     assert {"mlperf_pkg/log/block.py", "mlperf_pkg/published/results.msgpack"} <= {*names}
     assert [name for name in names if "/_scan." in name] == ["mlperf_pkg/log/_scan.pyi"]
+    of_source = {path.relative_to(ROOT).as_posix() for path in (ROOT / "mlperf_pkg").rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == of_source
+    links = re.findall(r"\]\(([^)]+)\)", metadata)
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+def test_the_owner_is_in_one_place() -> None:
+    files = [ROOT / name for name in ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in")]
+    files += [*ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.yml"), ROOT / "docs" / "conf.py"]
+    named = {path.name: len(re.findall(r'"OWNER"', text_of(path))) for path in files}
+    assert {name: number for name, number in named.items() if number} == {"setup.py": 1}
+    assert [path.name for path in files if "OWNER/" in text_of(path)] == []
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
 def assert_has_the_compiled_rulebook(path: Path) -> None:
@@ -131,15 +160,30 @@ def test_it_has_the_compiled_rulebook(tmp_path: Path) -> None:
     assert_has_the_compiled_rulebook(built_wheel(tmp_path, copied_source(tmp_path)))
 
 
-def test_a_wheel_of_the_source_distribution_has_the_compiled_rulebook(tmp_path: Path) -> None:
+def test_a_source_distribution_builds_and_tests_itself(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="needs pip install build")
-    source = copied_source(tmp_path)
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_IN_GIT))
     built = run(
         sys.executable, "-m", "build", "--sdist", "--outdir", tmp_path, source, cwd=tmp_path
     )
     assert built.returncode == 0, built.stderr
     (archive,) = tmp_path.glob("*.tar.gz")
     assert_has_the_compiled_rulebook(built_wheel(tmp_path, archive))
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    made = {"PKG-INFO"} | {name for name in files_of(unpacked) if ".egg-info/" in name}
+    assert files_of(unpacked) - made == files_of(source) - made
+    tests = ("tests/cli/test_main.py", "tests/rulebook/test_arithmetic.py")
+    done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests, cwd=unpacked)
+    assert done.returncode == 0, done.stdout
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the paths of all files that a checkout or an archive of it has."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
 
 
 def test_installed_rules_are_read_without_yaml(tool: Path, tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 import re
+import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -46,13 +46,8 @@ def test_constraints_are_what_the_tool_accepts() -> None:
     lines = (KIT / "constraints.txt").read_text("utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     pinned = {name.lower(): version for name, version in pinned.items()}
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg", "utf-8")
-    needed = [
-        Requirement(line)
-        for line in config["options"]["install_requires"].splitlines()
-        if line and not line.startswith("#")
-    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [Requirement(line) for line in project["dependencies"]]
     assert [
         requirement.name
         for requirement in needed

@@ -2,8 +2,8 @@
 
 The zlib of an operating system may be zlib, zlib-ng or another fork, and these compress to
 different bytes. So archives are compressed by one version of libdeflate, which the package
-``deflate`` contains and ``setup.cfg`` pins. It compresses whole buffers: the content is cut into
-pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allows.
+``deflate`` contains and ``pyproject.toml`` pins. It compresses whole buffers: the content is cut
+into pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allows.
 """
 
 from __future__ import annotations
