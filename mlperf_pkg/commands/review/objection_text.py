@@ -147,7 +147,7 @@ def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
     """Yield the reference points: those nearest to a tested set, or with the key of a rule."""
     ruleset = load_round(usage, row.round).ruleset
     points = reference_hyperparameters(usage, ruleset, row.benchmark) if ruleset else {}
-    file = f"mlperf-logging, rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json"
+    file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"
     if code.startswith("RCP") and points and row.rcp:
         batch_size = row.rcp.batch_size
         sizes = ", ".join(f"{size:g}" for size in sorted(points))
