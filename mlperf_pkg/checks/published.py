@@ -57,7 +57,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
 
     A set that is checked together with the one that had its runs is compared with that itself.
     """
-    results = usable_results()
+    results = usable_results() if published else None
     if results is None:
         return
     fields: dict[PublishedName, dict[str, Any]] = {}

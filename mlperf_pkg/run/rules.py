@@ -85,10 +85,11 @@ class RuleChecker:
         in_order: list[int] = []
         groups: dict[str, list[int]] = {}
         earlier: list[_Earlier] = []
+        one_by_one, together = self._order.one_by_one, self._order.together
         for key, indexes in block.indexes.items():
-            if key in others or key in self._order.one_by_one:
+            if key in one_by_one or key in others:
                 in_order += indexes
-            elif key in self._order.together:
+            elif key in together:
                 count = self._before_group(key, indexes)
                 in_order += indexes[:count]
                 if count < len(indexes):
