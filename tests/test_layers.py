@@ -31,6 +31,9 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ARROWS_BETWEEN_COMMANDS = {
     ("rcp", "charts"),
     ("page", "charts"),
+    # The page of a report has prices, and how results stand against the published ones.
+    ("page", "compare"),
+    ("page", "score"),
     ("charts", "compare"),
     ("archive", "builder"),
     # The summary of a round has the official tables beside its own, and the style of the page.

@@ -49,8 +49,10 @@ def command(
       mlperf-pkg report logs/
       mlperf-pkg report training_results_v2.0 -o v2.0.html
     """
-    from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html, template  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
     from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
     to_stdout = output == Path("-")
@@ -62,7 +64,8 @@ def command(
     report = filter_findings(checked.report)
     findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
-    page = content.content(report, drawing.drawn_sets(checked), lines)
+    prices = all_prices(None, check_options.config.prices, Path())
+    page = content.content(report, entries(checked, prices), lines, published_sets())
     target.write(html.html(page, pictures.runtime()))
     if not to_stdout:
         click.echo(output)

@@ -12,8 +12,7 @@ import pytest
 
 from mlperf_pkg.commands import charts
 from mlperf_pkg.commands.charts import pictures as vega
-from mlperf_pkg.commands.charts import scoreboard
-from mlperf_pkg.commands.page import html
+from mlperf_pkg.commands.page import cards, html
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
@@ -32,14 +31,12 @@ def test_a_page(tmp_path: Path) -> None:
     assert "<title>MLPerf Training 2.0: pass / pass</title>" in page.read_text("utf-8")
 
 
-SCOREBOARD = sys.modules[scoreboard.__module__]
 BROKEN = [
     (charts, "curves", ["curves"]),
     (charts, "times", ["times"]),
     (charts, "rcp", ["rcp"]),
     (charts, "timeline", ["timeline"]),
-    (SCOREBOARD, "_chart", ["scoreboard"]),
-    (html, "packable", ["scoreboard", "curves", "times", "rcp", "timeline"]),
+    (html, "packable", ["curves", "times", "rcp", "timeline"]),
 ]
 
 
@@ -51,6 +48,27 @@ def test_a_page_without_one_chart_says_which_and_why(
     page = tmp_path / "page.html"
     result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
     assert (result.exit_code, result.output) == (0, f"{page}\n")
+    text = unescape(page.read_text("utf-8"))
+    remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
+    assert remarks == [(name, DEFECT) for name in names]
+
+
+OF_A_ROUND = [
+    (cards, "trend", ["trend"]),
+    (cards, "scaling", ["scaling"]),
+    (html, "convergence", ["convergence"]),
+]
+
+
+@pytest.mark.parametrize(("module", "function", "names"), OF_A_ROUND)
+def test_the_page_of_a_round_without_one_chart_says_which_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str, names: list[str]
+) -> None:
+    monkeypatch.setattr(module, function, fail)
+    write_submission(tmp_path / "v2.0" / "ACME")
+    write_submission(tmp_path / "v2.0" / "Other", seed=8)
+    page = tmp_path / "page.html"
+    assert call("report", tmp_path / "v2.0", "-o", page).exit_code == 0
     text = unescape(page.read_text("utf-8"))
     remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
     assert remarks == [(name, DEFECT) for name in names]

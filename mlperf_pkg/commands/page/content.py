@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.charts import DrawnSet
+from mlperf_pkg.commands.charts.scaling import Looks
+from mlperf_pkg.commands.page.cards import Card, cards
+from mlperf_pkg.commands.page.columns import Column, choices, columns, in_words
+from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import headings
+from mlperf_pkg.render.groups import SubmitterRow, Submitters
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
+from mlperf_pkg.results.report import Report, ResultSetRow
 
 _ORDER = {severity: index for index, severity in enumerate(Severity)}
 
@@ -47,14 +54,13 @@ class Section(Struct, frozen=True):
     """A result set of the page; ``id`` is that of its element."""
 
     id: str
-    drawn: DrawnSet
-    accelerators: int | None
+    entry: Entry
     findings: tuple[ShownFinding, ...]
 
     @property
     def row(self) -> ResultSetRow:
         """Its row in the report."""
-        return self.drawn.row
+        return self.entry.row
 
     @property
     def official(self) -> Badge:
@@ -75,66 +81,73 @@ class Section(Struct, frozen=True):
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts of the result set by title."""
-        row = self.row
+        row, price = self.row, self.entry.price
         facts = [
+            ("Score", f"{wording.minutes(row.score_minutes)} minutes"),
             ("Olympic mean", f"{wording.minutes(row.unscaled_minutes)} minutes"),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Score", f"{wording.minutes(row.score_minutes)} minutes"),
             ("Summarizer", f"{wording.minutes(row.official_minutes)} minutes"),
             ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
-            ("Path", row.path),
         ]
+        facts += [("Published", in_words(self.entry.standing))] if self.entry.standing else []
+        facts += [("Price", f"{price.usd:,.0f} US dollars ({price.source})")] if price else []
+        facts += [("Path", row.path)]
         facts += [("Note", row.score_note)] if row.score_note else []
         facts += [("RCP", row.rcp.explanation)] if row.rcp else []
         return facts
 
 
+class BenchmarkSections(Struct, frozen=True):
+    """The result sets of a benchmark; ``id`` is that of the element of their common chart."""
+
+    id: str
+    title: str
+    sections: tuple[Section, ...]
+
+
 class Content(Struct, frozen=True):
-    """A page."""
+    """A page; ``cards`` are those of a round, none for the results of one submitter."""
 
     report: Report
     verdicts: tuple[VerdictSummary, ...]
-    sections: tuple[Section, ...]
+    submitters: tuple[SubmitterRow, ...]
+    cards: tuple[Card, ...]
+    benchmarks: tuple[BenchmarkSections, ...]
     findings: tuple[ShownFinding, ...]
+    columns: tuple[Column, ...]
+    looks: Looks
 
     @property
-    def title(self) -> str:
-        """The title of the page."""
+    def sections(self) -> list[Section]:
+        """All result sets in the order of the page."""
+        return [section for group in self.benchmarks for section in group.sections]
+
+    @property
+    def is_round(self) -> bool:
+        """Whether it has the results of several submitters."""
+        return is_round(self.report)
+
+    @property
+    def name(self) -> str:
+        """What the page is about."""
         usage = {"training": "Training", "hpc": "HPC"}.get(self.report.usage, self.report.usage)
         return f"MLPerf {usage} {self.report.round or 'of several rounds'}"
 
     @property
-    def columns(self) -> dict[str, str]:
-        """The columns of the results, each with its class: ``n`` for numbers."""
-        return {
-            **({} if self.report.round else {"Round": ""}),
-            "Submitter": "",
-            "System": "",
-            "Benchmark": "",
-            "Score": "n",
-            "Official": "",
-            "Rules": "",
-            "RCP margin": "",
-            "Division": "",
-            "Summarizer": "n",
-            "Runs": "n",
-            "Accelerators": "n",
-        }
+    def title(self) -> str:
+        """The title of the window: the verdicts, except for a round."""
+        words = " / ".join(verdict.badge.word for verdict in self.verdicts)
+        return f"{self.name}: {'results' if self.is_round else words}"
 
     @property
     def choices(self) -> dict[str, list[str]]:
         """The values by which results can be filtered, by column."""
-        rows = [section.row for section in self.sections]
-        columns: dict[str, list[str | None]] = {
-            "Round": [row.round for row in rows],
-            "Submitter": [row.submitter for row in rows],
-            "Benchmark": [row.benchmark for row in rows],
-            "Division": [row.division for row in rows],
-        }
-        choices = {
-            name: sorted({value for value in values if value}) for name, values in columns.items()
-        }
-        return {name: values for name, values in choices.items() if len(values) > 1}
+        return choices(self.columns, [section.entry for section in self.sections])
+
+
+def is_round(report: Report) -> bool:
+    """Return whether a report has the results of several submitters."""
+    return len({row.submitter for row in report.result_sets}) > 1
 
 
 def shown_findings(report: Report) -> list[Finding]:
@@ -145,18 +158,31 @@ def shown_findings(report: Report) -> list[Finding]:
 
 
 def content(
-    report: Report, drawn: Sequence[DrawnSet], lines: Mapping[tuple[str, int], str]
+    report: Report,
+    entries: Sequence[Entry],
+    lines: Mapping[tuple[str, int], str],
+    record: Sequence[PublishedSet] = (),
 ) -> Content:
-    """Return the page of a report; ``lines`` are the raw lines of findings by path and line."""
+    """Return the page of a report.
+
+    ``lines`` are the raw lines of findings by path and line, ``record`` the published sets.
+    """
     findings = tuple(
         _finding(index, finding, lines) for index, finding in enumerate(shown_findings(report))
     )
-    ordered = sorted(drawn, key=lambda drawn_set: _sort_key(drawn_set.row))
+    ordered = sorted(entries, key=_sort_key)
+    sections = list(_sections(ordered, findings))
+    looks = Looks(entry.accelerator for entry in entries)
+    by_id = {section.id: section.entry for section in sections}
     return Content(
         report=report,
         verdicts=tuple(_verdict(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
-        sections=tuple(_sections(ordered, findings, report.systems)),
+        submitters=tuple(Submitters(report).rows()),
+        cards=cards(by_id, record) if is_round(report) else (),
+        benchmarks=tuple(_by_benchmark(sections, named=report.round is None)),
         findings=findings,
+        columns=columns(ordered),
+        looks=looks,
     )
 
 
@@ -190,22 +216,26 @@ def _finding(index: int, finding: Finding, lines: Mapping[tuple[str, int], str])
     )
 
 
-def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
-    names = (row.round, row.submitter, row.system, row.benchmark, row.division, row.path)
-    return tuple(name or "" for name in names)
+def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
+    """Return what orders result sets: the fastest of each round, benchmark and division first."""
+    row = entry.row
+    names = tuple(name or "" for name in (row.submitter, row.system, row.path))
+    score = math.inf if row.score_minutes is None else row.score_minutes
+    return row.round or "", row.benchmark, entry.division, score, names
 
 
-def _sections(
-    drawn: Iterable[DrawnSet], findings: Sequence[ShownFinding], systems: Iterable[SystemRow]
-) -> Iterable[Section]:
-    accelerators = {system.path: system.accelerators for system in systems}
+def _sections(entries: Iterable[Entry], findings: Sequence[ShownFinding]) -> Iterable[Section]:
     by_folder: dict[str, list[ShownFinding]] = {}
     for shown in findings:
         by_folder.setdefault(shown.finding.about, []).append(shown)
-    for index, drawn_set in enumerate(drawn):
-        yield Section(
-            id=f"s{index}",
-            drawn=drawn_set,
-            accelerators=accelerators.get(description_path(drawn_set.row)),
-            findings=tuple(by_folder.get(drawn_set.row.path, ())),
-        )
+    for index, entry in enumerate(entries):
+        own = tuple(by_folder.get(entry.row.path, ()))
+        yield Section(id=f"s{index}", entry=entry, findings=own)
+
+
+def _by_benchmark(sections: Iterable[Section], *, named: bool) -> Iterable[BenchmarkSections]:
+    """Yield the result sets by benchmark; ``named``, with their round."""
+    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
+    for index, ((round_, benchmark), members) in enumerate(groups):
+        title = f"{benchmark}, round {round_}" if named else benchmark
+        yield BenchmarkSections(f"g{index}", title, tuple(members))

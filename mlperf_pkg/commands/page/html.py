@@ -18,15 +18,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mlperf_pkg.commands.charts import Chart, Detail, prepared, scoreboard, set_charts
+from mlperf_pkg.commands.charts import Chart, Detail, prepared, set_charts
+from mlperf_pkg.commands.charts.convergence import convergence
 from mlperf_pkg.commands.page.chart_data import packable, packed, payload
-from mlperf_pkg.commands.page.content import Content, amount
+from mlperf_pkg.commands.page.content import Content, amount, badge
 from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 
 MAX_BYTES = 2_000_000
 _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
+_SCRIPTS = ("charts.js", "table.js", "drawing.js", "page.js")
 _POLICY = (
     "default-src 'none'; script-src {script} {runtime}; style-src {style}; img-src data:;"
     " base-uri 'none'; form-action 'none'"
@@ -42,11 +44,10 @@ def html(content: Content, runtime: str) -> str:
         MissingPackageError: Jinja is not installed.
     """
     template = environment().get_template("page.html")
-    boards = dict(scoreboard(section.row for section in content.sections))
-    script, style = file("charts.js") + file("page.js"), file("page.css")
+    script = "".join(map(file, _SCRIPTS))
+    style = file("page.css") + _labels(content)
     values = {
         "page": content,
-        "boards": {f"b{index}": name for index, name in enumerate(boards)},
         "policy": _POLICY.format(
             script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
         ),
@@ -55,11 +56,12 @@ def html(content: Content, runtime: str) -> str:
         "runtime": raw(packed(runtime)),
         "wording": wording,
         "amount": amount,
+        "badge": badge,
         "headings": headings,
     }
     text = ""
     for detail in _DETAILS:
-        charts = _charts(content, list(boards.values()), detail)
+        charts = _charts(content, detail)
         missing = {
             element: [chart for chart in shown if chart.missing]
             for element, shown in charts.items()
@@ -70,12 +72,27 @@ def html(content: Content, runtime: str) -> str:
     return text
 
 
-def _charts(
-    content: Content, boards: Sequence[Chart], detail: Detail
-) -> Mapping[str, Sequence[Chart]]:
+def _labels(content: Content) -> str:
+    """Return the style that names the values of a result on a narrow screen, where it is a card."""
+    labels = (
+        f'#table td:nth-child({number})::before{{content:"{column.title}"}}'
+        for number, column in enumerate(content.columns, 1)
+    )
+    return f"@media screen and (max-width: 40rem) {{{''.join(labels)}}}"
+
+
+def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
-    charts: dict[str, Sequence[Chart]] = {f"b{i}": [board] for i, board in enumerate(boards)}
-    charts |= {section.id: set_charts(section.drawn, detail) for section in content.sections}
+    charts: dict[str, Sequence[Chart]] = {}
+    for card in content.cards:
+        scaling = partial(card.scaling, content.looks)
+        charts[f"k{card.id}"] = prepared("trend", card.title, card.trend)
+        charts[f"a{card.id}"] = prepared("scaling", card.title, scaling)
+    for group in content.benchmarks:
+        members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
+        common = partial(convergence, group.title, members, content.looks)
+        charts[group.id] = prepared("convergence", group.id, partial(common, detail.points))
+    charts |= {section.id: set_charts(section.entry.drawn, detail) for section in content.sections}
     pack = partial(packable, packed_rows={})
     return {
         element: [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -124,16 +124,25 @@ def _group(row: PublishedSet) -> _Group:
     return _Group(row.benchmark, known_division(row.division), row.scaling, row.accelerators or 0)
 
 
-def _latest(own: _Own, rows: Sequence[PublishedSet]) -> str:
+def _latest(own: _Own, rows: Iterable[PublishedSet]) -> str:
     """Return the latest earlier round with the same target, or an empty name."""
-    earlier = {row.round for row in rows if version_of(row.round) < version_of(own.round)}
-    benchmark = own.group.benchmark
-    rules = load_benchmark(own.usage, own.round, benchmark)
+    rounds = (row.round for row in rows)
+    return next(comparable_rounds(own.usage, own.round, own.group.benchmark, rounds), "")
+
+
+def comparable_rounds(
+    usage: str, round_: str, benchmark: str, names: Iterable[str]
+) -> Iterator[str]:
+    """Yield the rounds of ``names`` before a round in which a benchmark has the same target.
+
+    The latest comes first.
+    """
+    rules = load_benchmark(usage, round_, benchmark)
+    earlier = (name for name in set(names) if version_of(name) < version_of(round_))
     for name in sorted(earlier, key=version_of, reverse=True):
-        older = load_benchmark(own.usage, name, benchmark)
+        older = load_benchmark(usage, name, benchmark)
         if rules is not None and older is not None and rules.target == older.target:
-            return name
-    return ""
+            yield name
 
 
 def _without(own: _Own, rows: Sequence[PublishedSet]) -> list[PublishedSet]:

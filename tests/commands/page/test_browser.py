@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from tests.helpers.browser import chromium, needs_chromium, opened
 from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.trees import simulated, write_set, write_submission, write_system
 
 pytestmark = needs_chromium
 
@@ -43,6 +44,24 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def whole_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A round of two submitters, one of which has hostile text in its system description."""
+    root = tmp_path_factory.mktemp("round")
+    tree = root / "training_results_v2.0"
+    write_submission(tree / "ACME", "bert", "resnet")
+    write_submission(tree / "Other", "resnet", seed=8)
+    write_system(
+        tree / "Other" / "systems",
+        accelerator_model_name=HOSTILE,
+        number_of_nodes="2",
+        accelerators_per_node="4",
+    )
+    page = root / "report.html"
+    assert call("report", tree, "-o", page).exit_code in {0, 1}
+    return page
+
+
+@pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Loose logs with hostile text in every field that holds text."""
     root = tmp_path_factory.mktemp("hostile")
@@ -63,7 +82,8 @@ def column(page: Any, name: str) -> list[str]:
 
 def test_it_opens_without_messages_and_draws_visible_charts(browser: Browser, good: Path) -> None:
     with opened(browser, good, viewport={"width": 1280, "height": 2000}) as shown:
-        shown.page.wait_for_selector("#b0 svg")
+        shown.page.locator("#s0 summary").click()
+        shown.page.wait_for_selector("#s0 svg")
         assert shown.quiet
         assert "ACME" in shown.page.locator("#table").inner_text()
 
@@ -131,7 +151,7 @@ def test_the_keyboard_sorts(browser: Browser, good: Path) -> None:
 def test_a_link_opens_the_set_that_it_leads_to(browser: Browser, good: Path) -> None:
     with opened(browser, good) as shown:
         shown.page.get_by_role("link", name="resnet").first.click()
-        assert shown.page.locator("details.set[open] h3").inner_text().startswith("resnet")
+        assert shown.page.locator("details.set[open] h4").inner_text().startswith("resnet")
         shown.page.locator("details.set[open] a[href^='#f']").first.click()
         assert shown.page.evaluate("document.activeElement.tagName") == "LI"
 
@@ -164,14 +184,105 @@ def test_no_log_is_ever_markup(browser: Browser, hostile: Path) -> None:
     with opened(browser, hostile, "#s0") as shown:
         page = shown.page
         expect(page.locator("#s0 svg")).to_have_count(4)
-        page.locator("#b0").scroll_into_view_if_needed()
-        page.hover("#b0 svg .mark-symbol.role-mark path")
-        page.wait_for_selector("#tip:visible")
         assert page.evaluate("window.taken") is None
         assert page.locator("img, b:has-text('&lt;')").count() == 0
         assert page.locator("body script").count() == 3
-        assert "<img src=x onerror=" in page.locator("#s0 h3").inner_text()
-        assert "\\u2028\\u202e{{ 7 * 7 }}" in page.locator("#s0 h3").inner_text()
+        assert "<img src=x onerror=" in page.locator("#s0 h4").inner_text()
+        assert "\\u2028\\u202e{{ 7 * 7 }}" in page.locator("#s0 h4").inner_text()
+        expect(page.locator("#findings ~ ol pre").first).to_contain_text("</script>")
+        assert shown.quiet
+
+
+def test_no_description_is_ever_markup(browser: Browser, whole_round: Path) -> None:
+    with opened(browser, whole_round, viewport={"width": 1280, "height": 2000}) as shown:
+        page = shown.page
+        chart = page.locator("[data-charts=a1]")
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator("svg")).to_be_visible()
+        for mark in chart.locator("svg .mark-symbol.role-mark path").all():
+            mark.hover()
+            if "onerror" in page.locator("#tip").inner_text():
+                break
         assert "<img src=x onerror=" in page.locator("#tip").inner_text()
-        assert "</script>" in page.locator("#findings ~ ol pre").first.inner_text()
+        assert page.evaluate("window.taken") is None
+        assert page.locator("img").count() == 0
+        assert shown.quiet
+
+
+def test_a_round_begins_with_its_benchmarks_and_has_the_verdicts_later(
+    browser: Browser, whole_round: Path, good: Path
+) -> None:
+    heads = {}
+    for page in (whole_round, good):
+        with opened(browser, page) as shown:
+            heads[page] = shown.page.locator("h2").all_inner_texts()
+            assert shown.page.locator("nav a").count() == len(heads[page])
+    assert heads[whole_round] == [
+        "Benchmarks",
+        "Time against number of accelerators",
+        "Results",
+        "Two verdicts",
+        "Result sets",
+        "Findings",
+    ]
+    assert heads[good] == ["Two verdicts", "Results", "Result sets", "Findings"]
+
+
+def test_all_common_charts_of_a_round_are_drawn_without_scrolling(
+    browser: Browser, whole_round: Path
+) -> None:
+    with opened(browser, whole_round, viewport={"width": 1280, "height": 400}) as shown:
+        expect(shown.page.locator("#scaling ~ .charts svg")).to_have_count(2)
+        expect(shown.page.locator(".card svg")).to_have_count(2)
+        assert shown.quiet
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_round_is_accessible_and_as_wide_as_its_window(
+    browser: Browser, whole_round: Path, scheme: str, width: int
+) -> None:
+    size = {"width": width, "height": 1500}
+    with opened(browser, whole_round, "#g1", color_scheme=scheme, viewport=size) as shown:
+        expect(shown.page.locator("#g1 svg")).to_have_count(1)
+        expect(shown.page.locator("#scaling ~ .charts svg")).to_have_count(2)
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+        results = Axe().run(shown.page)
+        assert results.violations_count == 0, results.generate_report()
+
+
+def test_the_state_of_the_table_is_in_the_url(browser: Browser, whole_round: Path) -> None:
+    with opened(browser, whole_round) as shown:
+        shown.page.locator("[data-column=Submitter]").select_option("ACME")
+        shown.page.get_by_role("button", name="Benchmark").click()
+        shown.page.get_by_role("button", name="Benchmark").click()
+        assert column(shown.page, "Benchmark") == ["resnet", "bert"]
+        fragment = shown.page.evaluate("location.hash")
+    assert fragment == "#?Submitter=ACME&down=Benchmark"
+    with opened(browser, whole_round, fragment) as shown:
+        assert column(shown.page, "Benchmark") == ["resnet", "bert"]
+        assert shown.page.locator("#count").inner_text() == "2 of 3 result sets"
+        shown.page.get_by_role("button", name="Clear").click()
+        expect(shown.page.locator("#count")).to_have_text("3 of 3 result sets")
+
+
+def test_the_shown_results_are_downloaded_as_csv(browser: Browser, whole_round: Path) -> None:
+    with opened(browser, whole_round) as shown:
+        shown.page.locator("[data-column=Benchmark]").select_option("resnet")
+        with shown.page.expect_download() as download:
+            shown.page.get_by_role("button", name="CSV").click()
+        assert download.value.suggested_filename == "MLPerf-Training-2.0.csv"
+        text = Path(download.value.path()).read_text("utf-8")
+        rows = list(csv.DictReader(text.splitlines()))
+        assert [row["Submitter"] for row in rows] == column(shown.page, "Submitter")
+        assert {row["Benchmark"] for row in rows} == {"resnet"}
+        assert shown.quiet
+
+
+def test_a_chart_is_downloaded_as_svg(browser: Browser, whole_round: Path) -> None:
+    with opened(browser, whole_round) as shown:
+        with shown.page.expect_download() as download:
+            shown.page.get_by_role("button", name="Download as SVG: Time against").first.click()
+        assert download.value.suggested_filename == "Time-against-accelerators-bert.svg"
+        assert Path(download.value.path()).read_text("utf-8").startswith("<svg")
         assert shown.quiet

@@ -63,5 +63,13 @@ const charts = (() => {
   }
   addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
 
-  return { byId, make, unpack, prepare, frame, records, show };
+  function save(name, type, text) {
+    const link = make("a", "");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name.replace(/[^\w.-]+/g, "-");
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  return { byId, make, unpack, prepare, frame, records, show, save };
 })();

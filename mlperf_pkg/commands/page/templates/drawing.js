@@ -1,0 +1,46 @@
+// The charts: drawn when they come into view.
+(() => {
+  const { make, save } = charts;
+  let prepared = null;
+
+  async function draw(container) {
+    if (container.dataset.drawn) return;
+    container.dataset.drawn = "yes";
+    try {
+      prepared = prepared || charts.prepare();
+      const payload = await prepared;
+      // All frames first: together they decide how wide a chart is.
+      const frames = payload.charts[container.dataset.charts].map((chart) => [charts.frame(container, chart), chart]);
+      for (const [target, chart] of frames) offer(target, chart[1], await charts.show(target, payload, chart));
+    } catch (error) {
+      container.append(make("p", `The charts cannot be drawn: ${error.message}`));
+    }
+  }
+
+  function offer(target, title, view) {
+    const button = Object.assign(make("button", "SVG"), { type: "button", className: "svg" });
+    button.setAttribute("aria-label", `Download as SVG: ${title}`);
+    button.addEventListener("click", async () => save(`${title}.svg`, "image/svg+xml", await view.toSVG()));
+    target.parentNode.querySelector("figcaption").append(" ", button);
+  }
+
+  // A set is drawn as a whole when it is opened, so that it can be printed without scrolling.
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+  }, { rootMargin: "200px" });
+  document.querySelectorAll("[data-charts]").forEach((container) => {
+    watcher.observe(container);
+    const details = container.closest("details");
+    if (details) details.addEventListener("toggle", () => { if (details.open) draw(container); });
+  });
+
+  // Some are drawn before they come into view, when nothing else happens: they are printed.
+  const rest = [...document.querySelectorAll(".soon")];
+  const wait = window.requestIdleCallback || ((next) => setTimeout(next, 200));
+  async function drawSoon() {
+    if (!rest.length) return;
+    await draw(rest.shift());
+    wait(drawSoon);
+  }
+  wait(drawSoon);
+})();
