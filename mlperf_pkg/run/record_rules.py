@@ -13,7 +13,7 @@ from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.formula import Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
-from mlperf_pkg.rulebook.model import Joined, Rule
+from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
 from mlperf_pkg.run.crashes import reason_of
 from mlperf_pkg.run.rule_findings import RuleFindings
@@ -61,12 +61,16 @@ class RecordRules:
     def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
         """Start at the head of a log."""
         self.evidence = Evidence()
-        self.joiner = _joiner(table.joined) if table.joined else None
+        self.joiner: Joiner | None = None
         self._seen = self.evidence.seen
         self._keys = table.keys
         self._findings = findings
         self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
         self._series: dict[str, tuple[int, int]] = {}
+        if table.joined:
+            from mlperf_pkg.run.joined_metrics import Joiner  # noqa: PLC0415 - few need it
+
+            self.joiner = Joiner(table.joined)
 
     def take(self, record: Record, number: int) -> None:
         """Check the next record, by its ``number`` in the log, and keep what it shows."""
@@ -232,12 +236,6 @@ class RecordRules:
 def target_in_words(rule: Rule) -> str:
     """Return what a rule with a target expects."""
     return rule.needed or needed_in_words(rule.reaches or {})
-
-
-def _joiner(joined: Joined) -> Joiner:
-    from mlperf_pkg.run.joined_metrics import Joiner  # noqa: PLC0415 - few benchmarks need it
-
-    return Joiner(joined)
 
 
 def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:

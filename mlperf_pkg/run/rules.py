@@ -85,11 +85,10 @@ class RuleChecker:
         in_order: list[int] = []
         groups: dict[str, list[int]] = {}
         earlier: list[_Earlier] = []
-        one_by_one, together = self._order.one_by_one, self._order.together
         for key, indexes in block.indexes.items():
-            if key in one_by_one or key in others:
+            if key in others or key in self._order.one_by_one:
                 in_order += indexes
-            elif key in together:
+            elif key in self._order.together:
                 count = self._before_group(key, indexes)
                 in_order += indexes[:count]
                 if count < len(indexes):
@@ -126,8 +125,7 @@ class RuleChecker:
     def _take_in_order(
         self, block: Block, indexes: Sequence[int], others: Mapping[str, Taker]
     ) -> None:
-        first, take = block.first, self._records.take
-        followed = self._order.followed
+        first, take, followed = block.first, self._records.take, self._order.followed
         for index, record in zip(indexes, block.select(indexes), strict=True):
             key = record.key
             if key in followed:
