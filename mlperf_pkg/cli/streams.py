@@ -50,15 +50,22 @@ def prepare_streams() -> None:
     for number, mode in modes.items():
         if not _is_open(number):
             os.dup2(os.open(os.devnull, mode), number)
-    sys.stdout = _text(_Named(_STDOUT, "w", closefd=False), sys.stdout)
-    sys.stderr = _text(_Lossy(_STDERR, "w", closefd=False), sys.stderr)
+    if not _is_windows_console(sys.stdout):
+        sys.stdout = _text(_Named(_STDOUT, "w", closefd=False), sys.stdout)
+    if not _is_windows_console(sys.stderr):
+        sys.stderr = _text(_Lossy(_STDERR, "w", closefd=False), sys.stderr)
+
+
+def _is_windows_console(stream: TextIO | None) -> bool:
+    """Return whether Python writes to it by characters: bytes would appear in an old encoding."""
+    return sys.platform == "win32" and stream is not None and stream.isatty()
 
 
 def _text(raw: io.FileIO, before: TextIO | None) -> io.TextIOWrapper:
     """Return a text stream with the encoding of the one ``before``, which may be closed."""
     encoding, errors = (before.encoding, before.errors) if before else ("utf-8", "strict")
     lines = raw.isatty() or raw.fileno() == _STDERR
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=lines)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, "\n", line_buffering=lines)
 
 
 def discard_output() -> None:

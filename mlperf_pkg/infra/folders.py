@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.infra.tree import walk
 
+try:
+    import fcntl
+except ImportError:  # Windows, where folders can be neither opened nor locked
+    fcntl = None  # type: ignore[assignment]
+
 _PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
 _OLD = ".old"
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
 
 
 @contextmanager
@@ -61,11 +67,12 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             undo.callback(_remove, scratch)
             parent.mkdir(parents=True, exist_ok=True)
             scratch.mkdir(mode=0o700)
-            with suppress(FileNotFoundError):
-                lock = os.open(scratch, os.O_RDONLY)
-                undo.callback(os.close, lock)
-                with suppress(OSError):  # a file system without locks
-                    fcntl.flock(lock, fcntl.LOCK_EX)
+            if fcntl:
+                with suppress(FileNotFoundError):
+                    lock = os.open(scratch, os.O_RDONLY)
+                    undo.callback(os.close, lock)
+                    with suppress(OSError):  # a file system without locks
+                        fcntl.flock(lock, fcntl.LOCK_EX)
         yield scratch
 
 
@@ -78,17 +85,31 @@ def _remove(folder: Path) -> None:
 def sweep(parent: Path) -> None:
     """Remove what killed processes left behind, after moving back what they had moved aside."""
     for scratch in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
-        try:
-            lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        with suppress(OSError):  # in use
-            if os.fstat(lock).st_uid != os.getuid():
-                raise PermissionError(errno.EPERM, "the folder of another user", str(scratch))
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError), _unused(scratch):
             _move_back(scratch, parent)
             _take_back(scratch, parent)
             _remove(scratch)
+
+
+@contextmanager
+def _unused(scratch: Path) -> Iterator[None]:
+    """Hold a scratch folder of a process that has ended.
+
+    Raises:
+        OSError: it is in use, or the folder of another user.
+    """
+    if not fcntl:
+        if scratch.is_symlink() or time.time() - scratch.stat().st_mtime < _UNUSED:
+            raise BlockingIOError(errno.EAGAIN, "is in use", str(scratch))
+        yield
+        return
+    lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(lock).st_uid != os.getuid():
+            raise PermissionError(errno.EPERM, "the folder of another user", str(scratch))
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
         os.close(lock)
 
 
@@ -144,7 +165,7 @@ def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step; return False if the system or the file system cannot."""
     import ctypes  # noqa: PLC0415 - only a folder that is replaced needs it
 
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if fcntl else None
     if rename is None:
         return False
     paths = (os.fsencode(one), os.fsencode(other))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import unicodedata
 
 from msgspec import Struct, field
@@ -9,6 +11,11 @@ from msgspec import Struct, field
 LARGEST_NUMBER = 100_000
 LONGEST_PATH = 1024
 LONGEST_NAME = 255
+_OF_WINDOWS = re.compile(
+    r"""(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\ *(\..*)?  # devices
+    |.*[\ .]|.*[<>:"|?*\x01-\x1f].*""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
 
 
 def unfit(path: str) -> str | None:
@@ -26,6 +33,13 @@ def unfit(path: str) -> str | None:
         return "a name with a backslash or a zero byte, which other systems read differently"
     if len(encoded) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
         return f"longer than {LONGEST_PATH} bytes, or a part longer than {LONGEST_NAME}"
+    return unfit_on_windows(path) if sys.platform == "win32" else None
+
+
+def unfit_on_windows(path: str) -> str | None:
+    """Return why Windows would write another file, a device or a stream; None if it would not."""
+    if name := next(filter(_OF_WINDOWS.fullmatch, path.split("/")), None):
+        return f"{name!r} is not the name of a file on Windows"
     return None
 
 

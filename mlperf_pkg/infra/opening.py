@@ -15,7 +15,8 @@ from typing import Any
 
 from mlperf_pkg.infra.listed_path import AnyPath
 
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
 _NOT_A_FILE = "is a pipe, a device or a socket; expected a file"
 
 

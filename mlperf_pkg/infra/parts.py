@@ -108,7 +108,7 @@ class _PartReader(PartialReader):
 
     def readinto(self, buffer: Any) -> int:
         size = min(len(buffer), self._end - self._position)
-        data = os.pread(self._file.fileno(), size, self._position)
+        data = _read_at(self._file.fileno(), size, self._position)
         if size and not data:
             self.problem = "the archive is cut off"
         buffer[: len(data)] = data
@@ -119,6 +119,14 @@ class _PartReader(PartialReader):
         if self._owned:
             self._file.close()
         super().close()
+
+
+def _read_at(descriptor: int, size: int, position: int) -> bytes:
+    """Read a part of a file, wherever others read it."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, position)
+    os.lseek(descriptor, position, os.SEEK_SET)  # Windows
+    return os.read(descriptor, size)
 
 
 class _MemberReader(DecompressingReader):

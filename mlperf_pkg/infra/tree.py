@@ -103,6 +103,11 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def with_slashes(path: object, separator: str = os.sep) -> str:
+    """Return a path of this system as reports show it; on Windows ``separator`` is a backslash."""
+    return str(path).replace(separator, "/")
+
+
 def walk(
     top: AnyPath,
     *,

@@ -37,12 +37,14 @@ def cached(name: str, make: Callable[[], str]) -> str:
 
 def _folder() -> Path | None:
     """Return our folder of the cache, None where it is not the user's own."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - no home raises there
+    own = getattr(os, "getuid", None)  # Windows has a folder for each user instead
+    base = os.environ.get("XDG_CACHE_HOME" if own else "LOCALAPPDATA")
+    base = base or os.path.expanduser("~/.cache")  # noqa: PTH111 - no home raises there
     folder = Path(base) / "mlperf-pkg"
     if not folder.is_absolute():
         return None
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        return folder if existing.stat().st_uid == os.getuid() else None
+        return folder if own is None or existing.stat().st_uid == own() else None
     except OSError:
         return None

@@ -87,7 +87,10 @@ def outcome_of(
 
 @contextmanager
 def blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Hold back signals for a while."""
+    """Hold back signals for a while, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
@@ -99,4 +102,5 @@ def leave_signals_to_the_parent() -> None:
     """A terminal sends Ctrl-C to all processes, of which one is to report it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -23,7 +23,7 @@ from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
+from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk, with_slashes
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,
@@ -185,7 +185,7 @@ class _Finder(Struct):
 
         ``above`` are the folders that contain it, from that of the benchmark or the system on.
         """
-        *_, system, _, submission = folder, *(Place(path, str(path)) for path in above)
+        *_, system, _, submission = folder, *(Place(path, with_slashes(path)) for path in above)
         inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
         return self._flags(submission, {}, top_params).union(*inner)
 
@@ -407,4 +407,4 @@ def _find_in(top: Place) -> Input:
 
 def labels(arguments: Sequence[str]) -> list[str]:
     """Return what begins the paths of each argument: nothing for one, else the argument itself."""
-    return [""] if len(arguments) == 1 else [argument.rstrip("/") for argument in arguments]
+    return [""] if len(arguments) == 1 else [with_slashes(path).rstrip("/") for path in arguments]

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.tree import with_slashes
 from mlperf_pkg.submission.find import find_input, labels
 from mlperf_pkg.submission.model import Input, ResultSet, Submission
 from mlperf_pkg.submission.twice import each_once
@@ -45,7 +46,7 @@ def find_part(
     contents = find_input(argument, prefix)  # raises if something is wrong with the argument
     for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
         if results.name == "results" and (results.parent / "systems").is_dir():
-            whole = os.path.relpath(results.parent)
+            whole = with_slashes(os.path.relpath(results.parent))
             contents = find_input(whole, prefix and whole)
             break
     parts = (_part(submission, path, wanted) for submission in contents.submissions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlperf_pkg.infra.tree import with_slashes
 from mlperf_pkg.submission.model import Input, Place, Unread, Why
 
 
@@ -45,4 +46,8 @@ def _read_elsewhere(argument: str, other: str, contents: Input) -> Input:
     """Return an input without contents, that says where they are read."""
     places = (*contents.every_log, *(submission.place for submission in contents.submissions))
     reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
-    return Input(unread=(Unread(Place(places[0].path, argument.rstrip("/")), reason, Why.TWICE),))
+    return Input(
+        unread=(
+            Unread(Place(places[0].path, with_slashes(argument).rstrip("/")), reason, Why.TWICE),
+        )
+    )

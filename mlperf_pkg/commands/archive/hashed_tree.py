@@ -17,6 +17,7 @@ from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.tree import Entry, walk
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
 
 
 class HashedFile(Struct, frozen=True):

@@ -99,6 +99,8 @@ def _chunks(content: bytes | Path | Source) -> Iterator[bytes]:
 
 
 def _make_executable(stream: BinaryIO) -> None:
-    """Allow all who may read the file to execute it."""
+    """Allow all who may read the file to execute it, where files have such a mode."""
+    if not hasattr(os, "fchmod"):  # Windows
+        return
     mode = os.fstat(stream.fileno()).st_mode
     os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)

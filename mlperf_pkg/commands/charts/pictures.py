@@ -90,10 +90,11 @@ def _lost(error: WorkerLostError) -> bytes | WorkerLostError:
 def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:
     if chart.missing:
         return WorkerLostError(chart.missing)
-    signal.alarm(_SECONDS)
+    alarm = getattr(signal, "alarm", int)  # Windows has none, and no limit
+    alarm(_SECONDS)
     try:
         return PICTURES[format_](chart)
     except Exception as error:  # noqa: BLE001 - the library raises what it likes
         return WorkerLostError(f"{type(error).__name__}: {error}")
     finally:
-        signal.alarm(0)
+        alarm(0)

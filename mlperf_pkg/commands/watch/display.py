@@ -44,6 +44,8 @@ def _refresh(live: Live, text: object) -> None:
 
 
 def _refuse_closed() -> None:
+    if not hasattr(select, "poll"):  # Windows
+        return
     waiting = select.poll()
     try:
         waiting.register(sys.stdout.fileno(), 0)

@@ -1,0 +1,127 @@
+"""What Windows lacks is not needed, and what only Windows has is respected, as far as seen here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path, PureWindowsPath
+
+import pytest
+
+from mlperf_pkg.infra import folders
+from mlperf_pkg.infra.member_names import Names, unfit, unfit_on_windows
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.tree import with_slashes
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.helpers.windows", *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_module_is_imported() -> None:
+    done = run("import", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 300
+
+
+def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
+    system = ROOT / "systems" / "bow-pod16.json"
+    (tmp_path / "systems").mkdir()
+    (tmp_path / "systems" / system.name).write_bytes(system.read_bytes())
+    simulate = "simulate logs --round 2.0 --benchmark bert --system bow-pod16 --submitter Graphcore"
+    for command in (
+        simulate,
+        "check logs --jobs 1",
+        "build --division closed",
+        "build --division closed --force",  # replaces the tree
+        "pack submissions/Graphcore -o packed.tar.gz",
+        "verify packed.tar.gz",
+        "check packed.tar.gz --jobs 1",
+    ):
+        done = run(*command.split(), cwd=tmp_path)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    assert [path.name for path in tmp_path.rglob(".mlperf-pkg-*")] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CON",
+        "nul",
+        "Aux.txt",
+        "com1",
+        "LPT9.log",
+        "COM¹",
+        "CONIN$",
+        "a.",
+        "a:b",
+        "logs/prn/a",
+        "what?",
+        "a*",
+        '"',
+        "a|b",
+        "<a>",
+        "NUL .txt",
+        "a ",
+        "tab\t",
+    ],
+)
+def test_names_that_windows_reserves(name: str) -> None:
+    assert str(unfit_on_windows(f"code/{name}/run.sh")).endswith(
+        "is not the name of a file on Windows"
+    )
+    assert unfit_on_windows(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CONTRIBUTING.md", "null", "com", "com10.txt", "a.b", ".gitignore", "result_0.txt", "a b"],
+)
+def test_names_that_windows_allows(name: str) -> None:
+    assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
+    assert unfit_on_windows(f"{name}/{name}") is None
+
+
+def test_an_archive_is_refused_only_where_its_names_do_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert unfit("code/aux.c") is None
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert unfit("code/aux.c") == "'aux.c' is not the name of a file on Windows"
+    assert Names().add("logs/run.txt:stream")
+    assert Names().add("logs/run.txt") is None
+
+
+def test_paths_have_slashes_in_reports() -> None:
+    path = PureWindowsPath(r"C:\rounds\2.0") / "results"
+    assert with_slashes(path, "\\") == "C:/rounds/2.0/results"
+    assert with_slashes("logs\\run") == "logs\\run"  # a name, where a backslash separates nothing
+
+
+def test_without_locks_only_old_folders_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "fcntl", None)
+    new, old = tmp_path / ".mlperf-pkg-1.new", tmp_path / ".mlperf-pkg-2.new"
+    for folder in (new, old):
+        (folder / "tree.old").mkdir(parents=True)
+    os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
+    with folders.new_folder(tmp_path / "other", lambda _: False) as folder:
+        (folder / "file").write_text("content", "utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "other", "tree"]
+
+
+def test_files_are_opened_as_bytes(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"a\r\nb\x1ac\n")
+    assert read_file(tmp_path / "log", 100) == b"a\r\nb\x1ac\n"
