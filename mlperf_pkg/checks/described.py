@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,6 +63,15 @@ def as_published(
         official_minutes=row.official_minutes,
         energy_joules=row.energy_joules,
     )
+
+
+def batch_size_of(runs: Sequence[Run]) -> int | None:
+    """Return the batch size of all runs, None if they differ or log none."""
+    sizes = {size for run in runs for size in run.batch_sizes}
+    try:
+        return whole_number(json.loads(sizes.pop())) if len(sizes) == 1 else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def differences(system: SystemFile, published: PublishedSet) -> list[str]:

@@ -11,18 +11,25 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.errors import UserError
 
 DEFAULT_PAGE = "report.html"
+DEFAULT_HISTORY = "history.html"
 
 
 @click.command(name="report")
-@options.checked
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@options.judged
 @options.filtered
+@click.option(
+    "--history",
+    is_flag=True,
+    help="Write the page of all published rounds, with the results in PATH if it is given.",
+)
 @options.output_option(
-    "Write the page to FILE; - is standard output.",
+    f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
+    f" {DEFAULT_HISTORY}).",
     metavar="FILE",
-    default=DEFAULT_PAGE,
-    show_default=True,
 )
 @options.force_option()
 def command(
@@ -30,10 +37,14 @@ def command(
     paths: tuple[str, ...],
     check_options: Options,
     filter_findings: options.Filter,
-    output: Path,
+    history: bool,
+    output: Path | None,
     force: bool,
 ) -> int:
     """Write one HTML page: verdicts, results, charts and findings.
+
+    With --history, the page has the results of all published rounds instead: each
+    benchmark over rounds, against Moore's law, scaling, and a table of all results.
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
@@ -41,32 +52,66 @@ def command(
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
-    Exit status: 0 if there is no error, 1 if there is one, 2 if the page could not
-    be written.
+    Exit status: 0 if there is no error (with --history: if the page was written), 1 if
+    there is one, 2 if the page could not be written.
 
     \b
     Examples:
       mlperf-pkg report logs/
       mlperf-pkg report training_results_v2.0 -o v2.0.html
+      mlperf-pkg report --history
+      mlperf-pkg report --history submissions/ACME -o acme-in-history.html
     """
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
-    from mlperf_pkg.commands.page import content, html, template  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
-    from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
+    from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
-    to_stdout = output == Path("-")
-    target = Output(None if to_stdout else output, force)
+    if not paths and not history:
+        paths = options.default_paths()
+    file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
+    to_stdout = file == Path("-")
+    target = Output(None if to_stdout else file, force)
     target.refuse_early(paths)
     template.library()
     pictures.library()
+    if history:
+        page, status = _history(paths, check_options), 0
+    else:
+        page, status = _report(paths, check_options, filter_findings)
+    target.write(page)
+    if not to_stdout:
+        click.echo(file)
+    return status
+
+
+def _report(
+    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
+) -> tuple[str, int]:
+    """Return the page of a check and the exit status."""
+    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
+    from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
+    from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
+
     checked = check(paths, replace(check_options, curves=True))
     report = filter_findings(checked.report)
     findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
     prices = all_prices(None, check_options.config.prices, Path())
     page = content.content(report, entries(checked, prices), lines, published_sets())
-    target.write(html.html(page, pictures.runtime()))
-    if not to_stdout:
-        click.echo(output)
-    return int(report.has_errors)
+    return html.html(page, pictures.runtime()), int(report.has_errors)
+
+
+def _history(paths: tuple[str, ...], check_options: Options) -> str:
+    """Return the page of all rounds, with the result sets in ``paths``."""
+    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.published.results import published_results  # noqa: PLC0415
+
+    published = published_results()
+    own = list(history.own_sets(check(paths, check_options))) if paths else []
+    if paths and not own:
+        raise UserError(f"{', '.join(paths)}: no result set; expected logs or submissions")
+    provenance = published.provenance
+    rounds = history.history(published.sets, provenance.made, provenance.source, own)
+    return history_html.history_html(rounds, pictures.runtime())

@@ -72,8 +72,8 @@ class PublishedSet(Struct, frozen=True, gc=False):
     @property
     def scaling(self) -> str | None:
         """The kind of scaling, strong or weak, of a set of MLPerf HPC."""
-        folder = self.path.split("/")[-2]
-        return folder if folder in _SCALINGS else None
+        folders = self.path.split("/")[-2:-1]  # none if the set itself was named
+        return next((folder for folder in folders if folder in _SCALINGS), None)
 
 
 class PublishedName(Struct, frozen=True):

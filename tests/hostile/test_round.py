@@ -97,6 +97,9 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "compare": lambda root, out: ["compare", root],
     "rcp check": lambda root, out: ["rcp", "check", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],
+    "report of all rounds": lambda root, out: [
+        *("report", "--history", root, "-o", out / "history.html")
+    ],
     "diff of a round": lambda root, out: ["diff", root, root],
     "diff with a lender": lambda root, out: ["diff", root / ALICE, root, "--from", root],
     "review objection": lambda root, out: [

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.described import batch_size_of
 from mlperf_pkg.checks.system_values import is_text, whole_number
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.export import schema
@@ -166,19 +167,13 @@ def _result_set(row: ResultSetRow, context: SetContext) -> schema.ResultSetRecor
         scaling_factor=row.scaling_factor,
         rcp_pass=row.rcp.official_pass if row.rcp else None,
         rcp_margin=row.rcp.margin_percent if row.rcp else None,
-        global_batch_size=_batch_size(context.runs),
+        global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
         scaling=row.scaling,
         models=row.number_of_models,
         official=row.verdict.official,
         rules=row.verdict.rules,
     )
-
-
-def _batch_size(runs: Sequence[Run]) -> int | None:
-    """Return the batch size of all runs, None if they differ or log none."""
-    sizes = {size for run in runs for size in run.batch_sizes}
-    return whole_number(_decoded(sizes.pop())) if len(sizes) == 1 else None
 
 
 def _run(row: RunRow, run: Run, set_path: str) -> schema.RunRecord:

@@ -29,7 +29,7 @@ from mlperf_pkg.results import wording
 MAX_BYTES = 2_000_000
 _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
 _SCRIPTS = ("charts.js", "table.js", "drawing.js", "page.js")
-_POLICY = (
+POLICY = (
     "default-src 'none'; script-src {script} {runtime}; style-src {style}; img-src data:;"
     " base-uri 'none'; form-action 'none'"
 )
@@ -48,7 +48,7 @@ def html(content: Content, runtime: str) -> str:
     style = file("page.css") + _labels(content)
     values = {
         "page": content,
-        "policy": _POLICY.format(
+        "policy": POLICY.format(
             script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
         ),
         "script": raw(script),

@@ -93,8 +93,9 @@ def test_the_reference_of_a_key(a_round: Path) -> None:
     for log in (a_round / "ACME" / SET).iterdir():
         log.write_bytes(edited(log.read_bytes(), "lars_opt_weight_decay", value=0.3))
     result = call("review", "objection", "all", a_round / "ACME")
-    assert "rcp_checker/training_2.0.0/rcps_resnet.json of mlperf-logging, batch size" in result.stdout.replace(
-        "\\", ""
+    assert (
+        "rcp_checker/training_2.0.0/rcps_resnet.json of mlperf-logging, batch size"
+        in result.stdout.replace("\\", "")
     )
     assert "opt_weight_decay 5e-05" in result.stdout.replace("\\", "")
 

@@ -1,0 +1,342 @@
+"""The charts of the page of all rounds.
+
+Their rows refer to entries by ``row``, the index in the table of the page, which the page completes
+with the fields of the table: ``minutes``, ``accelerators``, ``round`` and others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil, floor, log10
+from typing import Any
+
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Chart,
+    Spec,
+    decades,
+    quantitative,
+    rounded,
+    tooltip,
+    view,
+)
+from mlperf_pkg.commands.page.history import (
+    ON_EIGHT,
+    OVERALL,
+    Entry,
+    Series,
+    Span,
+    Trend,
+    moore_gain,
+    year_of,
+)
+from mlperf_pkg.results import wording
+
+_PURPLE = "#9a6bc0"
+_COLORS = [BLUE, ORANGE, GREEN, RED, _PURPLE, GREY]
+_SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross"]
+_OTHERS, _OWN, _MOORE = "others", "your results", "Moore's law"
+_NAMED = len(_COLORS) - 1  # series with a look of their own; the rest is ``_OTHERS``
+_HEIGHT = 320
+_NARROW, _STEPS = 8, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+_FACTS = tooltip("round", "submitter", "system", "accelerators", "accelerator", "minutes", "status")
+_LOG: dict[str, Any] = {"type": "log", "nice": False, "padding": 10}
+_POINT = {"type": "point", "filled": True, "size": 70, "opacity": 1, "cursor": "pointer"}
+_MOORE_LINE = {"type": "line", "color": GREY, "strokeDash": [3, 4], "strokeWidth": 1.5}
+
+
+def trend_charts(trend: Trend) -> list[Chart]:
+    """Return the charts of one benchmark: over rounds, the same accelerators, scaling."""
+    charts = (_over_rounds(trend), _gains(trend), _scaling(trend))
+    return [chart for chart in charts if chart]
+
+
+def against_moore(trends: Iterable[Trend]) -> Chart:
+    """Return the chart of the gains of all benchmarks since their first round."""
+    points, lanes = [], []
+    for trend in trends:
+        for span in trend.spans:
+            lane = f"{trend.names[-1]}, since {span.rounds[0]}"
+            of_lane = list(_records(lane, span))
+            points += of_lane
+            lanes += [(max(point["gain"] for point in of_lane), lane)] if of_lane else []
+    gains = [point["gain"] for point in points] or [1.0]
+    x = quantitative(
+        "gain", "times as fast as in the first round, logarithmic", **_LOG, domainMin=0.95
+    )
+    x["axis"] = {"values": _ticks(1.0, max(gains)), "format": ",~r"}
+    y = {
+        "field": "lane",
+        "type": "nominal",
+        "title": None,
+        "sort": [lane for _, lane in sorted(lanes, reverse=True)],
+        "axis": {"grid": True, "ticks": False, "domain": False, "labelOverlap": False},
+    }
+    looks = _looks([OVERALL, ON_EIGHT, _MOORE], last=GREY)
+    facts = [*tooltip("series", "gain"), *_FACTS]
+    layers = [_layer("points", _POINT, {"x": x, "y": y, **looks, "tooltip": facts})]
+    return Chart(
+        name="moore",
+        title="How many times as fast as in the first round",
+        description=(
+            "The fastest Closed result of all rounds with the same target against that of the first"
+            " of these rounds, overall and on 8 accelerators. Moore's law: twice as fast every two"
+            " years, in the time from the first round to that of the fastest result overall."
+        ),
+        spec=view(layers, 22 * max(1, len(lanes))),
+        data={"points": points},
+    )
+
+
+def _records(lane: str, span: Span) -> Iterator[Mapping[str, Any]]:
+    for series in (span.overall, span.on_eight):
+        if series.is_line:
+            gain = rounded(series.record_gain, 4)
+            yield {"lane": lane, "series": series.name, "gain": gain, "row": series.best.index}
+    if span.overall.is_line:
+        yield {"lane": lane, "series": _MOORE, "gain": rounded(span.overall.record_moore, 4)}
+
+
+# ---- over rounds --------------------------------------------------------------------------
+
+
+def _over_rounds(trend: Trend) -> Chart:
+    fastest = [series for span in trend.spans for series in (span.overall, span.on_eight)]
+    points = [
+        {"row": entry.index, "series": series.name, "of": number, "year": _year(entry)}
+        for number, series in enumerate(fastest)
+        for entry in series.entries
+    ]
+    points += [
+        {"row": entry.index, "series": _OWN, "of": -1, "year": _year(entry)} for entry in trend.own
+    ]
+    moore = [row for number, series in enumerate(fastest) for row in _moore(number, series)]
+    changes = [
+        {"year": round((_year(old.entries[-1]) + _year(new.entries[0])) / 2, 3), "at": "new target"}
+        for old, new in pairwise(span.overall for span in trend.spans)
+    ]
+    position = {"x": _rounds_axis(trend), "y": _minutes_axis(fastest, trend.own)}
+    looks = _looks(_in_order(points))
+    layers: list[Spec] = [
+        *(_change_layers(position["x"]) if changes else []),
+        *([_layer("moore", _MOORE_LINE, position, detail="of")] if moore else []),
+        *_lines_and_points(position, looks),
+    ]
+    return Chart(
+        name="trend",
+        title="Fastest results of each round",
+        description=" ".join(_trend_in_words(trend)),
+        spec=view(layers, _HEIGHT),
+        data={"points": points, "moore": moore, "changes": changes},
+    )
+
+
+def _trend_in_words(trend: Trend) -> Iterator[str]:
+    yield "Closed division, all availabilities; minutes are normalised."
+    for span in trend.spans:
+        yield f"{_rounds_in_words(span.rounds)}: the target is {span.target}."
+        for series in (span.overall, span.on_eight):
+            if series.is_line:
+                first, best = series.first, series.best
+                yield (
+                    f"Fastest {series.name}: {_minutes(first)} minutes in {first.row.round},"
+                    f" {_minutes(best)} in {best.row.round}, {series.record_gain:.2f} times as fast"
+                    f" (Moore's law: {series.record_moore:.2f})."
+                )
+    if len(trend.spans) > 1:
+        yield "Rounds with different targets cannot be compared, so no line joins them."
+    yield "Dashed grey: Moore's law, twice as fast every two years."
+
+
+def _change_layers(x: Spec) -> list[Spec]:
+    rule = {"type": "rule", "strokeDash": [2, 3], "color": RED}
+    text = {"type": "text", "align": "left", "dx": 4, "y": 8}
+    return [
+        _layer("changes", rule, {"x": x}),
+        _layer("changes", text, {"x": x, "text": {"field": "at"}}),
+    ]
+
+
+def _moore(number: int, series: Series) -> Iterator[Mapping[str, Any]]:
+    if series.is_line:
+        for entry in (series.first, series.last):
+            minutes = series.first.minutes / moore_gain(entry.year - series.first.year)
+            yield {"of": number, "year": _year(entry), "minutes": rounded(minutes)}
+
+
+# ---- the same accelerators, and scaling ---------------------------------------------------
+
+
+def _gains(trend: Trend) -> Chart | None:
+    """Return the chart of the same number of the same accelerators over rounds."""
+    of_spans = [
+        (number, series) for number, span in enumerate(trend.spans) for series in span.gains
+    ]
+    of_spans.sort(key=lambda pair: -len(pair[1].entries))
+    shown = of_spans[:_NAMED]
+    if not shown:
+        return None
+    points = [
+        {"row": entry.index, "series": series.name, "of": span, "year": _year(entry)}
+        for span, series in shown
+        for entry in series.entries
+    ]
+    series = [one for _, one in shown]
+    position = {"x": _rounds_axis(trend), "y": _minutes_axis(series)}
+    best = max((one for _, one in of_spans), key=lambda one: one.gain)
+    more = f" ({len(shown)} of {len(of_spans)} shown)" if len(of_spans) > len(shown) else ""
+    return Chart(
+        name="gains",
+        title="The same accelerators over rounds",
+        description=(
+            f"What software gained: the fastest Closed result on as many of the same accelerators,"
+            f" in rounds with the same target{more}. The largest gain is {best.gain:.2f}, of"
+            f" {best.name}. Power limits are not distinguished."
+        ),
+        spec=view(_lines_and_points(position, _looks([one.name for one in series])), _HEIGHT),
+        data={"points": points},
+    )
+
+
+def _scaling(trend: Trend) -> Chart | None:
+    span = trend.latest
+    named, others = span.scaling[:_NAMED], span.scaling[_NAMED:]
+    if not named:
+        return None
+    points = [
+        {"row": entry.index, "series": series.name, "of": series.name}
+        for series in named
+        for entry in series.entries
+    ]
+    points += [
+        {"row": entry.index, "series": _OTHERS, "of": entry.accelerator}
+        for series in others
+        for entry in series.entries
+    ]
+    own = [entry for entry in trend.own if entry.accelerators]
+    points += [{"row": entry.index, "series": _OWN, "of": _OWN} for entry in own]
+    ideal = [row for series in named for row in _ideal(series)]
+    all_entries = [entry for series in span.scaling for entry in series.entries] + own
+    numbers = [entry.accelerators for entry in all_entries]
+    x = quantitative("accelerators", "accelerators, logarithmic", **_LOG, base=2)
+    x["axis"] = {"values": _powers(min(numbers), max(numbers)), "format": ",~r"}
+    position = {"x": x, "y": _minutes_axis(span.scaling, own)}
+    looks = _looks(_in_order(points))
+    dashed = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
+    lines = [_layer("ideal", dashed, {**position, "color": looks["color"]}, detail="of")]
+    layers = [
+        *(lines if ideal else []),
+        *_lines_and_points(position, looks),
+    ]
+    return Chart(
+        name="scaling",
+        title="Time against number of accelerators",
+        description=(
+            f"The fastest Closed result of each number of an accelerator in"
+            f" {_rounds_in_words(span.rounds)}. Dotted: ideal scaling, half the time on twice the"
+            " accelerators, from the result with the least accelerator-minutes."
+        ),
+        spec=view(layers, _HEIGHT),
+        data={"points": points, "ideal": ideal},
+    )
+
+
+def _ideal(series: Series) -> Iterator[Mapping[str, Any]]:
+    """Yield the ends of the line of ideal scaling; none for a single number."""
+    if series.is_line:
+        work = min(entry.minutes * entry.accelerators for entry in series.entries)
+        for entry in (series.first, series.last):
+            number = entry.accelerators
+            yield {
+                "series": series.name,
+                "of": series.name,
+                "accelerators": number,
+                "minutes": rounded(work / number),
+            }
+
+
+# ---- pieces -------------------------------------------------------------------------------
+
+
+def _in_order(points: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(point["series"] for point in points))
+
+
+def _lines_and_points(position: Spec, looks: Mapping[str, Spec]) -> list[Spec]:
+    return [
+        _layer("points", {"type": "line"}, {**position, "color": looks["color"]}, detail="of"),
+        _layer("points", _POINT, {**position, **looks, "tooltip": _FACTS}),
+    ]
+
+
+def _layer(data: str, mark: Spec, encoding: Mapping[str, Any], detail: str | None = None) -> Spec:
+    more = {"detail": {"field": detail, "type": "nominal"}} if detail else {}
+    return {"data": {"name": data}, "mark": mark, "encoding": {**encoding, **more}}
+
+
+def _looks(names: Sequence[str], last: str | None = None) -> dict[str, Spec]:
+    """Return the encodings of series as colour and shape; ``last`` is the colour of the last."""
+    colors = [*_COLORS[: len(names) - 1], last] if last else _COLORS
+    legend = {"columns": {"expr": "width < 360 ? 1 : 2"}, "labelLimit": 190}
+    return {
+        channel: {
+            "field": "series",
+            "type": "nominal",
+            "scale": {"domain": list(names), "range": values[: len(names)]},
+            "legend": legend,
+        }
+        for channel, values in (("color", colors), ("shape", _SHAPES))
+    }
+
+
+def _rounds_axis(trend: Trend) -> Spec:
+    """Return the axis of time, with the names of rounds at their days of submission."""
+    rounds = dict.fromkeys([*trend.rounds, *(entry.row.round for entry in trend.own)])
+    years = {round(year_of(trend.usage, name), 3): name for name in rounds}
+    names = ", ".join(f"'{year:.3f}': '{name}'" for year, name in years.items())
+    x = quantitative("year", "round, by day of submission")
+    x["axis"] = {
+        "values": list(years),
+        "labelExpr": f"{{{names}}}[format(datum.value, '.3f')]",
+        "grid": False,
+    }
+    return x
+
+
+def _minutes_axis(series: Iterable[Series], own: Iterable[Entry] = ()) -> Spec:
+    minutes = [entry.minutes for one in series for entry in one.entries]
+    minutes += [entry.minutes for entry in own]
+    y = quantitative("minutes", "minutes, logarithmic", **_LOG)
+    y["axis"] = {"values": _ticks(min(minutes), max(minutes)), "format": ",~r"}
+    return y
+
+
+def _ticks(least: float, most: float) -> list[float]:
+    """Return the ticks of a logarithmic axis; ``decades`` has too few for a narrow one."""
+    if most / least > _NARROW:
+        return decades(least, most)
+    first, last = floor(log10(least)), ceil(log10(most))
+    return [rounded(step * 10.0**n) for n in range(first, last + 1) for step in _STEPS]
+
+
+def _powers(least: int, most: int) -> list[int]:
+    powers = [1 << power for power in range(most.bit_length() + 1)]
+    within = [power for power in powers if least <= 2 * power and power <= 2 * most]
+    return within[:: 2 if len(within) > 9 else 1]  # noqa: PLR2004 - labels that fit a phone
+
+
+def _year(entry: Entry) -> float:
+    return round(entry.year, 3)
+
+
+def _minutes(entry: Entry) -> str:
+    return wording.minutes(entry.row.score_minutes)
+
+
+def _rounds_in_words(rounds: Sequence[str]) -> str:
+    return f"Round {rounds[0]}" if len(rounds) == 1 else f"Rounds {rounds[0]} to {rounds[-1]}"

@@ -1,0 +1,174 @@
+"""The HTML of the page of all rounds, by the same measures as the page of a report (``html``).
+
+What can be read without scripts is plain HTML: the benchmarks, the fastest results of each round,
+and the gains of the same accelerators. The table of all results is data: it would be 2 MB as HTML,
+and its rows are made when they come into view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from math import log
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checks.described import category
+from mlperf_pkg.commands.charts import Chart, prepared
+from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
+from mlperf_pkg.commands.page.history import Entry, History, Series, Trend
+from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
+from mlperf_pkg.commands.page.html import POLICY
+from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
+from mlperf_pkg.published.model import known_division
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+
+MAX_BYTES = 1_500_000
+
+_STATUSES = {"onprem": "available", "cloud": "cloud", "preview": "preview", "research": "research"}
+_WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
+
+
+class Line(Struct, frozen=True):
+    """A line of a small chart: its class, its points as SVG wants them, and the last one."""
+
+    kind: str
+    points: str
+    end: tuple[float, float]
+
+
+def history_html(history: History, runtime: str) -> str:
+    """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    script = file("charts.js") + file("history.js")
+    style = file("page.css") + file("history.css")
+    charts = _charts(history)
+    return (
+        environment()
+        .get_template("history.html")
+        .render(
+            history=history,
+            groups=list(history.groups),
+            fastest=fastest,
+            small_chart=small_chart,
+            wording=wording,
+            count=f"{len(history.entries):,}",
+            missing={
+                element: [chart for chart in shown if chart.missing]
+                for element, shown in charts.items()
+            },
+            policy=POLICY.format(
+                script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
+            ),
+            script=raw(script),
+            style=raw(style),
+            runtime=raw(packed(runtime)),
+            charts=raw(packed(payload(charts))),
+            table=raw(packed(_table(history))),
+        )
+    )
+
+
+def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[str, Entry | None]]:
+    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
+    entries: dict[str, tuple[str, Entry]] = {}
+    for number, span in enumerate(trend.spans):
+        series = span.on_eight if eight else span.overall
+        for index, entry in enumerate(series.entries):
+            entries[entry.row.round] = ("new" if number and not index else "", entry)
+    for round_ in rounds:
+        yield entries.get(round_, ("", None))
+
+
+def small_chart(trend: Trend) -> list[Line]:
+    """Return the lines of a small chart of minutes over time, both logarithmic in minutes."""
+    shown = [
+        (kind, series)
+        for span in trend.spans
+        for kind, series in (("eight", span.on_eight), ("overall", span.overall))
+        if series.entries
+    ]
+    minutes = [log(entry.minutes) for _, series in shown for entry in series.entries]
+    years = [entry.year for _, series in shown for entry in series.entries]
+
+    def place(entry: Entry) -> tuple[float, float]:
+        x = _share(entry.year, min(years), max(years))
+        y = _share(log(entry.minutes), max(minutes), min(minutes))
+        return round(5 + x * (_WIDTH - 10), 1), round(5 + y * (_HEIGHT - 10), 1)
+
+    return [_line(kind, series, place) for kind, series in shown]
+
+
+def _line(kind: str, series: Series, place: Any) -> Line:
+    points = [place(entry) for entry in series.entries]
+    return Line(kind, " ".join(f"{x},{y}" for x, y in points), points[-1])
+
+
+def _share(value: float, least: float, most: float) -> float:
+    return 0.5 if least == most else (value - least) / (most - least)
+
+
+def _charts(history: History) -> Mapping[str, list[Chart]]:
+    """Return the charts by the id of the element or benchmark that shows them."""
+    trends = [trend for trend in history.trends if trend.usage == "training"]
+
+    charts = {"moore": _prepared("moore", lambda: [against_moore(trends)])}
+    charts |= {
+        trend.id: _prepared(trend.id, partial(trend_charts, trend)) for trend in history.trends
+    }
+    return charts
+
+
+def _prepared(name: str, make: Callable[[], Sequence[Chart]]) -> list[Chart]:
+    return prepared(name, name, lambda: [packable(chart, {}) for chart in make()])
+
+
+def _table(history: History) -> str:
+    """Return the rows of all entries, and the benchmarks that have charts, as JSON."""
+    document = {
+        "rows": columns([_row(entry) for entry in history.entries]),
+        "benchmarks": {
+            trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
+            for trend in history.trends
+        },
+    }
+    return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
+
+
+def _row(entry: Entry) -> Mapping[str, Any]:
+    row = entry.row
+    return {
+        "usage": row.usage,
+        "round": row.round,
+        "submitter": row.submitter,
+        "system": row.system,
+        "system_name": row.system_name,
+        "benchmark": row.benchmark,
+        "scaling": row.scaling or "",
+        "division": known_division(row.division),
+        "status": _STATUSES.get(category(row.status) or "", row.status),
+        "accelerators": row.accelerators,
+        "accelerator": entry.accelerator,
+        "nodes": row.nodes,
+        "processor": row.host_processor,
+        "framework": row.framework,
+        "batch": row.global_batch_size,
+        "runs": row.runs,
+        "minutes": _number(row.score_minutes),
+        "unscaled": _number(row.unscaled_minutes),
+        "official": _number(row.official_minutes),
+        "energy": _number(row.energy_joules),
+        "path": row.path,
+        "own": entry.own,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else rounded(value, 8)

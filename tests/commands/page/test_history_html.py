@@ -1,0 +1,129 @@
+"""The text of the page of all rounds: its policy, its size, and that every value in it is escaped."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from datetime import date
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.commands.charts import pictures
+from mlperf_pkg.commands.page import history_charts
+from mlperf_pkg.commands.page.history import History, history
+from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
+from mlperf_pkg.published.results import published_results
+from tests.commands.page.test_history import entry, of
+from tests.commands.page.test_html import RUNTIME, digest, sources
+from tests.helpers.charts import DEFECT, fail
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
+
+
+@pytest.fixture(scope="module")
+def record() -> History:
+    published = published_results()
+    return history(published.sets, published.provenance.made, published.provenance.source)
+
+
+@pytest.fixture(scope="module")
+def page(record: History) -> str:
+    return history_html(record, RUNTIME)
+
+
+def unpacked(page: str, element: str) -> Any:
+    match = re.search(f'id="{element}">([^<]*)<', page)
+    assert match
+    return json.loads(zlib.decompress(base64.b64decode(match[1]), 31))
+
+
+def test_the_page_of_the_record_is_within_its_budget(record: History) -> None:
+    assert len(history_html(record, pictures.runtime()).encode()) < MAX_BYTES / 2
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(page: str) -> None:
+    [style] = re.findall("<style>(.*?)</style>", page, re.DOTALL)
+    [script] = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    assert sources(page) == {
+        "default-src": "'none'",
+        "script-src": f"{digest(script)} {digest(RUNTIME)}",
+        "style-src": digest(style),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
+    assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
+
+
+def test_every_link_to_a_result_is_that_of_a_row(record: History, page: str) -> None:
+    links = set(re.findall('href="(#r=[^"]*)"', page))
+    assert len(links) > 200
+    assert links <= {one.link for one in record.entries}
+
+
+def test_every_point_of_a_chart_has_a_row(record: History, page: str) -> None:
+    packed = unpacked(page, "charts")
+    assert set(packed["charts"]) == {"moore", *(trend.id for trend in record.trends)}
+    rows = unpacked(page, "data")["rows"]
+    kind, *values = rows["path"]
+    assert kind == "v"
+    assert sum(values[1::2]) == len(record.entries)
+
+
+def test_no_text_of_a_result_is_markup() -> None:
+    fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
+    hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))
+    text = history_html(of(entry("4.1", 20.0), hostile), RUNTIME)
+    elements = [tag for tag, _ in starts(text)]
+    assert "img" not in elements
+    assert elements.count("script") == 4
+    assert "\u202e" not in text
+
+
+class _Starts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+
+
+def starts(text: str) -> Iterator[tuple[str, dict[str, str | None]]]:
+    parser = _Starts()
+    parser.feed(text)
+    yield from ((tag, dict(attributes)) for tag, attributes in parser.tags)
+
+
+def test_a_new_target_is_marked() -> None:
+    sets = [entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert")]
+    text = history_html(of(*sets), RUNTIME)
+    assert text.count('<td class="n new">') == 2  # overall and on 8 accelerators
+    [trend] = of(*sets).trends
+    assert [line.kind for line in small_chart(trend)] == ["eight", "overall"] * 2
+    chart = history_charts.trend_charts(trend)[0]
+    assert chart.data["changes"]
+    assert "no line joins them" in chart.description
+
+
+def test_charts_without_data_are_left_out() -> None:
+    [trend] = of(entry("5.0", 20.0, accelerators=None)).trends
+    assert [chart.name for chart in history_charts.trend_charts(trend)] == ["trend"]
+
+
+def test_a_page_without_one_chart_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_charts, "_scaling", fail)
+    text = history_html(of(entry("5.0", 20.0)), RUNTIME)
+    assert "The chart resnet is missing:" in text
+    assert DEFECT.split(";")[0] in text
+
+
+def test_a_page_without_results() -> None:
+    text = history_html(history((), date(2026, 11, 22), "here"), RUNTIME)
+    assert "0 results" in text
