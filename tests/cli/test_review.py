@@ -91,7 +91,7 @@ def test_a_round_of_one(a_round: Path, tmp_path: Path) -> None:
     result = call("review", a_round / "ACME", "-o", tmp_path / "review", "-j", "1")
     assert result.exit_code == 1
     assert "only one submission: ACME; nobody can review it" in result.output
-    assert "ACME: volunteers or the chairs" in result.output
+    assert "ACME by volunteers or the chairs" in result.output
 
 
 def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_round_without_any_description(a_round: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--joint", "ACME"), "names no two companies; expected A+B"),
+        (("--joint", "ACME"), "fewer than two companies; expected A+B"),
         (("--joint", "ACME+Btea"), "did you mean Beta?"),
         (("--exclude", "ACNE"), "did you mean ACME?"),
     ],
@@ -156,7 +156,7 @@ def test_what_is_not_a_review_is_never_replaced(a_round: Path, tmp_path: Path) -
     (tmp_path / "notes").mkdir()
     result = call("review", a_round, "-o", tmp_path / "notes", "--force")
     assert result.exit_code == 2
-    assert "exists and is not a review" in result.stderr
+    assert "exists, but is not a review" in result.stderr
     assert call("review", a_round, "-o", a_round / "review").exit_code == 2
 
 
@@ -176,7 +176,7 @@ def test_loose_logs_are_no_round(a_round: Path, tmp_path: Path) -> None:
     logs = next(a_round.glob("ACME/results/*/*"))
     result = call("review", logs, "-o", tmp_path / "review")
     assert result.exit_code == 2
-    assert "no submission found; expected the folder of one round" in result.stderr
+    assert "no submission; expected the folder of one round" in result.stderr
 
 
 def test_the_help_lists_the_other_commands() -> None:

@@ -107,12 +107,12 @@ def test_a_folder_named_like_a_round(
 
 def test_nothing_to_settle() -> None:
     result = call("review", "previews", "2.0", "2.1")
-    assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "no Preview")
+    assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "no Previews")
 
 
 MISTAKES = [
     (("4.1",), "expected OLD and NEW, or neither for all published rounds"),
-    (("5.0", "4.1"), "expected a later round than 5.0 (published): name OLD, then NEW"),
+    (("5.0", "4.1"), "not later than 5.0 (published); expected OLD, then NEW"),
     (("5.1", "6.0"), "6.0: newer than the published results of this package"),
     (("1.5", "2.0"), "1.5: no such round was published"),
     (("4.1", "nothing"), "nothing: no such file or folder"),
@@ -151,6 +151,6 @@ def test_a_file_without_a_result_set(tmp_path: Path) -> None:
 
 def test_the_sections_of_a_review(rounds: Path, tmp_path: Path) -> None:
     result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
-    assert "1 Preview: 0 met by a successor, 1 need none for now" in result.stdout
+    assert "1 Preview: 0 met by a successor, 1 need no successor yet" in result.stdout
     assert "not due yet" in (tmp_path / "review/previews.md").read_text("utf-8")
     assert "0 of 1 result set have logs" in result.stdout

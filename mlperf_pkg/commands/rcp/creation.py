@@ -194,7 +194,7 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
 
 
 def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
-    """Yield the mean and the limit of the point, its place after pruning, and its problems."""
+    """Yield the mean and the limit of the point, the effect of pruning, and its problems."""
     runs, rules = logs.rules.runs, logs.rules
     point = ReferencePoint.from_runs(
         name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop

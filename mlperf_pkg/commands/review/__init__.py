@@ -1,5 +1,5 @@
-"""The review of a round: what the reviewers, who are competitors, look up in all submissions.
+"""The review of a round: the tables that reviewers, who are competitors, look up.
 
 ``reading`` checks a round once, each section is a function of ``Round`` in its own file,
-``sections`` lists them, ``formats`` shows them, ``writing`` writes the folder.
+``sections`` lists them, ``formats`` renders them, ``writing`` writes the folder.
 """

@@ -29,19 +29,20 @@ By = Literal["results", "scale"]
 _THREE = 3
 CHAIRS = "volunteers or the chairs"
 _RULES = (
-    "Submitters are ranked by their number of results and reviewed in pairs down the rank; of an"
-    " odd number, the last three review each other.",
-    f"Results on systems with {LARGE} or more accelerators leave this rank: their submitters are"
-    " ranked by their largest system, and review these results of each other (Training only).",
-    "Each company of a joint submission is a submitter of its own, and never reviews its partner.",
+    "Submitters are ranked by their number of results and paired down the ranking; the two of a"
+    " pair review each other. If the number is odd, the last three review each other.",
+    f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
+    " only): their submitters are ranked by their largest system, and review these results of each"
+    " other.",
+    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
 )
 
 
 class Assignment(Struct, frozen=True):
     """``reviewer`` reviews the submissions ``folders`` of ``submitter``.
 
-    ``by`` is the rank in which they met: of "scale" are the results on systems with ``LARGE`` or
-    more accelerators, of "results" all others. Without a ``reviewer``, volunteers or the chairs
+    ``by`` is the ranking that paired them: "scale" for the results on systems with ``LARGE`` or
+    more accelerators, "results" for all others. Without a ``reviewer``, volunteers or the chairs
     review them.
     """
 
@@ -57,8 +58,8 @@ class _Rank(Struct, frozen=True):
     members: list[Company]
     seed: int
 
-    def may(self, one: int, other: int) -> bool:
-        return self.members[other].name not in self.members[one].partners
+    def may(self, first: int, second: int) -> bool:
+        return self.members[second].name not in self.members[first].partners
 
     def value(self, company: Company) -> int:
         return company.results if self.by == "results" else company.scale
@@ -78,15 +79,14 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
 
 
 def section(reviewed: Round) -> Section:
-    """Return who reviews whom, and why."""
-    made = assignments(reviewed)
+    """Return the assignments, with their reasons."""
     rows = tuple(
         (item.reviewer or CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)
-        for item in made
+        for item in assignments(reviewed)
     )
     columns = ("Reviewer", "Reviews", "Folders", "By", "Why")
     tables = (
-        Table("pairs", "Assignments", columns, rows, note="By: the rank in which both met."),
+        Table("pairs", "Assignments", columns, rows, note="By: the ranking that paired them."),
         _rank_table(reviewed),
     )
     return Section(
@@ -130,13 +130,13 @@ def _why(rank: _Rank, group: Group) -> str:
     if len(group) == _THREE:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
-        reason += ", as those next to each other may not review each other"
-    apart = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
-    if apart:
-        reason += f"; {wording.enumerated(apart)} are partners and do not review each other"
+        reason += ", as partners may not review each other"
+    partners = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
+    if partners:
+        reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
     equal = [rank.value(company) for company in rank.members]
     if any(equal.count(rank.value(rank.members[index])) > 1 for index in group):
-        reason += f"; ties by seed {rank.seed}"
+        reason += f"; ties broken by seed {rank.seed}"
     return reason
 
 
@@ -147,7 +147,7 @@ def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
 def _why_nobody(rank: _Rank) -> str:
     if len(rank.members) == 1:
         return f"the only one ranked by {rank.unit}"
-    return f"a partner of all who are left in the rank by {rank.unit}"
+    return f"a partner of all others left in the ranking by {rank.unit}"
 
 
 # ---- the section ----------------------------------------------------------------------------
@@ -163,8 +163,8 @@ def _chosen(reviewed: Round) -> Iterator[str]:
     if choices.excluded:
         yield f"Excluded: {', '.join(choices.excluded)}."
     if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
-        yield f"Without a result, and so without an assignment: {', '.join(idle)}."
-    yield f"Ties are decided by the seed {choices.seed}."
+        yield f"Without results and therefore without assignments: {', '.join(idle)}."
+    yield f"Ties are broken by seed {choices.seed}."
 
 
 def _rank_table(reviewed: Round) -> Table:
@@ -175,8 +175,8 @@ def _rank_table(reviewed: Round) -> Table:
     )
     columns = ("By", "Rank", "Submitter", "Results", "Large results", "Largest")
     note = (
-        f"Large results: on systems with {LARGE} or more accelerators (processors where there are"
-        " none). Largest: accelerators of the largest system."
+        f"Large results: on systems with {LARGE} or more accelerators (processors in systems"
+        " without accelerators). Largest: accelerators of the largest system."
     )
     return Table("rank", "Ranks", columns, rows, note=note)
 
@@ -184,13 +184,13 @@ def _rank_table(reviewed: Round) -> Table:
 def _summary(rank: _Rank) -> Iterator[str]:
     names, texts, alone = [company.name for company in rank.members], [], []
     for group in groups(len(names), rank.may):
-        together = {*chain.from_iterable(reviews(group, rank.may))}
-        apart = [names[index] for index in group if _has_partner(rank, group, index)]
-        note = f" ({wording.enumerated(apart)} not each other)" if together and apart else ""
-        present = [names[index] for index in group if index in together]
+        members = {*chain.from_iterable(reviews(group, rank.may))}
+        partners = [names[index] for index in group if _has_partner(rank, group, index)]
+        note = f" ({wording.enumerated(partners)} not each other)" if members and partners else ""
+        present = [names[index] for index in group if index in members]
         texts.append(f"{wording.enumerated(present)}{note}")
-        alone += [names[index] for index in group if index not in together]
-    texts.append(f"{wording.enumerated(sorted(alone))}: {CHAIRS}" if alone else "")
+        alone += [names[index] for index in group if index not in members]
+    texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}" if alone else "")
     texts = [text for text in texts if text]
     if texts or rank.by == "results":
         yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

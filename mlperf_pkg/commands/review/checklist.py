@@ -25,8 +25,8 @@ _RUNS, _FILES = "Runs", "Files"
 _NOT_CONVERGED = "RUN130"
 _IN_FACTS = (UNPUBLISHED, "CODE100")
 _TEXT = (
-    "What to look at in each submission: errors and warnings of the check, folded by code, and what"
-    " a program cannot judge. It is not all that the rules require.",
+    "Points to look at in each submission: the errors and warnings of the check, folded by code,"
+    " and questions that a program cannot answer. The list does not cover all rules.",
 )
 _TOPICS: Mapping[str, tuple[str, ...]] = {
     "Code": ("CODE",),
@@ -45,14 +45,17 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     "Descriptions": ("SYS", "SET11"),
     _FILES: ("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"),
 }
-"""The topics in order, with how their codes begin; the longest beginning counts."""
+"""The topics in order, with the prefixes of their codes; the longest prefix counts."""
 
 _NOTES = (_NOT_CONVERGED, "SET113", "SET123", "SET124", "SET140", "SET15", "SET160", "SET163")
-"""The codes of notes that reviewers look at; those of SET162 are outliers already."""
+"""Prefixes of the notes that are listed; those of SET162 are listed as outliers."""
 
 
 class Item(Struct, frozen=True):
-    """Something to look at; of more than ``MOST_ITEMS`` the least ``urgent`` are left out."""
+    """A point to look at, urgent if ``urgent`` is small.
+
+    Of more than ``MOST_ITEMS``, the least urgent are left out.
+    """
 
     topic: str
     text: str
@@ -68,7 +71,7 @@ def section(reviewed: Round) -> Section:
 
 
 def _reviewers(reviewed: Round, folder: str) -> str:
-    """Return who reviews a submission: ``A, B (by results); C (by scale)``."""
+    """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
     by_rank: dict[str, list[str]] = {}
     for item in assignments(reviewed):
         if folder in item.folders:
@@ -100,13 +103,13 @@ def _note(subject: Subject) -> str:
 
 
 def items(subject: Subject) -> list[Item]:
-    """Return what to look at in a submission, by topic."""
-    made = [Item(topic, text, 1) for topic, facts in FACTS.items() for text in facts(subject)]
-    made += _of_findings(subject)
-    made.sort(key=lambda item: item.urgent)
-    kept, rest = made[: MOST_ITEMS - 1], made[MOST_ITEMS - 1 :]
+    """Return the points to look at in a submission, by topic."""
+    points = [Item(topic, text, 1) for topic, facts in FACTS.items() for text in facts(subject)]
+    points += _of_findings(subject)
+    points.sort(key=lambda item: item.urgent)
+    kept, rest = points[: MOST_ITEMS - 1], points[MOST_ITEMS - 1 :]
     if len(rest) > 1:
-        last = f"{len(rest)} more kinds of findings: mlperf-pkg check {subject.name}"
+        last = f"{len(rest)} more kinds of findings; mlperf-pkg check {subject.name} shows them"
         rest = [Item(_FILES, last, 3)]
     order = list(_TOPICS)
     return sorted([*kept, *rest], key=lambda item: (order.index(item.topic), item.urgent))
@@ -122,9 +125,9 @@ def _of_findings(subject: Subject) -> Iterator[Item]:
     by_code: dict[str, list[Finding]] = {}
     for finding in subject.findings:
         rule = rules.get(finding.code)
-        is_said = rule and rule.reaches and finding.about in stopped and not finding.is_error
+        is_repeated = rule and rule.reaches and finding.about in stopped and not finding.is_error
         is_note = finding.severity is Severity.NOTE and not finding.code.startswith(_NOTES)
-        if not (is_said or is_note or finding.code in _IN_FACTS):
+        if not (is_repeated or is_note or finding.code in _IN_FACTS):
             by_code.setdefault(finding.code, []).append(finding)
     ranks = list(Severity)
     for code, findings in by_code.items():

@@ -1,4 +1,4 @@
-"""The companies of a round: who has which submissions, with whom, and how many results."""
+"""The companies of a round: their submissions, partners and numbers of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlperf_pkg.infra.text import did_you_mean, letters
 from mlperf_pkg.results.report import ResultSetRow, description_path
 
 LARGE = 512
-"""Accelerators, or processors without any, from which a submission is ranked by scale.
+"""The number of accelerators (else processors) from which a submission is ranked by scale.
 
 Source: submission_rules, Required reviews (large scale submission review assignment).
 """
@@ -24,10 +24,10 @@ _PLUS = "+"  # between the names of a joint submission
 
 
 class Company(Struct, frozen=True):
-    """A submitter of its own: ``folders`` are the names of its submissions.
+    """A company that counts as a submitter: ``folders`` are the names of its submissions.
 
-    ``results`` are those on systems below ``LARGE``, ``large`` those on others; ``scale`` is the
-    number of accelerators of the largest system, or of processors without any.
+    ``results`` is the number of results on systems below ``LARGE``, ``large`` that on all others;
+    ``scale`` is the number of accelerators of the largest system, or of processors if it has none.
     """
 
     name: str
@@ -98,7 +98,7 @@ def by_scale(members: Iterable[Company], seed: int) -> list[Company]:
 
 
 def tie_break(name: str, seed: int) -> bytes:
-    """Return the order among equals: that of a digest of the seed and the name."""
+    """Return the sort key of a company among equals: a digest of the seed and the name."""
     return hashlib.sha256(f"{seed} {name}".encode("utf-8", "backslashreplace")).digest()
 
 
@@ -106,7 +106,7 @@ def tie_break(name: str, seed: int) -> bytes:
 
 
 def spellings(reviewed: Round) -> Iterator[list[str]]:
-    """Yield the names of submissions that differ only in case, space and punctuation."""
+    """Yield the names of submissions that differ only in case, spaces and punctuation."""
     names: dict[str, list[str]] = {}
     for submission in reviewed.submissions:
         names.setdefault(letters(submission.name) or submission.name, []).append(submission.name)
@@ -114,7 +114,7 @@ def spellings(reviewed: Round) -> Iterator[list[str]]:
 
 
 def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
-    """Return the folders by submitter: one each, or all spellings of one name together."""
+    """Return the folders by submitter: one folder, or those of all spellings of the name."""
     names = [submission.name for submission in reviewed.submissions]
     folders: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
     if reviewed.choices.one_spelling:
@@ -132,7 +132,7 @@ def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
     joint = Joint(folder, _companies(after if equals else text, folders))
     if not joint.is_joint:
         raise UserError(
-            f"--joint {text}: names no two companies; expected A+B, or FOLDER=A+B for a folder"
+            f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a folder"
             " with another name"
         )
     if folder is None:
@@ -142,7 +142,7 @@ def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
 
 
 def _companies(text: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the names between plus signs, each in the spelling of its own folder if it has one."""
+    """Return the names between plus signs, spelt like their folders if they have any."""
     names = [name.strip() for name in text.split(_PLUS)]
     return tuple(dict.fromkeys(_alike(name, folders) or name for name in names if name))
 

@@ -1,4 +1,4 @@
-"""How all Closed result sets converged, against the reference.
+"""The convergence of all Closed result sets, compared with the reference.
 
 Source: training_rules, Reference Convergence Points; submission_rules, Schedule.
 """
@@ -35,11 +35,11 @@ _SETS = (
     "Official checker",
 )
 _SETS_NOTE = (
-    "Margin: by how much the mean to converge exceeds the least accepted mean; negative for a set"
-    " that converges too fast."
+    "Margin: by how much the mean to converge exceeds the smallest acceptable mean (least"
+    " accepted); negative for a set that converges too fast."
 )
 _MISSING = ("Benchmark", "Batch size", "Reference runs", "Due", "Submitters", "Result sets")
-_MISSING_NOTE = "Reference runs: at least twice the runs of a result set."
+_MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
 _NORMALISED = (
     "Submitter",
     "System",
@@ -51,7 +51,7 @@ _NORMALISED = (
     "Minutes",
     "Percent",
 )
-_NORMALISED_NOTE = "Minutes and percent: what the factor adds to the time to train."
+_NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by the factor."
 _ORDER = (FAIL, MISSING, BYPASSED, OPEN)
 
 
@@ -79,7 +79,7 @@ def section(reviewed: Round) -> Section:
 def state(row: ResultSetRow) -> str | None:
     """Return the outcome of the RCP test of a set; None if no test is required.
 
-    MISSING: no reference point at its batch size, with which it could pass, or fail.
+    MISSING: there is no reference point for its batch size, so it neither passes nor fails.
     """
     word = wording.rcp_state(row)
     if word in (None, PASS):
@@ -113,7 +113,7 @@ def _set_cells(row: ResultSetRow, crash: str | None) -> tuple[Cell, ...]:
     names: tuple[Cell, ...] = (row.submitter, row.system, row.benchmark)
     test = row.rcp
     if test is None:
-        return (*names, None, state(row), None, None, None, crash or "no test of this benchmark")
+        return (*names, None, state(row), None, None, None, crash or "no test for this benchmark")
     return (
         *names,
         _size(row),
@@ -180,7 +180,7 @@ def _rounded(value: float | None, digits: int = 4) -> float | None:
 
 
 def _submitted(reviewed: Round) -> date | None:
-    """Return the submission date of the round in the rulebook; None of several rounds."""
+    """Return the submission date of the round in the rulebook; None for several rounds."""
     report = reviewed.report
     is_one = report.round is not None and report.usage in usages()
     return submission_date(report.usage, report.round or "") if is_one else None
@@ -194,22 +194,22 @@ def _due(reviewed: Round, benchmark: str) -> str | None:
 def _text(reviewed: Round, counts: Counter[str | None]) -> Iterator[str]:
     if counts[FAIL]:
         yield (
-            "A set that fails is rejected by default; evidence for it is due by the end of the"
-            " first week of the review (Handling RCP Failures)."
+            "A set that fails is rejected by default; evidence in its favour is due by the end of"
+            " the first week of the review (training_rules, Handling RCP Failures)."
         )
     if counts[MISSING]:
         submitted = _submitted(reviewed) or "unknown"
         yield (
             "Missing reference points are due 24 hours after the submission deadline, those of"
-            " gpt3 and llama31_405b five weeks before it. The submission date of the round in the"
-            f" rulebook: {submitted}."
+            " gpt3 and llama31_405b five weeks before it. The rulebook has the submission date"
+            f" {submitted}."
         )
     if counts[BYPASSED]:
-        yield "Bypassed: rcp-bypass in package_checker_params, which only a review can grant."
+        yield "Bypassed: package_checker_params contains rcp-bypass, which only a review may grant."
     if counts[OPEN]:
         yield (
-            "Not compared: the official checker crashes, has no test for the benchmark, or the set"
-            " has no mean."
+            "Not compared: the official checker crashes or has no test for the benchmark, or the"
+            " set has no mean to converge."
         )
 
 
@@ -225,7 +225,7 @@ def _summary(
             yield f"{state(row)}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
         yield (
-            f"missing: {benchmark} at batch size {size} ({submitters}): {runs} reference runs, due"
+            f"missing: {benchmark} at batch size {size} ({submitters}): {runs} reference runs due"
             f" {due}"
         )
     if normalised:

@@ -1,4 +1,4 @@
-"""What a reviewer looks at in every submission, whether or not the check has a finding on it."""
+"""Facts that a reviewer looks at in every submission, with or without a finding on them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _FEWEST = 3  # runs with a median
 
 
 def code(subject: Subject) -> Iterator[str]:
-    """Yield where the code and the configurations are, and what has none."""
+    """Yield the files of code, and the sets without a configuration."""
     contents = next((item.context.code for item in subject.sets), None)
     if contents is None:
-        yield "no benchmarks/ folder here: compare the code in the repository with the logs"
+        yield "no benchmarks/ folder: does the code in the repository match the logs?"
         return
     if not contents:
         return
     files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
-    yield f"{counted(files, 'file')} for {listed(contents, 6)}: is it what the logs ran?"
+    yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
     without = [item.name for item in subject.sets if not _has_configuration(item)]
     if without:
-        yield f"no file is named like the system or like a configuration: {_sets(without)}"
+        yield f"no file is named after the system or is a configuration: {_sets(without)}"
 
 
 def _has_configuration(item: Tested) -> bool:
@@ -44,15 +44,16 @@ def _has_configuration(item: Tested) -> bool:
 
 
 def statuses(subject: Subject) -> Iterator[str]:
-    """Yield the availabilities of the systems, and which are not available."""
+    """Yield the availabilities of the systems, and the Previews."""
     if not subject.systems:
         return
     pairs = [(system.status or "none", system.id) for system in subject.systems]
     kinds = {system.id: category(system.status or "") for system in subject.systems}
     is_available = any(kind in AVAILABLE for kind in kinds.values())
-    yield grouped(pairs) + (": can customers get the available ones now?" if is_available else "")
+    question = ": are the available systems available to customers now?" if is_available else ""
+    yield f"{grouped(pairs)}{question}"
     if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
-        yield f"previews: {listed(previews)}: each needs an Available successor with new logs"
+        yield f"Previews, which require Available successors with new logs: {listed(previews)}"
 
 
 def previews(subject: Subject) -> Iterator[str]:
@@ -61,8 +62,8 @@ def previews(subject: Subject) -> Iterator[str]:
     if rows:
         models = listed(row.accelerator_model or row.system for row in rows)
         yield (
-            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): which are due"
-            " as Available? See Previews"
+            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): are successors"
+            " due? See the section Previews"
         )
 
 
@@ -79,7 +80,7 @@ def convergence(subject: Subject) -> Iterator[str]:
         yield f"no reference point: {_sets(missing)}"
     if scaled := [item for item in subject.sets if item.context.files.scaling is not None]:
         words = (f"{item.name} {item.row.scaling_factor:.4g}" for item in scaled)
-        yield f"scaling.json, which the review decides: {listed(words)}"
+        yield f"factors of scaling.json, to be approved by the review: {listed(words)}"
 
 
 def hyperparameters(subject: Subject) -> Iterator[str]:
@@ -92,24 +93,24 @@ def hyperparameters(subject: Subject) -> Iterator[str]:
 
 
 def seeds(subject: Subject) -> Iterator[str]:
-    """Yield the sets of which all runs have one and the same seed."""
+    """Yield the sets whose runs all have the same seed."""
     same = []
     for item in subject.sets:
         values = [{seed.value for seed in run.seeds} for run in item.context.runs]
         if len(values) > 1 and len(values[0]) == 1 and all(own == values[0] for own in values):
             same.append(item.name)
     if same:
-        yield f"one seed for all runs: {_sets(same)}"
+        yield f"the same seed in all runs: {_sets(same)}"
 
 
 def runs(subject: Subject) -> Iterator[str]:
     """Yield the runs that take far more or less time than others of their set."""
-    odd = [words for item in subject.sets for words in _odd_runs(item)]
-    if odd:
-        yield f"unlike the other runs of their set: {listed(odd)}"
+    outlying = [words for item in subject.sets for words in _outlying_runs(item)]
+    if outlying:
+        yield f"unlike the other runs of their set: {listed(outlying)}"
 
 
-def _odd_runs(item: Tested) -> Iterator[str]:
+def _outlying_runs(item: Tested) -> Iterator[str]:
     converged = [run for run in item.context.runs if run.converged and run.minutes]
     if len(converged) < _FEWEST:
         return
@@ -125,7 +126,10 @@ def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
     measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
     if measured:
-        yield f"energy of {_sets(measured)}: all nodes, the interconnect, the efficiency?"
+        yield (
+            f"energy of {_sets(measured)}: does it cover all nodes, the interconnect and the"
+            " conversion efficiency?"
+        )
 
 
 def _sets(names: Sequence[str]) -> str:

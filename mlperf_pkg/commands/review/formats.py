@@ -1,4 +1,4 @@
-"""The formats of a review: Markdown, CSV, JSON, and the summary that is printed."""
+"""The formats of a review: Markdown, CSV, JSON, and the printed summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cell_text(value: Cell) -> str:
 
 
 def numbers(table: Table) -> list[bool]:
-    """Return for each column whether it holds numbers."""
+    """Return whether each column contains numbers."""
     cells = [[row[index] for row in table.rows] for index in range(len(table.columns))]
     filled = [[value for value in column if value is not None] for column in cells]
     return [bool(c) and all(isinstance(value, int | float) for value in c) for c in filled]
@@ -65,7 +65,7 @@ def _rows(table: Table) -> Iterator[list[str]]:
 
 
 def csv(table: Table) -> str:
-    """Return a table as CSV; a last column names the marked columns of each row, if any are."""
+    """Return a table as CSV; if cells are marked, a last column names their columns."""
     if not table.marked:
         return csv_text(table.columns, table.rows)
     marks: dict[int, list[str]] = {}
@@ -116,7 +116,7 @@ def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def summary(reviewed: Round, sections: Sequence[Section]) -> str:
-    """Return what the command prints: what is missing, and a few lines of each section."""
+    """Return the text that the command prints: the problems, and a few lines of each section."""
     lines = [reviewed.title]
     if reviewed.problems:
         lines += ["", "missing or unclear", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
@@ -128,7 +128,7 @@ def summary(reviewed: Round, sections: Sequence[Section]) -> str:
 
 
 def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
-    """Return texts as indented lines, at most ``most``, the last of which says where more are."""
+    """Return texts as at most ``most`` indented lines; if there are more, the last names a file."""
     lines = [line for text in texts for line in _wrapped(text)]
     if len(lines) <= most:
         return lines

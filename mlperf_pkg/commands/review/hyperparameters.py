@@ -29,14 +29,14 @@ _MOST_LINES = 8  # that may be columns
 _MOST_KEYS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
-    " point (RCP), from those of the batch sizes on either side, or from the only value that the"
-    " rules allow. Values are those of most runs. What follows from the scale, as the"
-    " accumulation of gradients does, is not compared.",
-    "A value of a Closed set is an outlier if the reference does not have it, and all of at least"
-    " two other submitters at this batch size have another one; if it is off the reference by a"
-    " factor of at least two, and of at least the cube of the largest factor of other submitters;"
-    " if it is ten times off all others where there is no reference; or if it is unlike all"
-    " published ones (SET162).",
+    " point (RCP), from the range of the two nearest points, or from the only value that the rules"
+    " allow. The value of most runs counts. Values that follow from the scale, such as the number"
+    " of gradient accumulation steps, are not compared.",
+    "In Closed, a value that the reference does not have is an outlier in four cases. At least two"
+    " other submitters at this batch size agree on another value. It differs from the reference by"
+    " a factor of at least two, and of at least the cube of the largest factor of other submitters."
+    " There is no reference, and it differs from all others by a factor of ten. It is unlike all"
+    " published values (SET162).",
 )
 
 
@@ -61,7 +61,7 @@ def section(reviewed: Round) -> Section:
     differing = list(_differing_runs(groups))
     tables = [_outliers_table(unlike), _differing_table(differing)]
     others = sum(not _is_of_round(context) for context in reviewed.checked.contexts)
-    rest = f"Not shown: {counted(others, 'result set')} whose benchmark is not in the round."
+    rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
     return Section(
         "hyperparameters",
         "Hyperparameters",
@@ -74,7 +74,7 @@ def section(reviewed: Round) -> Section:
 def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
     """Return the result sets by benchmark and division, Closed before Open.
 
-    Those of a benchmark that is not in the round are left out.
+    Result sets of a benchmark that is not in the round are left out.
     """
     by_name: dict[tuple[str, str], list[SetContext]] = {}
     for context in filter(_is_of_round, contexts):
@@ -105,8 +105,8 @@ def outliers_of(
         (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
         for finding in findings
         if finding.code == UNPUBLISHED
-        for own, expected in zip(finding.found, finding.expected, strict=True)
-        for key in [own.partition(" ")[0]]
+        for actual, expected in zip(finding.found, finding.expected, strict=True)
+        for key in [actual.partition(" ")[0]]
     }
     return [
         (group, outlier)
@@ -162,7 +162,7 @@ def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
 
 def _differing_table(rows: Sequence[tuple[str, ...]]) -> Table:
     columns = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
-    title = "Result sets of which the runs differ"
+    title = "Result sets whose runs differ"
     return Table("differing-runs", title, columns, tuple(rows))
 
 
@@ -170,7 +170,7 @@ def _differing_table(rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 class _Line(Struct, frozen=True):
-    """What a set, a reference point or the rules say: the values by key, and the marked keys."""
+    """The values of a set, a reference point or the rules by key, and the marked keys."""
 
     size: Cell
     submitter: str
@@ -219,7 +219,7 @@ def table_of(group: Group) -> Table:
 
 
 def _differs(group: Group, key: str) -> bool:
-    """Return whether sets have different values of a key, or one that the reference has not."""
+    """Return whether sets have different values of a key, or one that the reference lacks."""
     texts = {entry.words(key).lower() for entry in group.entries if entry.counts}
     return len(texts) > 1 or any(_is_marked(group, entry, key) for entry in group.entries)
 
@@ -246,15 +246,18 @@ def _lines(group: Group, keys: Sequence[str]) -> Iterator[_Line]:
 
 
 def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
-    """Return the hyperparameters that are equal in all sets, and how many are not shown."""
+    """Return the hyperparameters that are equal in all sets, and the number of those not shown."""
     constant = [key for key in group.keys if key not in keys]
     first = next((entry for entry in group.entries if entry.counts), None)
     if first is None:
-        return "No log has hyperparameters."
+        return "The logs have no hyperparameters."
     compared = [key for key in constant if group.reference.values(key, first.size)]
-    kinds = {"as the reference": compared, "without a reference": sorted({*constant} - {*compared})}
+    kinds = {
+        " and in the reference": compared,
+        ", without a reference": sorted({*constant} - {*compared}),
+    }
     notes = [
-        f"Equal in all sets, {kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
+        f"Equal in all sets{kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
         for kind, of_kind in kinds.items()
         if of_kind
     ]
@@ -266,7 +269,7 @@ def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
 
 
 def _width(rows: Sequence[Sequence[Cell]]) -> int:
-    """Return the characters of the widest cells of all columns."""
+    """Return the width of a table in characters: that of the widest cells of all columns."""
     return sum(max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True))
 
 
@@ -275,10 +278,10 @@ def _cells(values: Mapping[str, str]) -> dict[str, Cell]:
 
 
 def _cell(value: str) -> Cell:
-    """Return a number if it is shown with all of its digits, else text."""
-    own = number(value)
-    return _size(own) if own is not None and abs(own) < _EXACT else plain(value) or None
+    """Return a number if all of its digits are shown, else text."""
+    parsed = number(value)
+    return _size(parsed) if parsed is not None and abs(parsed) < _EXACT else plain(value) or None
 
 
-def _size(own: float | None) -> Cell:
-    return int(own) if own is not None and own == int(own) else own
+def _size(value: float | None) -> Cell:
+    return int(value) if value is not None and value == int(value) else value

@@ -21,11 +21,11 @@ _FORMAT = "mlperf-pkg/review-{}/1"
 
 
 class Listing(Struct, frozen=True):
-    """Results across rounds. ``fields`` are all rows by name, ``columns`` those that are shown.
+    """Results across rounds. ``fields`` are the values of all rows by name.
 
-    ``groups`` are the rows that a reviewer has to look at, ``others`` those that only the verbose
-    text shows. ``counts`` are the numbers of rows by outcome. ``brief`` are the names of columns
-    in a section, where the rows of ``groups`` are ``marked``.
+    Text shows ``columns``: in ``groups`` the rows that a reviewer has to look at, in ``others``
+    the rows that only verbose text shows. ``counts`` are the numbers of rows by outcome. A section
+    shows the fields ``brief``, with the rows of ``groups`` ``marked``.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Listing(Struct, frozen=True):
 
     @property
     def hidden(self) -> str:
-        """What the text leaves out, in words."""
+        """The number of rows that the text leaves out, in words."""
         number = sum(len(group.rows) for group in self.others)
         return f"{wording.counted(number, 'row')} more: --verbose shows them" if number else ""
 

@@ -20,8 +20,7 @@ class Table(Struct, frozen=True):
     """A table. ``name`` is the stem of its file, after that of its section.
 
     ``marked`` are the cells that differ or are outliers, as (row, column), both from 0. ``note``
-    says below the table what marks and columns mean. ``checks`` makes it a list, each row of which
-    is to be ticked off.
+    explains marks and columns below the table. ``checks`` makes the table a list of checkboxes.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Table(Struct, frozen=True):
 class Section(Struct, frozen=True):
     """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
 
-    ``summary`` are the few lines of it that the command prints.
+    ``summary`` are the lines that the command prints.
     """
 
     name: str
@@ -47,12 +46,11 @@ class Section(Struct, frozen=True):
 
 
 class Choices(Struct, frozen=True):
-    """What the chair chooses for a review.
+    """The options that the chair chooses for a review.
 
-    ``joint`` are the joint submissions, each as its companies, or as the name of its folder.
-    ``excluded`` submitters review nobody and are reviewed by nobody. ``seed`` decides ties.
-    ``one_spelling`` counts spellings of a name that differ only in case, space and punctuation as
-    one submitter.
+    ``joint`` are the joint submissions, as A+B or FOLDER=A+B. ``excluded`` submitters have no
+    assignments. ``seed`` breaks ties. ``one_spelling`` counts spellings of a name that differ only
+    in case, spaces and punctuation as one submitter.
     """
 
     joint: tuple[str, ...] = ()
@@ -62,7 +60,7 @@ class Choices(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True, dict=True):
-    """A checked round. ``problems`` say what is missing in it, one sentence each."""
+    """A checked round. ``problems`` are sentences about missing or unclear parts."""
 
     checked: Checked
     choices: Choices = Choices()

@@ -1,6 +1,6 @@
 """``objections.yaml``: the objections of a review and their states.
 
-The file may be edited by hand: a change of state replaces only the values it is about.
+The file may be edited by hand: a change of state replaces only the values that it changes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _REQUIRED = ("id", "against", "code", "state", "about")
 _OPTIONAL = ("by", "title", "issue", "percent", "note")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 _HEAD = """# The objections of a review. States: {states}.
-# waived needs percent: the difference in all, below 2.
-# "mlperf-pkg review objections FILE TREE" says which are settled in a corrected tree.
+# The state waived requires percent: the total difference, below 2.
+# "mlperf-pkg review objections FILE TREE" shows which are settled in a corrected tree.
 objections:
 """
 
 
 class State(StrEnum):
-    """How far an objection is. DRAFTED: written, but not yet filed as an issue."""
+    """The state of an objection. DRAFTED: written, but not yet filed as an issue."""
 
     DRAFTED = "drafted"
     FILED = "filed"
@@ -50,7 +50,7 @@ class State(StrEnum):
 
     @property
     def is_dropped(self) -> bool:
-        """Whether nothing has to be fixed."""
+        """Whether the objection no longer requires a fix."""
         return self in (State.WITHDRAWN, State.WAIVED)
 
 
@@ -70,7 +70,7 @@ class Entry(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """A new state, and what is noted with it; None leaves a field as it is."""
+    """A new state, with new values of other fields; None leaves a field unchanged."""
 
     state: State
     issue: str | None = None
@@ -120,7 +120,7 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     if unknown := next((name for name in fields if name not in names), None):
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, names)}")
     if missing := [name for name in _REQUIRED if not fields.get(name)]:
-        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
+        raise UserError(f"{where}: an objection without {', '.join(missing)}")
     about = fields.pop("about")
     if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
         raise UserError(f"{where}: about is not a list of paths")
@@ -134,16 +134,17 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
 
 
 def state_of(text: str, where: str) -> State:
-    """Return a state by its name, also with spaces.
+    """Return a state by its name, which may have spaces or hyphens instead of underscores.
 
     Raises:
-        UserError: there is no such state; ``where`` begins the message.
+        UserError: there is no such state; the message starts with ``where``.
     """
     name = text.replace(" ", "_").replace("-", "_")
     if name not in list(State):
         states = [state.value for state in State]
         raise UserError(
-            f"{where}: no state {text!r}{did_you_mean(name, states)}; expected {', '.join(states)}"
+            f"{where}: unknown state {text!r}{did_you_mean(name, states)};"
+            f" expected one of {', '.join(states)}"
         )
     return State(name)
 
@@ -159,10 +160,10 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
     if state is not State.WAIVED:
         return
     if percent is None:
-        raise UserError(f"{where}: waived, but percent is missing; expected the difference in all")
+        raise UserError(f"{where}: waived without percent; expected the total difference")
     if not 0 <= percent < WAIVED_BELOW:
         raise UserError(
-            f"{where}: waived at {percent:g} %; only differences below {WAIVED_BELOW:g} % in all"
+            f"{where}: waived at {percent:g} %; only total differences below {WAIVED_BELOW:g} %"
             f" that do not change the order of competitors may be waived ({_SOURCE})"
         )
 
@@ -171,7 +172,7 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
 
 
 def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str:
-    """Return the text of the file with these objections after those it has.
+    """Return the text of the file with these objections appended.
 
     Raises:
         UserError: as ``read_entries``, or the file would be too large to be read.
@@ -211,7 +212,7 @@ def _scalar(text: str) -> str:
 
 
 def change_states(path: Path, ids: Sequence[str], change: Change) -> None:
-    """Write a change into the objections with these ids; comments and order stay.
+    """Write a change into the objections with these ids, and keep comments and order.
 
     Raises:
         UserError: an id is unknown, the change is not allowed, or the file cannot be written.
@@ -238,7 +239,7 @@ def _fields(change: Change) -> dict[str, str]:
 
 
 def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
-    """Replace the values of fields that the node has; add the others below its state."""
+    """Replace the values of fields in the node; add missing fields below its state."""
     if node.flow_style:
         raise UserError(f"{path}:{_line(node)}: write every field of the objection on its own line")
     pairs = {key(name): (name, item) for name, item in node.value}

@@ -1,4 +1,4 @@
-"""The formats of the states of objections: text, JSON."""
+"""The states of objections as text and JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ERRORS = 10
 
 
 def text(outcome: Outcome, view: View) -> str:
-    """Return a table of the objections, then the errors without one."""
+    """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
         rows = [[(cell, PLAIN) for cell in _row(item)] for item in outcome.objections]

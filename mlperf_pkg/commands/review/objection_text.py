@@ -1,4 +1,4 @@
-"""The text of an objection: Markdown to be filed as an issue."""
+"""The text of an objection: Markdown for an issue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BASES = {
 
 
 def objection_text(objection: Objection, examined: Examined, by: str | None) -> str:
-    """Return the text of an objection ``by`` an organisation: None leaves a gap to fill in."""
+    """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
     first = objection.findings[0]
     parts = [
         f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
@@ -51,7 +51,7 @@ def objection_text(objection: Objection, examined: Examined, by: str | None) -> 
 
 
 def _code(text: str) -> str:
-    """Return text inside backticks, which it cannot end."""
+    """Return text for use inside backticks, without backticks of its own."""
     return visible(text).replace("`", "'")
 
 
@@ -98,7 +98,7 @@ def _facts(finding: Finding) -> Iterator[str]:
 
 
 def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield a file with its lines, and their text as far as it can be read."""
+    """Yield a file with its lines, and their text if it can be read."""
     numbers = place.lines[:_LINES]
     if not numbers:
         yield f"`{_code(place.path)}`"
@@ -117,7 +117,7 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
 
 
 def _reference(objection: Objection, examined: Examined) -> Iterator[str]:
-    """Yield what the rules and the reference points have for the key of the code, if it has one."""
+    """Yield the rules and the reference points for the key of the code, if it has one."""
     row = next((examined.rows[path] for path in objection.about if path in examined.rows), None)
     if row is None:
         return
@@ -144,7 +144,7 @@ def _rules_of(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
 
 
 def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
-    """Yield the reference points: those nearest to a tested set, or with the key of a rule."""
+    """Yield the reference points: the one nearest to a tested set, or those with a rule's key."""
     ruleset = load_round(usage, row.round).ruleset
     points = reference_hyperparameters(usage, ruleset, row.benchmark) if ruleset else {}
     file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"

@@ -35,15 +35,16 @@ def wanted_codes(text: str) -> tuple[str, ...]:
 
 
 def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) -> str:
-    """Return the text of the objections in a path, with a line between them.
+    """Return the text of the objections in a path, separated by lines.
 
     Raises:
-        UserError: there are none, or too many to be shown.
+        UserError: there are no objections, or too many to be shown.
     """
-    examined, objections = _found(path, options, wanted)
+    examined, objections = _objections(path, options, wanted)
     if len(objections) > _PRINTED:
         raise UserError(
-            f"{counted(len(objections), 'objection')}; -o FOLDER writes a file for each"
+            f"{counted(len(objections), 'objection')}; expected at most {_PRINTED}, or -o FOLDER,"
+            " which writes a file for each"
         )
     return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
 
@@ -52,24 +53,24 @@ def refuse_early(folder: Path, path: str) -> None:
     """Check before the work starts that a folder of objections can be written.
 
     Raises:
-        UserError: it is in the input, or its file of states cannot be read.
+        UserError: the folder is in the input, or its objections.yaml cannot be read.
     """
     refuse_within(folder, [path])
     if (folder / NAME).exists():
         read_entries(folder / NAME)
     elif folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder}: is not empty and has no {NAME}; choose another folder")
+        raise UserError(f"{folder}: not empty, but without {NAME}; choose another folder")
 
 
 def write(
     folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
 ) -> Iterator[str]:
-    """Write the objections that ``objections.yaml`` does not have; yield what was written.
+    """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
 
     Raises:
-        UserError: there are none, or a file cannot be written.
+        UserError: there are no objections, or a file cannot be written.
     """
-    examined, objections = _found(path, options, wanted)
+    examined, objections = _objections(path, options, wanted)
     states = folder / NAME
     ids = {entry.id for entry in read_entries(states)} if states.exists() else set()
     new = [item for item in objections if item.id not in ids]
@@ -80,15 +81,17 @@ def write(
         write_together(folder, {**files, NAME: with_new(states, new, by)}, replace=True)
     for item in new:
         yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
-    before = len(objections) - len(new)
-    had = f", {before} in {states} before" if before else ""
-    yield f"{counted(len(new), 'objection')} written{had}"
+    earlier = len(objections) - len(new)
+    rest = f"; {earlier} already in {states}" if earlier else ""
+    yield f"{counted(len(new), 'objection')} written{rest}"
 
 
-def _found(path: str, options: Options, wanted: Sequence[str]) -> tuple[Examined, list[Objection]]:
+def _objections(
+    path: str, options: Options, wanted: Sequence[str]
+) -> tuple[Examined, list[Objection]]:
     examined = examine(path, options)
     if objections := find_objections(examined, wanted):
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    others = f"; it has {', '.join(codes)}" if codes else ""
-    raise UserError(f"{path}: nothing to object to with {', '.join(wanted)}{others}")
+    others = f"; its findings have {', '.join(codes)}" if codes else ""
+    raise UserError(f"{path}: nothing to object to for {', '.join(wanted)}{others}")

@@ -30,9 +30,9 @@ _Chosen = Callable[[Finding], bool]
 
 
 class Objection(Struct, frozen=True):
-    """What to file against a submitter: its findings of one code.
+    """An objection against a submitter: its findings of one code.
 
-    ``about`` are their subjects, as paths that begin with the submitter.
+    ``about`` are the subjects of the findings, as paths that begin with the submitter.
     """
 
     id: str
@@ -43,15 +43,15 @@ class Objection(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The message of the first finding, and how many others there are."""
+        """The message of the first finding, and the number of others."""
         more = len(self.findings) - 1
         return self.findings[0].text + (f" (and {counted(more, 'more finding')})" if more else "")
 
 
 class Examined(Struct, frozen=True):
-    """A check in which objections are looked for: of a round or of a submission.
+    """The check of a round or of a submission, to be searched for objections.
 
-    ``within`` is a path in the submission: of findings, only those there are wanted.
+    ``within`` is a path in the submission; findings elsewhere are ignored.
     """
 
     checked: Checked
@@ -75,7 +75,7 @@ class Examined(Struct, frozen=True):
 
     @property
     def subjects(self) -> set[str]:
-        """What findings may be about: submissions, descriptions, result sets and logs."""
+        """The subjects of findings: submissions, descriptions, result sets and logs."""
         report = self.checked.report
         paths = [row.path for row in report.result_sets]
         paths += [row.path for row in report.systems]
@@ -84,7 +84,7 @@ class Examined(Struct, frozen=True):
 
     @property
     def findings(self) -> Iterator[tuple[str, Finding]]:
-        """The findings that are not waived, each with its submitter; paths begin with it."""
+        """The findings that are not waived, with their submitters; paths begin with these."""
         submitters = {item.place.label or item.name: item.name for item in self.submissions}
         for finding in self.checked.report.findings:
             if finding.waiver is None and not isinstance(finding, Unchecked):
@@ -98,7 +98,7 @@ class Examined(Struct, frozen=True):
         return next((item for item in self.submissions if item.place.label == ""), None)
 
     def named(self, path: str) -> str:
-        """Return a path of the report with the name of its submission, also of one alone."""
+        """Return a path of the report that begins with the name of its submission."""
         alone = self.alone
         if alone is None:
             return path
@@ -126,14 +126,14 @@ def examine(path: str, options: Options) -> Examined:
         raise UserError(f"{path}: no such file or folder")
     examined = Examined(check([top], options), within)
     if not examined.submissions:
-        raise UserError(f"{path}: no submission found; expected a round, a submission or its parts")
+        raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
     return examined
 
 
 def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objection]:
-    """Return the objections with these prefixes of codes by submitter and code.
+    """Return the objections for these prefixes of codes, by submitter and code.
 
-    ``ALL`` are all errors by the rules. What is waived or was not checked is left out.
+    ``ALL`` selects all errors by the rules. Waived and unchecked findings are left out.
     """
     within = examined.named(examined.within) if examined.within else ""
     by_key: dict[tuple[str, str], list[Finding]] = {}
@@ -154,7 +154,7 @@ def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objecti
 
 
 def section(reviewed: Round) -> Section:
-    """Return the objections that may be filed: the errors by the rules."""
+    """Return the errors by the rules, against which objections may be filed."""
     objections = find_objections(Examined(reviewed.checked), (ALL,))
     rows = tuple(
         (item.against, item.code, len(item.about), item.title, item.findings[0].source)
@@ -171,7 +171,7 @@ def section(reviewed: Round) -> Section:
         name="objections",
         title="Objections",
         text=(
-            "What may be filed: an error by the written rules, one objection for each code and"
+            "Errors by the written rules may be filed as objections, one for each code and"
             " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
         ),
         tables=(table,) if rows else (),

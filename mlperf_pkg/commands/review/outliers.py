@@ -1,4 +1,4 @@
-"""Hyperparameters of Closed result sets that are unlike those of all others in a round."""
+"""Hyperparameters of Closed result sets that differ from those of all others in a round."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def outliers(
 ) -> list[Outlier]:
     """Return the outliers among the Closed sets of a benchmark, one for each value.
 
-    None is a value that the reference has at the batch size, or that follows from other values or
-    from the scale. ``published`` says by path and key
-    which values are unlike all published ones.
+    Values that the reference has at the batch size are not outliers, and neither are values that
+    follow from others or from the scale. ``published`` has, by path and key, the reason why a
+    value is unlike all published ones.
     """
     keys = sorted({key for entry in entries for key in entry.counts} - _APART - reference.derived)
     return [
@@ -71,7 +71,7 @@ def _reasons(
 
 
 def _alone(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
-    """Say that all others at this batch size have one value."""
+    """Yield a reason if all others at this batch size agree on another value."""
     values = {other.value(key).lower() for other in others}
     submitters = {other.submitter for other in others}
     if len(submitters) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
@@ -81,7 +81,7 @@ def _alone(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
 
 
 def _far(entry: Entry, key: str, others: Sequence[Entry], reference: Reference) -> Iterator[str]:
-    """Say that a value is farther from the reference than that of all others."""
+    """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry, key, reference)
     factors = [_factor(other, key, reference) for other in others]
     most = max((other for other in factors if other is not None), default=None)
@@ -89,14 +89,14 @@ def _far(entry: Entry, key: str, others: Sequence[Entry], reference: Reference) 
         return
     if most is None:
         if factor >= TENFOLD:
-            yield f"{factor:.3g} times off the reference"
+            yield f"differs by a factor of {factor:.3g} from the reference"
     elif factor >= max(TWICE, most**CUBED):
-        rest = "which all others have" if most == 1 else f"all others at most {most:.3g} times"
-        yield f"{factor:.3g} times off the reference, {rest}"
+        rest = "which all others have" if most == 1 else f"all others by at most {most:.3g}"
+        yield f"differs by a factor of {factor:.3g} from the reference, {rest}"
 
 
 def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
-    """Return how many times a value is off the reference, 1 if it is not; None if unknown."""
+    """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
     value, range_ = number(entry.value(key)), limits(reference.values(key, entry.size))
     if value is None or range_ is None or value <= 0 or range_[0] <= 0:
         return None
@@ -104,7 +104,7 @@ def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
 
 
 def _apart(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
-    """Say that a value without a reference is ten times off those of all others."""
+    """Yield a reason if a value without a reference differs from all others by a factor of ten."""
     value, range_ = number(entry.value(key)), limits([other.value(key) for other in others])
     submitters = {other.submitter for other in others}
     if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(submitters) < OFTEN:

@@ -1,4 +1,4 @@
-"""The review as one page of HTML in the style of ``report``, which loads and executes nothing."""
+"""The review as one page of HTML, which loads and executes nothing; its style is ``report``'s."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ th input { min-height: 0; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 .n + :not(.n) { padding-left: .75rem; }
 """
-_LONG = 40  # characters of a cell, from which its lines are broken
+_LONG = 40  # characters of a cell, beyond which its lines are wrapped
 _OPEN_ROWS = 40  # a table with more rows is folded
 
 _PAGE = """\
@@ -137,7 +137,7 @@ def _cells(table: Table, number: int, classes: Sequence[str]) -> Iterator[str]:
 
 
 def _breakable(text: str) -> str:
-    """Return the name of a column as HTML whose lines may be broken after an underscore."""
+    """Return the name of a column as HTML that may be wrapped after underscores."""
     return escape_html(text).replace("_", "_<wbr>")
 
 

@@ -1,4 +1,4 @@
-"""Pairs of reviewers, walking down a rank."""
+"""Pairs of reviewers down a ranking."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 
 Group = list[int]
-"""Two or three who review each other, as indexes of a rank, the first of which is 0."""
+"""Two or three submitters who review each other, as indexes in a ranking."""
 
 May = Callable[[int, int], bool]
-"""Return whether two of a rank may review each other."""
+"""Return whether two submitters may review each other."""
 
 _THREE = 3
 
 
 def groups(number: int, may: May) -> list[Group]:
-    """Return pairs down a rank; of an odd number, the last three are one group.
+    """Return pairs down a ranking; if the number is odd, the last three are one group.
 
-    One who may not review the next is paired with the nearest below that it may review. Where that
-    leaves a last group that cannot review each other, it swaps a member with the nearest group
-    above for which that helps. A group whose members still cannot all review one of it is
-    returned as it is: ``reviews`` then leaves somebody out.
+    A submitter that may not review the next one is paired with the nearest one below that it may
+    review. If the members of the last group cannot review each other, the group swaps a member
+    with the nearest group above such that both can. If no swap helps, the group stays, and
+    ``reviews`` leaves a member out.
     """
     rank, formed = list(range(number)), []
     while len(rank) > _THREE or len(rank) == 2:  # noqa: PLR2004 - a pair
@@ -34,31 +34,31 @@ def groups(number: int, may: May) -> list[Group]:
 
 
 def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
-    """Yield reviewer and reviewed: all pairs of a group, in both directions, that may be."""
-    for one, other in combinations(group, 2):
-        if may(one, other):
-            yield one, other
-            yield other, one
+    """Yield the allowed pairs of a group, reviewer first, in both directions."""
+    for first, second in combinations(group, 2):
+        if may(first, second):
+            yield first, second
+            yield second, first
 
 
 def is_covered(group: Group, may: May) -> bool:
-    """Return whether each of a group may review another."""
-    return {one for one, _ in reviews(group, may)} == {*group}
+    """Return whether each member of a group may review another member."""
+    return {reviewer for reviewer, _ in reviews(group, may)} == {*group}
 
 
 def _nearest(first: int, others: Sequence[int], may: May) -> int:
-    """Return the index of the first of ``others`` that ``first`` may review; 0 if there is none."""
-    return next((index for index, other in enumerate(others) if may(first, other)), 0)
+    """Return the index of the first of ``others`` that ``first`` may review, by default 0."""
+    return next((index for index, second in enumerate(others) if may(first, second)), 0)
 
 
 def _swap(formed: list[Group], index: int, may: May) -> None:
-    """Swap a member of a group with the nearest other group for which both are then covered."""
-    nearest_first = sorted(range(len(formed)), key=lambda other: (abs(other - index), -other))
-    for other in nearest_first[1:]:
-        one, two = formed[index], formed[other]
-        for mine, theirs in product(one, reversed(two)):
+    """Swap a member of a group with one of the nearest other group, such that both are covered."""
+    nearest_first = sorted(range(len(formed)), key=lambda near: (abs(near - index), -near))
+    for near in nearest_first[1:]:
+        first, second = formed[index], formed[near]
+        for mine, theirs in product(first, reversed(second)):
             swapped = {mine: theirs, theirs: mine}
-            pair = [sorted(swapped.get(member, member) for member in group) for group in (one, two)]
+            pair = [sorted(swapped.get(item, item) for item in group) for group in (first, second)]
             if all(is_covered(group, may) for group in pair):
-                formed[index], formed[other] = pair
+                formed[index], formed[near] = pair
                 return

@@ -1,4 +1,4 @@
-"""``review previews``: what became of the Previews of an earlier round."""
+"""``review previews``: the Previews of an earlier round and their successors."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ _COLUMNS = (
     Column("Available", 28),
     Column("Change", 8, numbers=True),
 )
-_MANY = 100  # percent, from which on no decimals are shown
+_MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
     "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
-    " accelerators; e: by energy. ~: the system matches by name only."
+    " accelerators; e: by energy. ~: the systems match by name only."
 )
 
 
@@ -101,12 +101,12 @@ def previews(old: Side, new: Side) -> Listing:
 
 def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     if not rows:
-        yield "no Preview"
+        yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
     unsettled = [outcome for outcome in Outcome if outcome.is_open]
     others = [o for o in Outcome if not (o.is_open or o is Outcome.MET)]
-    parts = (("not settled", unsettled), ("need none for now", others))
+    parts = (("not settled", unsettled), ("need no successor yet", others))
     numbers = {name: sum(counts[outcome] for outcome in members) for name, members in parts}
     split = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
     met = f"{counts[Outcome.MET]} met by a successor"
@@ -141,7 +141,7 @@ def _cells(row: Succession) -> list[Span]:
 
 
 def _available(row: Succession) -> str:
-    """Return the score of the successor, or why there is none."""
+    """Return the score of the successor, or the reason why there is no successor."""
     if row.successor is None:
         due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
         return row.remark or due or wording.NOTHING
@@ -203,7 +203,7 @@ def _fields(row: Succession) -> dict[str, Any]:
 
 
 def section(reviewed: Round) -> Section:
-    """Return the Previews that are due in a round, and its own, which are due later."""
+    """Return the Previews whose successors are due in a round, and the Previews of the round."""
     side = reviewed.side
     rounds = {(entry.row.usage, entry.row.round) for entry in side.entries}
     due = (

@@ -1,4 +1,4 @@
-"""Check a round once, and collect what is missing in it."""
+"""Check a round once, and collect its problems."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_round(path: str, options: Options, choices: Choices) -> Round:
     reviewed = Round(check([path], options), choices)
     if not reviewed.submissions:
         raise UserError(
-            f"{path}: no submission found; expected the folder of one round, with a folder for each"
+            f"{path}: no submission; expected the folder of one round, with a folder for each"
             " submitter that has systems/ and results/"
         )
     return replace(reviewed, problems=tuple(_problems(reviewed)))
@@ -64,7 +64,7 @@ def _problems(reviewed: Round) -> Iterator[str]:
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
         number = wording.counted(len(outside), "result set")
-        yield f"{number} outside a submission, without a submitter: {_listed(outside)}"
+        yield f"{number} outside of all submissions: {_listed(outside)}"
     yield from _unread(reviewed)
 
 

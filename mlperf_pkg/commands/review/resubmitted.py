@@ -58,10 +58,10 @@ _COMPLETE, _PUBLISHED, _UNKNOWN = "same", "same as far as published", "not known
 
 
 class Resubmission(Struct, frozen=True):
-    """A result set with runs of one of an earlier round.
+    """A result set with runs of a result set of an earlier round.
 
-    ``fields`` of the description differ; ``description`` says how it was compared. ``problems``
-    are what the rules do not allow.
+    ``fields`` are the fields of the description that differ; ``description`` is how completely it
+    was compared. ``problems`` are the violations of the rules.
     """
 
     old: Entry
@@ -98,7 +98,7 @@ def resubmitted(old: Side, new: Side) -> Listing:
     """Return the sets of the new side that have logs of the old one."""
     rows = resubmissions(old, new)
     bad, good = [r for r in rows if r.problems], [r for r in rows if not r.problems]
-    sides = old.name if old is new else f"{new.name}, of {old.name}"
+    sides = old.name if old is new else f"{new.name}, from {old.name}"
     return Listing(
         name="resubmitted",
         title=f"Resubmitted logs in {sides}",
@@ -115,7 +115,7 @@ def resubmitted(old: Side, new: Side) -> Listing:
 
 
 def _nearest(new: Entry, others: Sequence[Entry]) -> Entry:
-    """Return the set that the runs are from: of the same name, else with the most of them."""
+    """Return the origin of the runs: the set of the same name, else the one with most of them."""
     return max(others, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
 
 
@@ -134,7 +134,7 @@ def _resubmission(old: Entry, new: Entry) -> Resubmission:
 
 
 def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
-    """Return how the descriptions of the systems were compared, and the fields that differ."""
+    """Return how completely the descriptions were compared, and the fields that differ."""
     before, after = old.system, new.system
     if before and after and before.contents is not None and after.contents is not None:
         return _COMPLETE, tuple(different_fields(before, after))
@@ -145,7 +145,7 @@ def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
 
 
 def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
-    """Yield what the rules on resubmission do not allow."""
+    """Yield the violations of the rules on resubmission."""
     before, after = old.row, new.row
     if not are_alike(before.submitter, after.submitter):
         yield f"runs of {before.submitter}"
@@ -153,8 +153,8 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
         yield f"runs of {before.benchmark}"
     if category(before.status) == PREVIEW != category(after.status):
         yield "runs of a Preview, which prove nothing"
-    if other := [field for field in fields if not (field == "status" and _was_preview(old))]:
-        yield f"the description differs in {in_words(other, 's')}"
+    if changed := [field for field in fields if not (field == "status" and _was_preview(old))]:
+        yield f"the description differs in {in_words(changed, 's')}"
     if new.official is Verdict.FAIL:
         yield f"the logs fail the checker of {after.round}"
 
@@ -167,7 +167,7 @@ def _first_name(entry: Entry) -> str:
     return first_name(entry.row.usage, entry.row.round, entry.row.benchmark)
 
 
-# ---- what is shown ------------------------------------------------------------------------
+# ---- the list -----------------------------------------------------------------------------
 
 
 def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str]:
@@ -185,9 +185,9 @@ def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str
 
 def _kinds(row: Resubmission) -> Iterator[str]:
     if not row.identical:
-        yield "with logs written anew: the same number of runs and mean, but other files"
+        yield "with rewritten logs: the same number of runs and mean, but different files"
     if row.fields:
-        yield "with another system description"
+        yield "with a different system description"
     if row.description == _UNKNOWN:
         yield "without a description to compare"
     if row.new.official is Verdict.FAIL:
@@ -198,7 +198,7 @@ def _groups(rows: Iterable[Resubmission]) -> Iterator[Group]:
     """Yield the rows by their problems or, if they are allowed, by their descriptions."""
     by_title: dict[str, list[Resubmission]] = {}
     for row in rows:
-        allowed = f"{ALLOWED}: description {row.description}"
+        allowed = f"{ALLOWED}; description: {row.description}"
         title = f"{NOT_ALLOWED}: {'; '.join(row.problems)}" if row.problems else allowed
         by_title.setdefault(title, []).append(row)
     for title, members in by_title.items():
@@ -207,18 +207,18 @@ def _groups(rows: Iterable[Resubmission]) -> Iterator[Group]:
 
 def _cells(row: Resubmission) -> list[Span]:
     number = row.new.row.runs
-    some = f"{row.identical} identical" if row.identical else "written anew"
+    files = f"{row.identical} identical" if row.identical else "rewritten"
     texts = [
         row.new.name,
         f"{row.runs}/{number}",
         _origin(row.old.row, row.new.row),
-        "identical" if row.identical == number else some,
+        "identical" if row.identical == number else files,
     ]
     return [(text, PLAIN) for text in texts]
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
-    """Return the round of the old set, and as much of its name as differs."""
+    """Return the round of the old set, with its name as far as it differs."""
     if old.name == new.name:
         return old.round
     is_renamed = (old.submitter, old.benchmark) == (new.submitter, new.benchmark)

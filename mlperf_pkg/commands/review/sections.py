@@ -33,7 +33,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
 
 
 def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
-    """Yield all sections; one that fails says so, and all others are as without it."""
+    """Yield all sections; a section that fails has only the reason, and does not affect others."""
     for name, part in parts:
         yield guarded(
             ".",

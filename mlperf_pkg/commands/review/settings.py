@@ -1,4 +1,4 @@
-"""The hyperparameters of result sets, and what the reference has at their batch sizes."""
+"""The hyperparameters of result sets, and those of the reference at their batch sizes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ OF_SCALE = frozenset(
         "opt_gradient_accumulation_steps",
     }
 )
-"""What follows from the batch size and the number of accelerators."""
+"""The hyperparameters that follow from the batch size and the number of accelerators."""
 
-_MOST_KEYS = 200  # of a log: those that its rules follow come first
+_MOST_KEYS = 200  # of a log; the keys with rules come first
 
 _PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
 
@@ -48,13 +48,13 @@ _SPELT = {  # names in reference points, and those of the same hyperparameters i
 }
 
 _OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
-"""What reference points give for one sample, and logs for a batch."""
+"""The hyperparameters that reference points give per sample, and logs per batch."""
 
 
 class Entry(Struct, frozen=True):
     """The hyperparameters of a result set, as logged.
 
-    ``counts`` maps each key, also that of the batch size, to its values (JSON) with the number of
+    ``counts`` maps each key, including the batch size, to its values (JSON) with the number of
     runs that log them, the most frequent first. ``size`` is the batch size of most runs.
     """
 
@@ -65,7 +65,7 @@ class Entry(Struct, frozen=True):
     counts: Mapping[str, Mapping[str, int]]
 
     def value(self, key: str) -> str:
-        """Return the value of most runs, empty if none logs the key."""
+        """Return the value of most runs, empty if they do not log the key."""
         return next(iter(self.counts.get(key, ())), "")
 
     def words(self, key: str) -> str:
@@ -80,7 +80,7 @@ def division_of(context: SetContext) -> str:
 
 
 def entry_of(context: SetContext) -> Entry:
-    """Return the hyperparameters of a set; killed runs do not count, nor those of other names."""
+    """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
     counts: dict[str, Counter[str]] = {}
@@ -101,9 +101,9 @@ def _pairs(run: Run) -> Iterator[tuple[str, str]]:
 
 
 class Reference(Struct, frozen=True):
-    """What the reference has: the hyperparameters of its points by batch size, as logs name them.
+    """The hyperparameters of the reference points by batch size, named as in logs.
 
-    ``fixed`` are the values that the rules require, ``rules`` what they require in words;
+    ``fixed`` are the values that the rules require, ``rules`` the requirements in words;
     ``derived`` are the keys whose values follow from others by a formula of the rules.
     """
 
@@ -121,9 +121,9 @@ class Reference(Struct, frozen=True):
         return [other for other in (below, above) if other is not None]
 
     def values(self, key: str, size: float | None) -> list[str]:
-        """Return the values at a batch size: one, those of two points around it, or none.
+        """Return the value at a batch size, or those of the two points around it; may be empty.
 
-        Outside the range of the points it is the value that all of them have.
+        Outside the range of the points, return the value on which all of them agree.
         """
         is_within = size is not None and len(self.near(size)) > (size not in self.points)
         logged = self._values(key, self.near(size) if is_within else self.points)
@@ -134,8 +134,8 @@ class Reference(Struct, frozen=True):
     def has(self, value: str, key: str, size: float | None) -> bool | None:
         """Return whether the reference has a value, or values on both sides of it.
 
-        None if that is unknown: outside the range of batch sizes, a value can only be between those
-        of all points.
+        None if that is unknown: outside the range of batch sizes, a value is only known to be
+        between those of all points.
         """
         values = self.values(key, size)
         if not values:
@@ -148,15 +148,15 @@ class Reference(Struct, frozen=True):
 
 
 def _is_among(value: str, values: Sequence[str]) -> bool:
-    own, range_ = number(value), limits(values)
-    if own is not None and range_ is not None:
-        return range_[0] <= own <= range_[1]
-    return value.lower() in (other.lower() for other in values)
+    parsed, range_ = number(value), limits(values)
+    if parsed is not None and range_ is not None:
+        return range_[0] <= parsed <= range_[1]
+    return value.lower() in (text.lower() for text in values)
 
 
 def limits(values: Sequence[str]) -> tuple[float, float] | None:
     """Return the least and the greatest of values; None if they are not all numbers."""
-    numbers = [own for own in map(number, values) if own is not None]
+    numbers = [parsed for parsed in map(number, values) if parsed is not None]
     return (min(numbers), max(numbers)) if numbers and len(numbers) == len(values) else None
 
 
@@ -174,7 +174,7 @@ def plain(value: str) -> str:
 
 
 def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
-    """Return what the reference has for the benchmark of a set; ``keys`` are those in logs.
+    """Return the reference for the benchmark of a set; ``keys`` are those in logs.
 
     The rules on values are those of the Closed division.
     """
@@ -204,7 +204,7 @@ def _as_logged(
 
 
 def _rules(benchmark: Benchmark) -> Iterator[tuple[str, list[Rule]]]:
-    """Yield the rules of the Closed division on each hyperparameter, whatever the optimizer.
+    """Yield the rules of the Closed division on each hyperparameter, for all optimizers.
 
     Rules that only the official checker has are left out.
     """
@@ -225,7 +225,7 @@ def _fixed(rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def _words(rules: Sequence[Rule]) -> str:
-    """Return what rules require, in words; a lower limit of 0 or a type says nothing."""
-    telling = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
-    words = (words for rule in telling for words in conditions(rule) if words)
+    """Return the requirements of rules in words, without those that nearly every value meets."""
+    specific = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
+    words = (words for rule in specific for words in conditions(rule) if words)
     return " and ".join(dict.fromkeys(words))

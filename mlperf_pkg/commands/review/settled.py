@@ -1,4 +1,4 @@
-"""Which objections a corrected tree settles."""
+"""The objections that a corrected tree settles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlperf_pkg.findings import Basis
 
 
 class Standing(StrEnum):
-    """What a tree says about an objection. REMOVED: what it is about is not in the tree."""
+    """The standing of an objection in a tree. REMOVED: its subjects are not in the tree."""
 
     SETTLED = "settled"
     STANDS = "stands"
@@ -24,8 +24,8 @@ class Standing(StrEnum):
 class Judged(Struct, frozen=True):
     """An objection in the file, and its ``standing`` in a tree.
 
-    It is None without a tree, and in a tree of another submitter alone. ``left`` are the paths
-    where the finding is still made.
+    ``standing`` is None without a tree, and in a tree of another submitter only. ``left`` are the
+    subjects that still have the finding.
     """
 
     entry: Entry
@@ -43,14 +43,14 @@ class NewError(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """All objections, and the errors without one."""
+    """All objections, and the errors without an objection."""
 
     objections: tuple[Judged, ...]
     new: tuple[NewError, ...] = ()
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing stands that was neither withdrawn nor waived."""
+        """Whether no objection stands, except withdrawn and waived ones."""
         return not any(
             item.standing is Standing.STANDS and not item.entry.state.is_dropped
             for item in self.objections
@@ -58,7 +58,7 @@ class Outcome(Struct, frozen=True):
 
 
 def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
-    """Return which of the objections a checked tree settles, and which errors have none."""
+    """Return the standing of the objections in a checked tree, and the errors without one."""
     by_code = defaultdict(set)
     for _, finding in examined.findings:
         by_code[finding.code].add(finding.about)

@@ -1,4 +1,4 @@
-"""The two sides of a comparison of rounds, each a folder or a round of the published results."""
+"""The two sides of a comparison of rounds: folders or rounds of the published results."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def keys(self) -> frozenset[Hashable]:
-        """What it has in common with each set that has one of its runs.
+        """The keys that it shares with each set that has one of its runs.
 
-        Logs that were written anew have another hash, but the same number of runs and mean.
+        Rewritten logs have another hash, but the same number of runs and mean.
         """
         minutes = self.row.unscaled_minutes
         mean = () if minutes is None else ((self.row.usage, self.row.runs, comparable(minutes)),)
         return frozenset((*self.logs, *self.fingerprints, *mean))
 
     def shared(self, other: Entry) -> int:
-        """Return how many of its runs are also in another set: all if they have the same mean."""
+        """Return the number of its runs in another set: all if both sets have the same mean."""
         common = self.keys & other.keys
         if any(isinstance(key, tuple) for key in common):
             return self.row.runs
@@ -65,7 +65,7 @@ class Entry(Struct, frozen=True, dict=True):
 
 
 class Side(Struct, frozen=True):
-    """What one argument has: ``name`` is as a reader knows it."""
+    """The result sets of one argument; ``name`` is its name in texts."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -87,7 +87,7 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
         return side, side
     old, new = (read_side(argument, options) for argument in arguments)
     if new.newest <= min(entry.version for entry in old.entries):
-        raise UserError(f"{new.name}: expected a later round than {old.name}: name OLD, then NEW")
+        raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
     return old, new
 
 
@@ -133,7 +133,7 @@ def record_side(usage: str, round_: str | None = None) -> Side:
 
 
 def published_before(side: Side) -> tuple[Entry, ...]:
-    """Return the published sets of the usages of a side; none if they cannot be read (CHECK103)."""
+    """Return the published sets of the usages of a side, empty if unreadable (CHECK103)."""
     if usable_results() is None:
         return ()
     usages = sorted({entry.row.usage for entry in side.entries})
@@ -145,7 +145,7 @@ def _unpublished(usage: str, round_: str, names: list[str]) -> str:
     reason = "no such round was published"
     if newest and version_of(round_) > version_of(newest):
         reason = "newer than the published results of this package"
-    return f"{round_}: {reason} ({usage} {', '.join(names)}), and there is no such folder here"
+    return f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder"
 
 
 def checked_side(name: str, checked: Checked) -> Side:

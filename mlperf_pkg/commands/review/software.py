@@ -1,4 +1,4 @@
-"""The software of a submission: what differs between its systems, and what became older."""
+"""The software of a submission: differences between its systems, and older versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TEXT = 500  # characters of a description in which versions are looked for
 
 
 def software(subject: Subject) -> Iterator[str]:
-    """Yield what to look at in the software of a submission."""
+    """Yield the points to look at in the software of a submission."""
     if not subject.systems:
         return
     frameworks = [(_text(system, "framework") or "none", system.id) for system in subject.systems]
@@ -63,7 +63,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:
-    """Return the versions of each part; those of a stack in one text have no names of parts."""
+    """Return the versions of each part; a stack in one text is one part without a name."""
     stack = (system.contents or {}).get("other_software_stack")
     versions: dict[str, list[str]] = {}
     for item in stack if isinstance(stack, list) else [stack]:

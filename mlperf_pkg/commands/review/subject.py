@@ -1,4 +1,4 @@
-"""A submission with everything that the check found out about it."""
+"""A submission with its result sets, systems, findings and outliers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 
 
 class Tested(Struct, frozen=True):
-    """A result set: its row in the report, and that from which it was judged."""
+    """A result set: its row in the report, and the context in which it was checked."""
 
     row: ResultSetRow
     context: SetContext
@@ -35,7 +35,7 @@ class Tested(Struct, frozen=True):
 class Subject(Struct, frozen=True):
     """A submission: its ``name``, and its ``label`` in reports.
 
-    ``systems`` are those with results; all that is about the submission is in ``findings``.
+    ``systems`` are those with results; ``findings`` are all those about the submission.
     """
 
     name: str
@@ -90,16 +90,16 @@ def short(path: str) -> str:
 
 
 def listed(names: Iterable[str], most: int = _MOST_NAMES) -> str:
-    """Return different names separated by commas, of more than ``most`` the first."""
+    """Return at most ``most`` different names, separated by commas, and the number of others."""
     different = list(dict.fromkeys(names))
     rest = len(different) - most
     return ", ".join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
 
 
 def grouped(pairs: Sequence[tuple[str, str]]) -> str:
-    """Return values, each with those that have it: ``1.2 (2 systems), 1.1 (dgx)``.
+    """Return values with their systems, the most frequent first: ``1.2 (2 systems), 1.1 (dgx)``.
 
-    The most frequent value is the first; of ``pairs`` the first is the value.
+    ``pairs`` are values and the names of their systems.
     """
     by_value: dict[str, list[str]] = {}
     for value, name in pairs:

@@ -1,4 +1,4 @@
-"""The submitters of a round, and how they stand."""
+"""The submitters of a round, with the numbers of their results, verdicts and findings."""
 
 from __future__ import annotations
 

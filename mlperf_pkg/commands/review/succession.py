@@ -23,12 +23,13 @@ from mlperf_pkg.rulebook.rounds import due_round, first_name
 
 
 class Outcome(StrEnum):
-    """What became of a Preview, the worst first.
+    """The outcome of a Preview, the worst first.
 
-    NOT_MET: the performance of the successor is lower. OTHER_SCALE: no successor is as small, or as
-    large, as the Preview. OWN_LOGS: the only successors have its logs. NONE: there is no successor.
-    LATE: it came after the round in which it was due. CHANGED: the benchmark was changed or
-    removed. BETWEEN: larger ones and smaller ones were previewed too, so it needs no successor.
+    NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
+    smaller, than the Preview. OWN_LOGS: the only successors have the logs of a Preview. NONE: no
+    successor exists. LATE: the successor came after the round in which it was due. CHANGED: the
+    benchmark was changed or removed. BETWEEN: a larger and a smaller scale were previewed too, so
+    a successor is not required.
     """
 
     NOT_MET = "not met"
@@ -48,7 +49,7 @@ class Outcome(StrEnum):
 
 
 class Role(StrEnum):
-    """Which of the previewed scales a Preview has."""
+    """The position of a Preview among the previewed scales."""
 
     ONLY = "only"
     SMALLEST = "smallest"
@@ -68,11 +69,11 @@ class Scale(NamedTuple):
 
 
 class Succession(Struct, frozen=True):
-    """A Preview, and the successor that proves it, or is nearest to proving it.
+    """A Preview, and the successor that proves it or comes nearest to it.
 
     ``due`` is the round in which the successor must be submitted, None if it is not known yet.
-    ``percent`` is the performance of the successor, compared ``by`` time, by time and scale or by
-    energy: 0 for the same as that of the Preview, -3 for 3 % less.
+    ``percent`` is the change of the performance, compared ``by`` time, by time x scale or by
+    energy: 0 for the performance of the Preview, -3 for 3 % less.
     """
 
     preview: Entry
@@ -101,7 +102,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def successions(old: Side, new: Side) -> list[Succession]:
-    """Return what became of each Preview of the old side by the results of the new one."""
+    """Return the outcome of each Preview of the old side, by the results of the new side."""
     previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
     keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
     return [
@@ -124,7 +125,7 @@ def scale_of(row: PublishedSet) -> Scale | None:
 
 
 def _groups(previews: Sequence[Entry]) -> Mapping[tuple[object, ...], list[Entry]]:
-    """Return Previews of one accelerator and benchmark by what they have in common."""
+    """Return the Previews by submitter, accelerator, benchmark, division and scaling."""
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in previews:
         row = entry.row
@@ -175,7 +176,7 @@ def _succession(
 def _without(
     bare: Succession, in_time: Sequence[Entry], own: Succession | None, new: Side
 ) -> Succession:
-    """Return why there is no successor; ``own`` is one that has the logs of the Preview."""
+    """Return the reason for the lack of a successor; ``own`` has the logs of the Preview."""
     if own:
         return replace(own, outcome=Outcome.OWN_LOGS)
     if bare.due is None or new.newest < version_of(bare.due):
@@ -184,7 +185,7 @@ def _without(
 
 
 def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
-    """Return the results of later rounds: those up to the round that is due, and those after it."""
+    """Return the results of later rounds: up to the round of the due date, and after it."""
     in_time: list[Entry] = []
     after: list[Entry] = []
     for entry in new.entries:
@@ -194,14 +195,14 @@ def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], lis
 
 
 def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
-    """Return why a benchmark is comparable in none of the rounds; empty if it is."""
+    """Return the reason why a benchmark cannot be compared in any of the rounds, or nothing."""
     names = sorted({entry.row.round for entry in entries}, key=version_of)
     reasons = [_changed(row, name) for name in names]
     return reasons[0] if reasons and all(reasons) else ""
 
 
 def _changed(row: PublishedSet, round_: str) -> str:
-    """Return whether and how a benchmark differs in another round."""
+    """Return the difference of a benchmark in another round in words, empty without one."""
     name = _benchmark_in(row, round_)
     if name is None:
         return f"not in {round_}"
@@ -248,7 +249,7 @@ def _performance(row: PublishedSet, scale: Scale) -> Performance:
 
 
 def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
-    """Return the candidates without logs of a Preview, which prove nothing."""
+    """Return the candidates without logs of a Preview, which do not count."""
     return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
 
 
@@ -258,7 +259,7 @@ def _of_first_round(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
-    """Return the succession by the best candidate, among those of the scale that is required."""
+    """Return the succession by the best candidate, if possible of the required scale."""
     performance = _performance(bare.preview.row, scale)
     candidates = [c for c in candidates if c.likeness.is_sure] or candidates
     of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
@@ -304,7 +305,7 @@ def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterato
 
 
 def _unnormalised(bare: Succession, best: _Candidate) -> Costs | None:
-    """Return what is compared before normalisation, which older rounds did not have."""
+    """Return the comparison before normalisation, which older rounds did not have."""
     before, after = bare.preview.row.unscaled_minutes, best.entry.row.unscaled_minutes
     if not (bare.scale and before and after) or best.performance.energy_joules:
         return None
@@ -316,7 +317,7 @@ def _is_late(entry: Entry, due: str | None) -> bool:
 
 
 def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
-    """Return what the submitter of a Preview has instead of a successor."""
+    """Return the results of the submitter of a Preview other than successors, in words."""
     rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
     if not rows:
         return f"{row.submitter} has no results"

@@ -36,7 +36,7 @@ def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
 
 
 def _names(sections: Sequence[Section]) -> dict[str, str]:
-    """Return the names of the CSV files by section and table, without what a path forbids."""
+    """Return the names of the CSV files by section and table, safe for every file system."""
     names: dict[str, str] = {}
     for section in sections:
         for table in section.tables:
@@ -57,7 +57,7 @@ def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
         + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
         for s in sections
     ]
-    lines += ["", f"[One page]({PAGE}), [all as JSON]({DATA})."]
+    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
     if reviewed.problems:
         lines += ["", "## Missing or unclear", ""]
         lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
@@ -68,20 +68,20 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     """Check before the work starts that the folder can be written.
 
     Raises:
-        UserError: it is in an input, or exists and must not be replaced.
+        UserError: the folder is in an input, or exists and must not be replaced.
     """
     refuse_within(folder, inputs)
     if not (folder.exists() or folder.is_symlink()):
         return
     written = _written(folder)
     if written is None:
-        raise UserError(f"{folder}: exists and is not a review; choose another --output")
+        raise UserError(f"{folder}: exists, but is not a review; choose another --output")
     if not force:
         raise UserError(f"{folder}: exists already; --force replaces it")
     if foreign := _foreign(folder, written):
         raise UserError(
-            f"{folder}: {foreign[0]} is not part of the review, so nothing is replaced; move it"
-            " away or choose another --output"
+            f"{folder}: not replaced, as {foreign[0]} is not part of the review; move it away or"
+            " choose another --output"
         )
 
 
@@ -92,9 +92,9 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
         UserError: the folder exists and must not be replaced, or it cannot be written.
     """
 
-    def replaces(there: Path) -> bool:
-        written = _written(there)
-        return force and written is not None and not _foreign(there, written)
+    def replaces(old: Path) -> bool:
+        written = _written(old)
+        return force and written is not None and not _foreign(old, written)
 
     try:
         with new_folder(folder, replaces) as new:
@@ -105,7 +105,7 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
 
 
 def _written(folder: Path) -> set[str] | None:
-    """Return the files of an earlier review by its own account; None if it is not a review."""
+    """Return the files that an earlier review lists; None if the folder is not a review."""
     try:
         document = jsonlib.loads((folder / DATA).read_bytes())
         if document["format"] != formats.FORMAT or folder.is_symlink():
@@ -118,7 +118,7 @@ def _written(folder: Path) -> set[str] | None:
 
 
 def _foreign(folder: Path, written: set[str]) -> list[str]:
-    """Return what is in a review besides its own files."""
+    """Return the paths in a review that are not its own files."""
     return [
         entry.path
         for entry in walk(folder)

@@ -80,8 +80,8 @@ def test_nineteen_by_hand_and_by_tool() -> None:
     whys = {item.submitter: item.why for item in made}
     assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
     assert whys["Cole"] == (
-        "ranks 3 and 5 by number of results (16 and 15), as those next to each other may not review"
-        f" each other; ties by seed {SEED}"
+        "ranks 3 and 5 by number of results (16 and 15), as partners may not review"
+        f" each other; ties broken by seed {SEED}"
     )
     assert (
         whys["Orme"]
@@ -99,7 +99,7 @@ def summary(reviewed: Round) -> list[str]:
 @pytest.mark.parametrize(
     ("results", "choices", "lines"),
     [
-        ({"A": 1}, {}, ["A: volunteers or the chairs"]),
+        ({"A": 1}, {}, ["A by volunteers or the chairs"]),
         ({"A": 1, "B": 2}, {}, ["B and A"]),
         ({"A": 1, "B": 2, "C": 3}, {}, ["C, B and A"]),
         ({"A": 1, "B": 2, "C": 3}, {"excluded": ("B",)}, ["C and A"]),
@@ -117,14 +117,14 @@ def summary(reviewed: Round) -> list[str]:
             ["NVIDIA, IBM and B (NVIDIA and IBM not each other)"],
         ),
         ({"A+": 3, "+": 2, "B++B": 1}, {}, ["A+, + and B++B"]),
-        ({"A+B": 3, "C": 2}, {"joint": ("A+B=C+D",)}, ["C and D: {0}"]),
-        ({"A": 1, "B": 1}, {"joint": ("A+B",)}, ["A and B: {0}"]),
+        ({"A+B": 3, "C": 2}, {"joint": ("A+B=C+D",)}, ["C and D by {0}"]),
+        ({"A": 1, "B": 1}, {"joint": ("A+B",)}, ["A and B by {0}"]),
         (
             {"A+B+C+D+E": 5},
             {"joint": ("A+B+C+D+E",)},
-            ["A, B, C, D and E: {0}"],
+            ["A, B, C, D and E by {0}"],
         ),
-        ({"A+B+C+D+E": 5, "F": 1}, {"joint": ("A+B+C+D+E",)}, ["D and F; A, B, C and E: {0}"]),
+        ({"A+B+C+D+E": 5, "F": 1}, {"joint": ("A+B+C+D+E",)}, ["D and F; A, B, C and E by {0}"]),
     ],
 )
 def test_few(results: dict[str, int], choices: dict[str, Any], lines: list[str]) -> None:
@@ -136,15 +136,15 @@ def test_few(results: dict[str, int], choices: dict[str, Any], lines: list[str])
 def test_no_result_at_all() -> None:
     made = section(of_sizes({"A": 0}))
     assert made.summary == ("by number of results: -",)
-    assert "Without a result, and so without an assignment: A." in made.text
+    assert "Without results and therefore without assignments: A." in made.text
 
 
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"joint": ("ACME",)}, "--joint ACME: names no two companies; expected A+B"),
-        ({"joint": ("ACME+",)}, "names no two companies"),
-        ({"joint": ("ACME=",)}, "names no two companies"),
+        ({"joint": ("ACME",)}, "--joint ACME: fewer than two companies; expected A+B"),
+        ({"joint": ("ACME+",)}, "fewer than two companies"),
+        ({"joint": ("ACME=",)}, "fewer than two companies"),
         ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
         ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
         ({"excluded": ("ACNE",)}, "--exclude: 'ACNE' is not a submitter of the round; did you"),
@@ -180,7 +180,7 @@ def test_a_large_submission_alone() -> None:
     made = section(a_round("AB", rows, systems))
     assert made.summary == (
         "by number of results: A and B",
-        "by scale: B: volunteers or the chairs",
+        "by scale: B by volunteers or the chairs",
     )
     last = made.tables[0].rows[-1]
     assert last == (

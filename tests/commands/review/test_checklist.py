@@ -47,8 +47,9 @@ def acme(root: Path) -> Path:
 
 def test_a_submission_in_which_nothing_is_odd(root: Path) -> None:
     assert texts(root) == [
-        "Code: no benchmarks/ folder here: compare the code in the repository with the logs",
-        f"Statuses: Available on-premise ({SYSTEM}): can customers get the available ones now?",
+        "Code: no benchmarks/ folder: does the code in the repository match the logs?",
+        f"Statuses: Available on-premise ({SYSTEM}):"
+        " are the available systems available to customers now?",
         f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM})",
     ]
 
@@ -71,7 +72,7 @@ def test_the_reviewers_are_named(root: Path) -> None:
 def test_it_can_be_ticked_off(root: Path) -> None:
     round_ = reviewed(root)
     section = checklist.section(round_)
-    assert "\n- [ ] Code: no benchmarks/ folder here" in markdown(section)
+    assert "\n- [ ] Code: no benchmarks/ folder: " in markdown(section)
     html = page(round_, [section], {"checklist/ACME": "a.csv"})
     assert html.count('<input type="checkbox">') == 3
     assert "- [ ]" not in markdown(Section("other", "Other", tables=section.tables[:0]))
@@ -136,15 +137,18 @@ def configured(acme: Path) -> None:
         (diverged, f"Runs: note RUN130, {SET}: run_stop says"),
         (slow, f"Runs: unlike the other runs of their set: {SET}/result_1.txt takes 3."),
         (seedless, f"Seeds: error SEED101, {SET}: "),
-        (same_seed, f"Seeds: one seed for all runs: 1 result set ({SET})"),
+        (same_seed, f"Seeds: the same seed in all runs: 1 result set ({SET})"),
         (different_runs, f"Hyperparameters: error SET122, {SET}: the runs have different"),
-        (scaled, f"Convergence: scaling.json, which the review decides: {SET} 1.25"),
-        (preview, f"Statuses: previews: {SYSTEM}: each needs an Available successor"),
+        (scaled, f"Convergence: factors of scaling.json, to be approved by the review: {SET} 1.25"),
+        (
+            preview,
+            f"Statuses: Previews, which require Available successors with new logs: {SYSTEM}",
+        ),
         (preview, f"Statuses: preview ({SYSTEM})"),
         (no_description, f"Descriptions: error SET110, {SET}: "),
-        (coded, "Code: 2 files for resnet: is it what the logs ran?"),
-        (coded, "Code: no file is named like the system or like a configuration: 1 result set"),
-        (configured, "Code: 3 files for resnet: is it what the logs ran?"),
+        (coded, "Code: 2 files for resnet: does the code match the logs?"),
+        (coded, "Code: no file is named after the system or is a configuration: 1 result set"),
+        (configured, "Code: 3 files for resnet: does the code match the logs?"),
     ],
 )
 def test_what_was_changed(
@@ -219,7 +223,7 @@ def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatc
     sets = [published_set(round="1.1", status="Preview", accelerator_model="A9")]
     monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
     assert (
-        "Previews: 1 Preview result in 1.1 (A9): which are due as Available? See Previews"
+        "Previews: 1 Preview result in 1.1 (A9): are successors due? See the section Previews"
         in texts(root)
     )
 
@@ -240,7 +244,9 @@ def test_many_items_are_cut_and_errors_are_kept(
     errors = [text for text in everything if ": error " in text]
     assert len(everything) > 4
     assert len(made) == 4
-    assert made[-1] == f"Files: {len(everything) - 3} more kinds of findings: mlperf-pkg check ACME"
+    assert made[-1] == (
+        f"Files: {len(everything) - 3} more kinds of findings; mlperf-pkg check ACME shows them"
+    )
     assert all(text in made for text in errors[:3])
 
 

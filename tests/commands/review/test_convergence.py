@@ -82,7 +82,7 @@ def test_sets_by_margin() -> None:
         ("missing", None),
     ]
     assert made.tables[0].marked == {(0, 4), (4, 4), (5, 4), (7, 4)}
-    assert rows[6][-1] == "no test of this benchmark"
+    assert rows[6][-1] == "no test for this benchmark"
 
 
 def test_missing_points_need_runs_in_time() -> None:
@@ -103,8 +103,8 @@ def test_the_summary() -> None:
         "RCP test: 2 pass, 1 FAIL, 3 missing, 1 bypassed, 1 not compared",
         "FAIL: ACME bert on dgx, margin -5.0 %",
         "bypassed: ACME resnet on dgx, margin -1.0 %",
-        "missing: bert at batch size 96 (Beta): 20 reference runs, due 2022-05-21",
-        "missing: llama31_405b at batch size 96 (Zeta): 20 reference runs, due 2022-04-15",
+        "missing: bert at batch size 96 (Beta): 20 reference runs due 2022-05-21",
+        "missing: llama31_405b at batch size 96 (Zeta): 20 reference runs due 2022-04-15",
         "normalised: 1 score, by up to 2.00 %",
     )
 

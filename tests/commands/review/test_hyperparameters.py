@@ -60,7 +60,7 @@ def test_equal_sets(root: Path) -> None:
     assert (table.name, table.title) == ("resnet-closed", "resnet, closed: 4 result sets")
     assert table.columns[1:] == ("RCP 3264", *(f"{name} {SYSTEM}" for name in sorted(NAMES)))
     assert table.rows[0] == ("Batch size", 3264, 3264, 3264, 3264, 3264)
-    assert "as the reference: lars_epsilon 0, lars_opt_end_learning_rate 0.0001," in table.note
+    assert "and in the reference: lars_epsilon 0, lars_opt_end_learning_rate 0.0001," in table.note
     assert "without a reference: gradient_accumulation_steps 1." in table.note
 
 
@@ -72,7 +72,7 @@ def test_an_outlier_learning_rate(root: Path) -> None:
     assert column(outliers, "Value") == ["31.5"]
     assert column(outliers, "Reference") == ["10.5"]
     (why,) = column(outliers, "Why")
-    assert str(why).startswith("all 3 other submitters at this batch size have 10.284; 3 times off")
+    assert str(why).startswith("all 3 other submitters at this batch size have 10.284; differs by")
     assert outliers.marked == {(0, outliers.columns.index("Value"))}
     table = by_name(reviewed)["resnet-closed"]
     assert (LR, f"Beta {SYSTEM}") in marked(table)
@@ -148,4 +148,4 @@ def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:
     (root / "ACME/results" / SYSTEM / "resnet").rename(root / "ACME/results" / SYSTEM / "llama9")
     reviewed = section(root)
     assert list(by_name(reviewed)) == ["resnet-closed"]
-    assert reviewed.text[-1] == "Not shown: 1 result set whose benchmark is not in the round."
+    assert reviewed.text[-1] == "Not shown: 1 result set of a benchmark that is not in the round."

@@ -121,7 +121,7 @@ def test_what_strangers_write_is_harmless(a_round: Path) -> None:
     [
         (("RN999", ""), "no code begins with 'RN999'"),
         (("", ""), "no code begins with ''"),
-        (("RCP101", ""), "nothing to object to with RCP101; it has "),
+        (("RCP101", ""), "nothing to object to for RCP101; its findings have "),
         (("all", "Nobody"), "no such file or folder"),
         (("all", f"ACME/{SET}/nothing"), "no such file or folder"),
         (("all", "", "-o", "inside"), "refusing to write inside an input folder"),
@@ -145,7 +145,7 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     call("review", "objections", folder / "objections.yaml", "--id", EPSILON, "--state", "filed")
     (folder / f"{EPSILON}.md").write_text("as filed")
     second = call("review", "objection", "all", a_round, "-o", folder)
-    assert "1 objection written, 1 in " in second.stdout
+    assert "1 objection written; 1 already in " in second.stdout
     assert (folder / f"{EPSILON}.md").read_text() == "as filed"
     entries = read_entries(folder / "objections.yaml")
     assert [(e.id, e.state, e.by, e.about) for e in entries] == [
@@ -193,7 +193,7 @@ def test_other_folders_are_left_alone(a_round: Path, tmp_path: Path) -> None:
     (folder / "mine").write_text("mine")
     result = call("review", "objection", "all", a_round, "-o", folder)
     assert result.exit_code == 2
-    assert "is not empty and has no objections.yaml" in result.stderr
+    assert "not empty, but without objections.yaml" in result.stderr
     (folder / "objections.yaml").write_text("objections:\n")
     (folder / f"{EPSILON}.md").write_text("mine")
     result = call("review", "objection", "all", a_round, "-o", folder)
@@ -223,11 +223,11 @@ def test_a_change_keeps_comments(states: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--id", "one", "--state", "waived"), "one: waived, but percent is missing"),
-        (("--id", "one", "--state", "waived", "--percent", "2"), "one: waived at 2 %; only differ"),
+        (("--id", "one", "--state", "waived"), "one: waived without percent"),
+        (("--id", "one", "--state", "waived", "--percent", "2"), "one: waived at 2 %; only total"),
         (("--id", "one", "--state", "waived", "--percent", "-1"), "one: waived at -1 %"),
         (("--id", "one", "--state", "waived", "--percent", "nan"), "one: waived at nan %"),
-        (("--id", "one", "--state", "settled"), "no state 'settled'"),
+        (("--id", "one", "--state", "settled"), "unknown state 'settled'"),
         (("--id", "three", "--state", "fixed"), "no objection 'three'"),
         (("--id", "one"), "--id and --state belong together"),
         (("--state", "fixed"), "--id and --state belong together"),
@@ -253,10 +253,10 @@ def test_waived(states: Path) -> None:
         ("- one\n", ":1: expected one key, objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
-        ("objections:\n  - id: one\n", ":2: the objection lacks against, code, state, about"),
+        ("objections:\n  - id: one\n", ":2: an objection without against, code, state, about"),
         (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
-        (STATES.replace("drafted", "done"), ":2: no state 'done'"),
-        (STATES.replace("drafted", "waived"), ":2: waived, but percent is missing"),
+        (STATES.replace("drafted", "done"), ":2: unknown state 'done'"),
+        (STATES.replace("drafted", "waived"), ":2: waived without percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
         (STATES.replace("drafted", "waived\n    percent: some"), ":2: percent is 'some'"),
         (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),

@@ -35,7 +35,7 @@ def unlike(
 
 
 BOTH = "both other submitters at this batch size have 0.4"
-TWICE = "2 times off the reference, which all others have"
+TWICE = "differs by a factor of 2 from the reference, which all others have"
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ TWICE = "2 times off the reference, which all others have"
         ({"A": (8, 0.8), "B": (16, 0.8), "C": (32, 3.2)}, {8: 0.4, 16: 0.8, 32: 1.6}, {}),
         ({"A": (8, 0.4), "B": (12, 0.9)}, {8: 0.4, 16: 0.8}, {}),
         ({"A": (8, 0.4), "B": (12, 1.6)}, {8: 0.4, 16: 0.8}, {"B": TWICE}),
-        ({"A": (8, 4)}, {8: 0.4}, {"A": "10 times off the reference"}),
+        ({"A": (8, 4)}, {8: 0.4}, {"A": "differs by a factor of 10 from the reference"}),
         ({"A": (8, 3.9)}, {8: 0.4}, {}),
         # outside the range of the reference
         ({"A": (8, 0.4), "B": (32, 1.2)}, {8: 0.4, 16: 0.8}, {}),
-        ({"A": (8, 0.4), "B": (32, 1.2)}, {8: 0.4, 16: 0.4}, {"B": "3" + TWICE[1:]}),
+        ({"A": (8, 0.4), "B": (32, 1.2)}, {8: 0.4, 16: 0.4}, {"B": TWICE.replace("2", "3")}),
         # far from all others where there is no reference
         (
             {"A": (8, 0.4), "B": (16, 0.5), "C": (32, 5)},

@@ -36,7 +36,7 @@ def test_the_logs_of_a_preview() -> None:
     assert row.problems == ()
 
 
-def test_logs_written_anew() -> None:
+def test_rewritten_logs() -> None:
     old, new = (entry(name, number, unscaled_minutes=20.5) for number, name in enumerate(("4.0", "4.1")))  # fmt: skip
     (row,) = resubmissions(side(old), side(new))
     assert (row.runs, row.identical) == (10, 0)
@@ -69,5 +69,5 @@ def test_the_summary() -> None:
     assert resubmitted(old, new).summary == (
         "1 of 2 result sets has logs of an earlier round",
         "0 allowed, 1 not allowed",
-        "1 with another system description",
+        "1 with a different system description",
     )
