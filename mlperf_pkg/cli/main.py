@@ -32,6 +32,7 @@ COMMANDS = {
     "system": "mlperf_pkg.cli.system",
     "watch": "mlperf_pkg.cli.watch",
     "simulate": "mlperf_pkg.cli.simulate",
+    "doctor": "mlperf_pkg.cli.doctor",
     "completion": "mlperf_pkg.cli.shells",
 }
 

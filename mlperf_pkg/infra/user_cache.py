@@ -20,7 +20,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
     ``name`` has the version of everything that the text depends on. A folder that cannot be
     written, or has another owner, is not used.
     """
-    folder = _folder()
+    folder = cache_folder()
     if folder is None:
         return make()
     path = folder / name
@@ -35,7 +35,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
     return text
 
 
-def _folder() -> Path | None:
+def cache_folder() -> Path | None:
     """Return our folder of the cache, None where it is not the user's own."""
     own = getattr(os, "getuid", None)  # Windows has a folder for each user instead
     base = os.environ.get("XDG_CACHE_HOME" if own else "LOCALAPPDATA")

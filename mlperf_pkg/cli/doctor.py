@@ -1,0 +1,68 @@
+"""``mlperf-pkg doctor``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import click
+
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import Choice
+from mlperf_pkg.commands.desk.doctor import FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.tables import json_text
+
+_NAME = 18  # columns
+_INDENT = " " * (len(State.BROKEN) + _NAME + 3)
+
+
+@click.command(name="doctor")
+@click.option(
+    "--format",
+    "format_",
+    type=Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+def command(*, format_: str) -> int:
+    """Show what is installed, what works here, and how to repair the rest.
+
+    Shows versions, extras and what they are for, the rounds that mlperf-logging and
+    the rulebook have, the data of the package, and the folders that are written.
+    Each line is ok, a note (a limit, or something optional that is missing) or
+    broken. Below it is the command that changes that.
+
+    Exit status: 0 if nothing is broken, 1 if something is.
+
+    \b
+    Examples:
+      mlperf-pkg doctor
+      mlperf-pkg doctor --format json
+    """
+    results = tuple(diagnoses())
+    Output().write(_json(results) if format_ == "json" else _text(results))
+    return int(any(result.state is State.BROKEN for result in results))
+
+
+def _json(results: Sequence[Diagnosis]) -> str:
+    return json_text({"format": FORMAT, "diagnoses": results})
+
+
+def _text(results: Sequence[Diagnosis]) -> str:
+    return "".join(map(_lines, results))
+
+
+def _lines(result: Diagnosis) -> str:
+    start = f"{result.state:<{len(State.BROKEN)}} {result.name:<{_NAME}} "
+    text = textwrap.fill(
+        visible(result.text),
+        width=80,
+        initial_indent=start,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    repair = f"{_INDENT}{visible(result.repair)}\n" if result.repair else ""
+    return f"{text}\n{repair}"

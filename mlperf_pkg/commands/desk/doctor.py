@@ -1,0 +1,243 @@
+"""What is installed, what it can do here, and what repairs it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from mlperf_pkg import __version__
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import MissingPackageError, data_folder, installed_version
+from mlperf_pkg.infra.user_cache import cache_folder
+from mlperf_pkg.log.block import HAS_SCAN
+from mlperf_pkg.published.results import published_results
+from mlperf_pkg.rulebook.files import COMPILED, rounds, usages
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.rounds import has_ruleset
+
+FORMAT = "mlperf-pkg/doctor/1"
+EXTRAS = {
+    "report": "pages and charts",
+    "data": "exports as Parquet and DuckDB",
+    "xlsx": "workbooks",
+    "encrypt": "encrypted archives",
+    "cluster": "checks by a Dask cluster, and paths in S3",
+}
+"""What each extra of the package adds for users."""
+
+_ERRORS = (UserError, OSError, msgspec.DecodeError)  # of files that are missing or damaged
+_REINSTALL = "pip install --force-reinstall mlperf-pkg"
+_COMPILE = f"{sys.executable} -m mlperf_pkg.rulebook.compile"
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*?\])?[^;]*(?:;(.*))?")
+_EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
+
+
+class State(StrEnum):
+    """Whether something works: OK, works with a limit (NOTE), or not at all (BROKEN)."""
+
+    OK = "ok"
+    NOTE = "note"
+    BROKEN = "broken"
+
+
+class Diagnosis(Struct, frozen=True):
+    """What is known about one thing; ``repair`` is the command that makes it OK."""
+
+    name: str
+    state: State
+    text: str
+    repair: str = ""
+
+
+def diagnoses() -> Iterator[Diagnosis]:
+    """Yield what is known about the installation and this machine, one after the other."""
+    system = f"{platform.system()} {platform.machine()}"
+    python = f"Python {platform.python_version()} ({platform.python_implementation()}, {system})"
+    yield Diagnosis("mlperf-pkg", State.OK, f"{__version__}, {python}")
+    yield from _packages()
+    yield _scanner()
+    yield _official()
+    yield _rulebook()
+    yield _compiled()
+    yield _published()
+    yield _cache()
+    yield _temporary()
+    yield _current()
+    yield Diagnosis("processors", State.OK, f"{os.cpu_count() or 1}: --jobs uses all by default")
+    yield _terminal()
+
+
+# ---- packages -----------------------------------------------------------------------------
+
+
+def _packages() -> Iterator[Diagnosis]:
+    required = _requirements()
+    if not required:
+        text = "not known: mlperf-pkg runs from its source without being installed"
+        yield Diagnosis("packages", State.NOTE, text, "pip install .")
+        return
+    missing = [name for name in required.get("", ()) if _version(name) is None]
+    state = State.BROKEN if missing else State.OK
+    text = f"missing: {', '.join(missing)}" if missing else "all required ones are installed"
+    yield Diagnosis("packages", state, text, "pip install mlperf-pkg" * bool(missing))
+    for extra, purpose in EXTRAS.items():
+        yield _extra(extra, purpose, required.get(extra, ()))
+
+
+def _extra(extra: str, purpose: str, names: Sequence[str]) -> Diagnosis:
+    versions = {name: _version(name) for name in names}
+    if versions and all(versions.values()):
+        packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+        return Diagnosis(f"extra {extra}", State.OK, f"{purpose}: {packages}")
+    missing = ", ".join(name for name, version in versions.items() if version is None)
+    text = f"{purpose}: not possible without {missing or 'it'}"
+    return Diagnosis(f"extra {extra}", State.NOTE, text, f"pip install 'mlperf-pkg[{extra}]'")
+
+
+def _requirements() -> Mapping[str, Sequence[str]]:
+    """Return the packages of each extra, and below "" those that are always required."""
+    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415 - slow to import
+
+    try:
+        lines = requires("mlperf-pkg") or []
+    except PackageNotFoundError:
+        return {}
+    names: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        if match := _REQUIREMENT.fullmatch(line):
+            extra = _EXTRA.search(match[2] or "")
+            if extra or not match[2]:  # other conditions may not hold here
+                names[extra[1] if extra else ""].append(match[1])
+    return names
+
+
+def _version(name: str) -> str | None:
+    try:
+        return installed_version(name)
+    except MissingPackageError:
+        return None
+
+
+def _scanner() -> Diagnosis:
+    if HAS_SCAN:
+        return Diagnosis("part in C", State.OK, "installed")
+    repair = "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"
+    text = "not installed: logs are read more slowly; it takes a C compiler"
+    return Diagnosis("part in C", State.NOTE, text, repair)
+
+
+def _official() -> Diagnosis:
+    name = "mlperf-logging"
+    try:
+        version = installed_version(name)
+    except MissingPackageError as error:
+        return Diagnosis(name, State.BROKEN, str(error), f"pip install {name}")
+    try:
+        unknown = [
+            f"{u} {round_}" for u in usages() for round_ in rounds(u) if not has_ruleset(u, round_)
+        ]
+    except _ERRORS:  # of the rulebook, or of a package without its files
+        return Diagnosis(name, State.OK, version)
+    if unknown:
+        text = f"{version}; no official verdict for {', '.join(unknown)}: it has no rules for them"
+        return Diagnosis(name, State.NOTE, text, f"pip install --upgrade {name}")
+    return Diagnosis(name, State.OK, f"{version}, with the rules of all rounds")
+
+
+# ---- data of the package ------------------------------------------------------------------
+
+
+def _rulebook() -> Diagnosis:
+    try:
+        parts = []
+        for usage in usages():
+            names = rounds(usage)
+            for name in names:
+                load_round(usage, name)
+            parts.append(f"{usage} {names[0]} to {names[-1]}")
+    except _ERRORS as error:
+        return Diagnosis("rulebook", State.BROKEN, str(error), _REINSTALL)
+    return Diagnosis("rulebook", State.OK, ", ".join(parts))
+
+
+def _compiled() -> Diagnosis:
+    name = "compiled rulebook"
+    try:
+        folder = data_folder("rules")
+    except UserError as error:
+        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
+    path = folder / COMPILED
+    if not path.is_file():
+        return Diagnosis(name, State.NOTE, "missing: every command starts slowly", _COMPILE)
+    try:
+        documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
+        stale = sum(file.read_bytes() not in documents for file in folder.rglob("*.yaml"))
+    except _ERRORS as error:
+        repair = f"rm {shlex.quote(str(path))} && {_COMPILE}"
+        return Diagnosis(name, State.BROKEN, str(error), repair)
+    if stale:
+        text = f"stale for {stale} of the rule files: every command starts slowly"
+        return Diagnosis(name, State.NOTE, text, _COMPILE)
+    return Diagnosis(name, State.OK, "fresh")
+
+
+def _published() -> Diagnosis:
+    name = "published results"
+    try:
+        names = [f"{r.usage} {r.name}" for r in published_results().provenance.rounds]
+    except _ERRORS as error:
+        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
+    return Diagnosis(name, State.OK, f"{len(names)} rounds, {names[0]} to {names[-1]}")
+
+
+# ---- this machine -------------------------------------------------------------------------
+
+
+def _cache() -> Diagnosis:
+    folder = cache_folder()
+    if folder is None:
+        text = "not used: its folder is not your own"
+        return Diagnosis("cache", State.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
+    return _folder("cache", folder, "charts are prepared anew each time")
+
+
+def _temporary() -> Diagnosis:
+    try:
+        return _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")
+    except FileNotFoundError as error:
+        text = error.strerror or str(error)
+        return Diagnosis("temporary files", State.BROKEN, text, "export TMPDIR=FOLDER")
+
+
+def _current() -> Diagnosis:
+    try:
+        return _folder("current folder", Path.cwd(), "give -o a path elsewhere")
+    except FileNotFoundError:
+        return Diagnosis("current folder", State.BROKEN, "does not exist any more", "cd FOLDER")
+
+
+def _folder(name: str, folder: Path, consequence: str) -> Diagnosis:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if os.access(existing, os.W_OK | os.X_OK):
+        return Diagnosis(name, State.OK, str(folder))
+    return Diagnosis(name, State.NOTE, f"{folder} cannot be written: {consequence}")
+
+
+def _terminal() -> Diagnosis:
+    encoding = sys.stdout.encoding or "unknown"
+    kind = "a terminal" if sys.stdout.isatty() else "not a terminal"
+    if encoding.lower().replace("-", "") == "utf8":
+        return Diagnosis("output", State.OK, f"{kind}, {encoding}")
+    text = f"{kind}, {encoding}: other characters are shown as escapes"
+    return Diagnosis("output", State.NOTE, text, "export PYTHONUTF8=1")

@@ -1,0 +1,200 @@
+"""What the doctor says of an installation and a machine on which something is missing."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import mlperf_pkg
+from mlperf_pkg.commands.desk import doctor
+from mlperf_pkg.commands.desk.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import MissingPackageError, data_folder
+from mlperf_pkg.rulebook.files import COMPILED
+from tests.helpers.ci_runner import ROOT
+from tests.helpers.program import call
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OF_DEVELOPERS = {"test", "test-cluster", "dev", "docs"}
+NAMES = [diagnosis.name for diagnosis in diagnoses()]
+
+Change = Callable[[pytest.MonkeyPatch, Path], object]
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def function(*_: object) -> Any:
+        raise error
+
+    return function
+
+
+def without(*packages: str) -> Change:
+    """Packages are not installed, and all others are."""
+
+    def version(name: str) -> str:
+        if name in packages:
+            raise MissingPackageError(name, name, "mlperf-pkg")
+        return "1.0"
+
+    def change(patch: pytest.MonkeyPatch, _: Path) -> None:
+        requires = [*PROJECT["dependencies"]]
+        for extra, names in PROJECT["optional-dependencies"].items():
+            requires += [f'{name}; extra == "{extra}"' for name in names]
+        patch.setattr(metadata, "requires", lambda _: requires)
+        patch.setattr(doctor, "installed_version", version)
+
+    return change
+
+
+def replaced(name: str, value: object) -> Change:
+    return lambda patch, _: patch.setattr(doctor, name, value)
+
+
+def rules(edit: Callable[[Path], object]) -> Change:
+    """The folder of the rules is a copy, in which something is changed."""
+
+    def change(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        folder = tmp_path / "rules"
+        shutil.copytree(data_folder("rules"), folder)
+        compiled = msgspec.msgpack.encode({path.read_bytes(): 0 for path in folder.rglob("*.yaml")})
+        (folder / COMPILED).write_bytes(compiled)
+        edit(folder)
+        patch.setattr(doctor, "data_folder", lambda _: folder)
+
+    return change
+
+
+def in_folder(edit: Callable[[Path], object]) -> Change:
+    """The current folder is one of its own."""
+
+    def change(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        folder = tmp_path / "here"
+        folder.mkdir()
+        patch.chdir(folder)
+        edit(folder)
+
+    return change
+
+
+def test_here(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is broken where the tests run."""
+    done = call("doctor")
+    assert done.exit_code == 0
+    assert done.output.startswith(f"ok     mlperf-pkg         {mlperf_pkg.__version__}, Python 3.")
+    assert [line.split()[0] for line in done.output.splitlines() if line[0] != " "] == [
+        diagnosis.state for diagnosis in diagnoses()
+    ]
+    assert all(len(line) <= 80 for line in done.output.splitlines() if "/" not in line)
+
+
+def test_as_json() -> None:
+    done = call("doctor", "--format", "json")
+    content = msgspec.json.decode(done.stdout)
+    assert content["format"] == FORMAT
+    assert [row["name"] for row in content["diagnoses"]] == NAMES
+    assert all(set(row) == {"name", "state", "text", "repair"} for row in content["diagnoses"])
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "state", "text", "repair"),
+    [
+        (without(), "packages", "ok", "all required ones are installed", ""),
+        (without("click", "rich"), "packages", "broken", "missing: click, rich", "pip install mlperf-pkg"),
+        (without("backports.zstd"), "packages", "ok", "all required ones are installed", ""),
+        (without("pyarrow"), "extra data", "note", "exports as Parquet and DuckDB: not possible without pyarrow", "pip install 'mlperf-pkg[data]'"),
+        (without("jinja2", "vl-convert-python"), "extra report", "note", "pages and charts: not possible without jinja2, vl-convert-python", "pip install 'mlperf-pkg[report]'"),
+        (without("xlsxwriter"), "extra xlsx", "note", "workbooks: not possible without xlsxwriter", "pip install 'mlperf-pkg[xlsx]'"),
+        (without("pyrage"), "extra encrypt", "note", "encrypted archives: not possible without pyrage", "pip install 'mlperf-pkg[encrypt]'"),
+        (without("distributed"), "extra cluster", "note", "checks by a Dask cluster, and paths in S3: not possible without distributed", "pip install 'mlperf-pkg[cluster]'"),
+        (lambda patch, _: patch.setattr(metadata, "requires", raising(metadata.PackageNotFoundError())), "packages", "note", "without being installed", "pip install ."),
+        (replaced("HAS_SCAN", False), "part in C", "note", "read more slowly", "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"),
+        (without("mlperf-logging"), "mlperf-logging", "broken", "needs the package mlperf-logging", "pip install mlperf-logging"),
+        (replaced("has_ruleset", lambda _, name: name != "6.1"), "mlperf-logging", "note", "no official verdict for training 6.1", "pip install --upgrade mlperf-logging"),
+        (replaced("load_round", raising(UserError("rules/x.yaml:3: no mapping"))), "rulebook", "broken", "rules/x.yaml:3: no mapping", "pip install --force-reinstall mlperf-pkg"),
+        (rules(lambda folder: None), "compiled rulebook", "ok", "fresh", ""),
+        (rules(lambda folder: (folder / COMPILED).unlink()), "compiled rulebook", "note", "missing", "-m mlperf_pkg.rulebook.compile"),
+        (rules(lambda folder: (folder / "findings.yaml").write_text("x: 1")), "compiled rulebook", "note", "stale for 1 of", "-m mlperf_pkg.rulebook.compile"),
+        (rules(lambda folder: (folder / COMPILED).write_bytes(b"\xc1")), "compiled rulebook", "broken", "MessagePack", f"/{COMPILED} && {sys.executable} -m mlperf_pkg.rulebook.compile"),
+        (replaced("data_folder", raising(UserError("lacks its folder"))), "compiled rulebook", "broken", "lacks its folder", "pip install --force-reinstall mlperf-pkg"),
+        (replaced("published_results", raising(UserError("damaged"))), "published results", "broken", "damaged", "pip install --force-reinstall mlperf-pkg"),
+        (replaced("cache_folder", lambda: None), "cache", "note", "its folder is not your own", "export XDG_CACHE_HOME=FOLDER"),
+        (lambda patch, _: patch.setattr("os.access", lambda *_: False), "cache", "note", "cannot be written: charts", ""),
+        (lambda patch, _: patch.setattr(tempfile, "gettempdir", raising(FileNotFoundError(2, "no usable folder"))), "temporary files", "broken", "no usable folder", "export TMPDIR=FOLDER"),
+        (in_folder(lambda folder: None), "current folder", "ok", "/here", ""),
+        (in_folder(Path.rmdir), "current folder", "broken", "does not exist any more", "cd FOLDER"),
+        (lambda patch, _: patch.setattr("os.access", lambda *_: False), "current folder", "note", "give -o a path elsewhere", ""),
+    ],
+)  # fmt: skip
+def test_what_is_missing(
+    change: Change,
+    name: str,
+    state: str,
+    text: str,
+    repair: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    change(monkeypatch, tmp_path)
+    results = {diagnosis.name: diagnosis for diagnosis in diagnoses()}
+    assert results[name].state == state
+    assert text in results[name].text
+    assert results[name].repair.endswith(repair)
+    assert bool(results[name].repair) == bool(repair)
+
+
+@pytest.mark.parametrize(("state", "status"), [(State.OK, 0), (State.NOTE, 0), (State.BROKEN, 1)])
+def test_status(state: State, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    diagnosis = Diagnosis("thing", state, "text " * 30 + "\x1b[2J", "repair it")
+    monkeypatch.setattr("mlperf_pkg.cli.doctor.diagnoses", lambda: [diagnosis])
+    done = call("doctor")
+    assert done.exit_code == status
+    *lines, last = done.output.splitlines()
+    assert last.strip() == "repair it"
+    assert lines[0].startswith(f"{state:<6} thing ")
+    assert "\x1b" not in done.output
+    assert len(lines) > 1
+
+
+# ---- the extras ---------------------------------------------------------------------------
+
+
+def test_every_extra_is_explained() -> None:
+    assert EXTRAS.keys() == PROJECT["optional-dependencies"].keys() - OF_DEVELOPERS
+
+
+def required_modules() -> set[tuple[str, str]]:
+    """The modules that the code asks for, with the extra that its messages name."""
+    calls = [
+        node
+        for path in Path(mlperf_pkg.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require"
+    ]
+    return {
+        (ast.unparse(call.args[0]).strip("f'").partition(".")[0], ast.unparse(call.args[1]).strip("'"))
+        for call in calls
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "extra"), sorted(required_modules()))
+def test_the_extra_of_a_message_brings_the_package(module: str, extra: str) -> None:
+    """So the command that a message names repairs what is missing."""
+    packages = metadata.packages_distributions().get(module)
+    if packages is None:
+        pytest.skip(f"{module} is not installed")
+    names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}
+    assert names & {package.lower() for package in packages}
+
+
+def test_extras_of_messages() -> None:
+    assert {extra for _, extra in required_modules()} == EXTRAS.keys()
