@@ -25,7 +25,7 @@ LAYERS = [
     {"checks", "render", "simulate"},
     {"checker"},
     {"commands"},
-    {"cli"},
+    {"cli", "compat"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ARROWS_BETWEEN_COMMANDS = {

@@ -53,10 +53,15 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         OSError: a file does not exist.
     """
     files = [file for path in paths for file in description_files(path)]
-    return _report([_checked(file, round_) for file in files], round_)
+    return _report([checked_description(file, round_) for file in files], round_)
 
 
-def _checked(file: str, round_: SystemRound) -> SystemFile:
+def checked_description(file: str, round_: SystemRound) -> SystemFile:
+    """Check one description by the rules of a round.
+
+    Raises:
+        OSError: the file does not exist.
+    """
     try:
         with open_file(Path(file)) as stream:
             data = stream.read(MAX_BYTES + 1)

@@ -1,0 +1,139 @@
+"""What the tools write: log lines to standard error and a log file, and text to standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TextIO
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.files import refuse_within
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.log_lines import in_line
+from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.load import load_round
+
+STATUS = "MLPERF_PKG_EXIT_STATUS"
+CRASHED = 1
+"""The exit status where a tool of mlperf-logging raises an exception."""
+INTERRUPTED = 128 + 2
+
+_Tool = Callable[[Namespace, "Console"], int]
+
+
+class Console:
+    """Writes log lines and text; a log file inside an input is not written."""
+
+    def __init__(self, log_output: str | None, inputs: Sequence[str], stack: ExitStack) -> None:
+        """Open the log file, to which lines are added as the official tools do."""
+        self._file: TextIO | None = None
+        self.log_output = log_output
+        if log_output is None:
+            return
+        try:
+            refuse_within(Path(log_output), inputs)
+        except UserError:
+            self.log_output = None
+            self.log("WARNING", f"{log_output}: is inside the input, and is not written")
+            return
+        file = Path(log_output).open("a", encoding="utf-8")  # noqa: SIM115 - closed by the stack
+        self._file = stack.enter_context(file)
+
+    def log(self, level: str, text: str) -> None:
+        """Write one line."""
+        line = f"{level} - {visible(text)}\n"
+        sys.stderr.write(line)
+        if self._file:
+            self._file.write(line)
+
+    def bar(self) -> None:
+        """Write the line that divides parts."""
+        self.log("INFO", "-" * 30)
+
+    def findings(self, findings: Iterable[Finding], *, quiet: bool, errors: bool = True) -> None:
+        """Write errors of the official verdict and, unless ``quiet``, other ones as warnings."""
+        for finding in findings:
+            is_error = errors and finding.fails(Basis.OFFICIAL)
+            if is_error or not (quiet or finding.severity is Severity.NOTE):
+                self.log("ERROR" if is_error else "WARNING", in_line(finding))
+
+    def say(self, text: str) -> None:
+        """Write to standard output."""
+        sys.stdout.write(f"{text}\n")
+
+    def say_where(self, words: str) -> None:
+        """Name the log file, if there is one."""
+        if self.log_output is not None:
+            self.say(f"{words} {visible(self.log_output)}")
+
+
+def parser_of(tool: str, description: str) -> ArgumentParser:
+    """Return a parser with the option that the official tools lack."""
+    parser = ArgumentParser(
+        prog=f"mlperf_pkg.compat.{tool}",
+        description=f"{description} The command line is that of mlperf_logging.{tool}.",
+    )
+    parser.add_argument(
+        "--exit-status",
+        action="store_true",
+        default=os.environ.get(STATUS, "") not in ("", "0"),
+        help=f"exit with status 1 if errors are found, as with {STATUS}=1",
+    )
+    return parser
+
+
+def add_log_output(parser: ArgumentParser, tool: str) -> None:
+    """Add ``--log_output``."""
+    parser.add_argument(
+        "--log_output", default=f"{tool}.log", help="the file that log lines are added to"
+    )
+
+
+def add_warnings(parser: ArgumentParser) -> None:
+    """Add ``--werror`` and ``--quiet``."""
+    parser.add_argument("--werror", action="store_true", help="treat warnings as errors")
+    parser.add_argument("--quiet", action="store_true", help="do not show warnings")
+
+
+def add_rules(parser: ArgumentParser) -> None:
+    """Add ``usage`` and ``ruleset``."""
+    parser.add_argument("usage", choices=usages(), help="training or hpc")
+    parser.add_argument("ruleset", choices=rulesets(), help="the ruleset, such as 5.1.0")
+
+
+def rulesets() -> list[str]:
+    """Return the rulesets of all rounds."""
+    return sorted({load_round(usage, name).ruleset for usage in usages() for name in rounds(usage)})
+
+
+def run(
+    parser: ArgumentParser, tool: _Tool, argv: Sequence[str] | None, argument: str = "folder"
+) -> int:
+    """Run a tool and return its exit status; ``argument`` names what it reads."""
+    args = parser.parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with ExitStack() as stack:
+            log_output = getattr(args, "log_output", None)
+            return tool(args, Console(log_output, [getattr(args, argument)], stack))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # nothing is flushed at the end
+        return CRASHED
+    except UserError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except Exception as error:  # noqa: BLE001 - a defect, as in the other commands
+        reason = f"{type(error).__name__}: {error} (a bug in mlperf-pkg: please report it)"
+    sys.stderr.write(f"ERROR - {visible(reason)}\n")
+    return CRASHED

@@ -1,0 +1,41 @@
+"""What the official tools say of a check, from its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
+from mlperf_pkg.results.report import Report
+
+_CRASHES = frozenset(
+    {
+        *("LOG113", "RCP103", "SET104", "SET110"),
+        *("SYS001", "SYS002", "SYS003", "SYS004", "SYS102"),
+        *("TREE103", "TREE104", "TREE106", "TREE107", "TREE108", "TREE109", "POW104", "POW105"),
+    }
+)
+"""Codes of findings on which an official tool raises an exception."""
+
+
+def rejects(findings: Iterable[Finding]) -> bool:
+    """Return whether the official package checker finds errors, or something was not checked."""
+    return any(
+        finding.fails(Basis.OFFICIAL) or isinstance(finding, Unchecked)
+        for finding in findings
+        if not finding.code.startswith("REPO")  # of the repository checker
+    )
+
+
+def crashes(findings: Iterable[Finding]) -> bool:
+    """Return whether an official tool raises an exception."""
+    return any(f.code in _CRASHES and f.fails(Basis.OFFICIAL) for f in findings)
+
+
+def warned_runs(report: Report) -> set[str]:
+    """Return the logs that ``--werror`` rejects: a key is logged several times with one value."""
+    return {
+        place.path
+        for finding in report.findings
+        if finding.severity is Severity.NOTE and finding.expected == "logged once"
+        for place in finding.occurrences
+    }

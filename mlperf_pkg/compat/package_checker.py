@@ -1,0 +1,202 @@
+"""``mlperf_logging.package_checker``."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check_inputs
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.failed_runs import failed_runs
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.compat.console import (
+    CRASHED,
+    Console,
+    add_log_output,
+    add_rules,
+    add_warnings,
+    parser_of,
+    run,
+)
+from mlperf_pkg.compat.judged import crashes, rejects, warned_runs
+from mlperf_pkg.compat.system_desc_checker import say_system
+from mlperf_pkg.config import round_name
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.results.rcp import BYPASS
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.submission.find import find_input
+from mlperf_pkg.submission.model import Submission
+
+FLAGS = ("rcp-bypass", "rcp-bert-train-samples", "seed-checker-bypass")
+FOUND_NONE = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
+FOUND_ERRORS = "PACKAGE CHECKER FOUND ERRORS, LOOK INTO ERROR LOG LINES AND FIX THEM."
+_UNET3D = "unet3d"
+
+
+def get_parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of("package_checker", "Check a submission.")
+    parser.add_argument("folder", help="the folder of a submission")
+    add_rules(parser)
+    add_warnings(parser)
+    for flag in FLAGS:
+        parser.add_argument(f"--{flag}", action="store_true", help="for all result sets")
+    add_log_output(parser, "package_checker")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Check a submission and return the exit status."""
+    return run(get_parser(), _check, argv)
+
+
+def checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:
+    """Check a submission as the package checker does, with ``flags`` instead of those at its top.
+
+    Raises:
+        UserError: the folder is not a submission, or the rulebook does not have the round.
+    """
+    contents = find_input(folder, folder.rstrip("/"))
+    if len(contents.submissions) != 1 or isinstance(contents.submissions[0].place.path, ListedPath):
+        raise UserError(f"{folder}: not one submission; expected {folder}/results and systems")
+    (submission,) = contents.submissions
+    inputs = (replace(contents, submissions=(_without_top_flags(submission),)),)
+    return check_inputs(inputs, Options(usage, round_name(ruleset), flags=flags))
+
+
+def _without_top_flags(submission: Submission) -> Submission:
+    """Remove the flags at the top, which the package checker does not read."""
+    sets = []
+    for files in submission.result_sets:
+        folders = {*files.place.labels_above, files.place.label} - {submission.place.label}
+        inner = (
+            params.flags
+            for path, params in submission.params.items()
+            if path.rpartition("/")[0] in folders
+        )
+        sets.append(replace(files, flags=frozenset().union(*inner)))
+    return replace(submission, result_sets=tuple(sets), flags=frozenset())
+
+
+def _check(args: Namespace, console: Console) -> int:
+    flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
+    checked = checked_submission(args.folder, args.usage, args.ruleset, flags)
+    findings = checked.report.findings
+    quiet = args.quiet and not args.werror
+    warned = warned_runs(checked.report) if args.werror else set()
+    _say_systems(checked, args.ruleset, console, quiet=quiet)
+    too_many = False
+    for context, result in zip(checked.contexts, checked.sets, strict=True):
+        too_many |= _say_set(context, result, console, warned, quiet=quiet)
+    covered = {item.path for item in checked.systems} | {item.row.path for item in checked.sets}
+    console.findings((f for f in findings if f.about not in covered), quiet=quiet)
+    found_errors = rejects(findings) or too_many
+    console.log("INFO", FOUND_ERRORS if found_errors else FOUND_NONE)
+    _say_rules(checked, console, quiet=quiet)
+    console.bar()
+    console.say_where("\n** Detailed log output is also at")
+    return CRASHED if crashes(findings) else int(found_errors and args.exit_status)
+
+
+def _say_systems(checked: Checked, ruleset: str, console: Console, *, quiet: bool) -> None:
+    if version_of(ruleset) < (1, 0):
+        return
+    console.log("INFO", " Checking System Description Files")
+    passed = True
+    for item in checked.systems:
+        passed &= not rejects(item.findings)
+        say_system(item, console)
+        console.findings(item.findings, quiet=quiet)
+    if not passed:
+        console.log("ERROR", "System description file checker failed")
+
+
+def _say_set(
+    context: SetContext, result: SetResult, console: Console, warned: set[str], *, quiet: bool
+) -> bool:
+    """Write what is covered of a result set; return whether too many logs of it were warned of."""
+    if context.officially_skipped:
+        console.log("WARNING", f" Skipping benchmark: {context.files.benchmark}")
+        return False
+    console.bar()
+    console.log("INFO", f" Running compliance checks in dir {context.path}")
+    console.log("INFO", f" System {context.files.system}")
+    console.log("INFO", f" Benchmark {context.files.benchmark}")
+    console.bar()
+    _say_count(context, result, console)
+    for number, log in enumerate(context.runs, 1):
+        console.log("INFO", f"Run {number}/{len(context.runs)}")
+        console.log("INFO", f"Running compliance on file: {log.path}")
+        console.findings(log.findings, quiet=quiet, errors=False)
+    failed = {log.path for log in failed_runs(context)}
+    _say_failed(len(failed | warned & {*result.runs}), context, console)
+    _say_seeds(context, result, console)
+    _say_rcp(context, result, console)
+    console.findings(result.findings, quiet=quiet)
+    console.bar()
+    return bool(warned) and len(failed | warned & {*result.runs}) > context.drop
+
+
+def _say_count(context: SetContext, result: SetResult, console: Console) -> None:
+    number, required = result.row.runs_found, result.row.runs_required
+    if any(finding.code == "SET101" for finding in result.findings):
+        where = f"wrong file names in directory {context.path}"
+        reason = (
+            f"Incorrect number of files in dir, or {where}, found {number}, expected {required}"
+        )
+        if context.weak:
+            reason = f"Expected at least {required} runs, but detected {number} runs."
+        console.log("ERROR", reason)
+
+
+def _say_failed(number: int, context: SetContext, console: Console) -> None:
+    if not number:
+        return
+    subject = (
+        "1 file does"
+        if number == 1 and context.files.benchmark != _UNET3D
+        else f"{number} files do"
+    )
+    if number <= context.drop:
+        console.log("WARNING", f" {subject} not comply, accepting this under olympic scoring")
+    else:
+        console.log("ERROR", f" {number} files do not comply, directory cannot be accepted")
+
+
+def _say_seeds(context: SetContext, result: SetResult, console: Console) -> None:
+    if not context.closed:
+        return
+    console.log("INFO", " Running Seed Checker")
+    if "seed-checker-bypass" in context.files.flags:
+        console.log("INFO", "Bypassing Seed Checker")
+    elif not result.row.seeds.official_pass:
+        console.log("ERROR", "Seed checker failed")
+
+
+def _say_rcp(context: SetContext, result: SetResult, console: Console) -> None:
+    test = result.row.rcp
+    if not context.rcp_required or test is None:
+        return
+    console.log("INFO", " Running RCP Checker, pass: pruned_rcps")
+    if test.official_pass or test.bypassed:
+        console.log("INFO", f"RCP Test Passed: {test.message}{BYPASS * test.bypassed}")
+    else:
+        console.log("ERROR", f"RCP Test Failed: {test.message}")
+
+
+def _say_rules(checked: Checked, console: Console, *, quiet: bool) -> None:
+    """Say that the written rules are broken where the official checker sees nothing."""
+    number = sum(f.basis is Basis.RULES and f.is_error for f in checked.report.findings)
+    if number and not quiet:
+        verb = "mlperf-pkg check shows them"
+        console.log("WARNING", f"errors by the written rules alone: {number}; {verb}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""``rcp_viewer.py`` of the repository of mlperf-logging."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
+from mlperf_pkg.compat.console import Console, parser_of, rulesets, run
+from mlperf_pkg.config import round_name
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.results.rcp import ReferencePoint
+from mlperf_pkg.rulebook.files import usages
+
+
+def get_parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of("rcp_viewer", "Show reference points: batch size, mean, smallest mean.")
+    parser.add_argument("benchmark", help="the benchmark")
+    parser.add_argument("--usage", choices=usages(), default="training")
+    parser.add_argument("--version", default=rulesets()[-1], help="the ruleset, such as 5.1.0")
+    parser.add_argument("--verbose", action="store_true", help="without effect")
+    parser.add_argument("--unpruned", action="store_true", help="show all points")
+    parser.add_argument("--no-header", action="store_true", help="do not show names of columns")
+    parser.add_argument("--custom_rcps", type=Path, help="a file of reference points")
+    parser.add_argument("--interpolate", action="store_true", help="show all batch sizes")
+    parser.add_argument("--jackknife", type=int, metavar="GBS", help="show this batch size alone")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Show reference points and return the exit status."""
+    return run(get_parser(), _show, argv, "benchmark")
+
+
+def _show(args: Namespace, console: Console) -> int:
+    item = reference(args.usage, round_name(args.version), args.benchmark, Origin(args.custom_rcps))
+    points = item.points if args.unpruned else item.used
+    if not args.no_header:
+        console.say("BS,Mean,Min")
+    if args.jackknife is not None:
+        point = next((point for point in item.points if point.batch_size == args.jackknife), None)
+        if point is None:
+            raise UserError(f"GBS {args.jackknife} is not the batch size of a reference point")
+        console.say(f"{_line(point)}\nsubmission_runs: {item.runs.required}")
+    elif args.interpolate:
+        for size in item.every_size:
+            console.say(_interpolated(item, size))
+    else:
+        for point in points:
+            console.say(_line(point))
+    return 0
+
+
+def _line(point: ReferencePoint) -> str:
+    return f"{point.batch_size},{point.mean},{point.minimum}"
+
+
+def _interpolated(item: Reference, size: int) -> str:
+    point = item.at(size).point
+    return f"{size},{point.mean},{point.minimum}" if point else f"{size},,"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""``mlperf_logging.result_summarizer``."""

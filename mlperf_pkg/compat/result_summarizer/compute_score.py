@@ -1,0 +1,83 @@
+"""``mlperf_logging.result_summarizer.compute_score``: the score of one result set."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.compat.console import Console, parser_of, rulesets, run
+from mlperf_pkg.compat.rcp_checker import logs_in
+from mlperf_pkg.config import round_name
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.results.report import ResultSetRow, RunRow
+from mlperf_pkg.rulebook.files import usages
+
+
+def get_parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of("result_summarizer.compute_score", "Compute the score of a result set.")
+    parser.add_argument("--benchmark_folder", required=True, help="the folder of the logs")
+    parser.add_argument("--usage", choices=usages(), required=True)
+    parser.add_argument("--ruleset", choices=rulesets(), required=True)
+    parser.add_argument("--system", help="the name of the system, which is shown")
+    parser.add_argument("--scale", action="store_true", help="normalise by the RCP test")
+    parser.add_argument(
+        "--has_power", action="store_true", help="not supported: 'mlperf-pkg score'"
+    )
+    parser.add_argument(
+        "--is_weak_scaling", action="store_true", help="not supported: 'mlperf-pkg score'"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compute a score and return the exit status."""
+    return run(get_parser(), _compute, argv, "benchmark_folder")
+
+
+def _compute(args: Namespace, console: Console) -> int:
+    if args.has_power or args.is_weak_scaling:
+        raise UserError("energy and weak scaling: 'mlperf-pkg score FOLDER' shows them")
+    logs = logs_in(args.benchmark_folder)
+    report = check(logs, Options(args.usage, round_name(args.ruleset))).report
+    if len(report.result_sets) != 1:
+        raise UserError(f"{args.benchmark_folder}: the logs are not those of one result set")
+    (row,) = report.result_sets
+    _say_head(args, row, console)
+    passed = [item for item in report.runs if item.verdict.official is Verdict.PASS]
+    for item in passed:
+        console.say(
+            f"Score - Time to Train (minutes) for {item.path}: {item.official_minutes}."
+            f" Samples/Epochs to converge: {item.samples_to_converge}"
+        )
+    factor = row.rcp.normalization if args.scale and row.rcp and row.rcp.official_pass else 1.0
+    score = _score(row, passed, factor)
+    if row.runs_found < (row.runs_required or 0):
+        console.say("WARNING: Olympic scoring skipped")
+    console.say(f"Final score - Time to Train (minutes): {score}")
+    return int(score is None and args.exit_status)
+
+
+def _say_head(args: Namespace, row: ResultSetRow, console: Console) -> None:
+    for name, value in (
+        ("Folder", args.benchmark_folder),
+        ("Version", args.ruleset),
+        ("System", args.system),
+        ("Benchmark", row.benchmark),
+    ):
+        console.say(f"{name}: {value}")
+
+
+def _score(row: ResultSetRow, passed: Sequence[RunRow], factor: float) -> float | None:
+    """Return the olympic mean or, of too few runs, the plain one."""
+    if row.runs_found >= (row.runs_required or 0):
+        return None if row.official_minutes is None else row.official_minutes * factor
+    return sum(item.official_minutes or 0.0 for item in passed) / row.runs_found * factor
+
+
+if __name__ == "__main__":
+    sys.exit(main())
