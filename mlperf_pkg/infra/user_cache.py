@@ -1,4 +1,4 @@
-"""Texts that take long to make, kept in the user's cache folder."""
+"""A cache of texts in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_BYTES = 16 << 20
 
 
 def cached(name: str, make: Callable[[], str]) -> str:
-    """Return the text of ``make``, from the file ``name`` of the cache if it is there.
+    """Return the text of ``make``, from the file ``name`` of the cache if it exists.
 
-    ``name`` has the version of everything that the text depends on. A folder that cannot be
+    ``name`` contains the versions of everything that the text depends on. A folder that cannot be
     written, or has another owner, is not used.
     """
     folder = cache_folder()
@@ -36,7 +36,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
 
 
 def cache_folder() -> Path | None:
-    """Return our folder of the cache, None where it is not the user's own."""
+    """Return the cache folder of mlperf-pkg, None if it has another owner."""
     own = getattr(os, "getuid", None)  # Windows has a folder for each user instead
     base = os.environ.get("XDG_CACHE_HOME" if own else "LOCALAPPDATA")
     base = base or os.path.expanduser("~/.cache")  # noqa: PTH111 - no home raises there

@@ -128,7 +128,7 @@ REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
     (["--ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
     (["--ids", "none/ids.json"], "the folder none does not exist"),
-    (["-o", "a", "--ids", "a/results.json"], "a/results.json: is a file of the summary"),
+    (["-o", "a", "--ids", "a/results.json"], "a/results.json: a file of the summary"),
     (["--ids", "bad.json"], "bad.json:1: expected private ids by row"),
 ]
 

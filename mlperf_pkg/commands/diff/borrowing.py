@@ -1,4 +1,4 @@
-"""Hyperparameters that an entry took from another submitter's in the review."""
+"""Hyperparameters that an entry borrowed from another submitter in the review."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BATCH_SIZES = frozenset(
 )
 
 _Values: TypeAlias = Mapping[str, frozenset[str | None]]
-"""The values in the runs of a set as JSON, by key; None: not logged."""
+"""The values in the runs of a set as JSON, by key; None for runs that do not log it."""
 
 
 class Change(Struct, frozen=True, dict=True):
@@ -48,7 +48,7 @@ class Change(Struct, frozen=True, dict=True):
 
     @cached_property
     def fields(self) -> list[str]:
-        """The fields of its description that changed, but for a division that did."""
+        """The fields of its description that changed, without a change of the division."""
         fields = different_fields(self.old.system, self.new.system)
         same_division = self.old.row.division == self.new.row.division
         return [field for field in fields if same_division or field != "division"]
@@ -114,9 +114,9 @@ def different_fields(old: System | None, new: System | None) -> list[str]:
 def borrowings(
     change: Change, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
 ) -> Iterator[EntryVerdict]:
-    """Yield what happened to the hyperparameters and to the scale of an entry.
+    """Yield the verdicts on changes of the hyperparameters and the scale of an entry.
 
-    ``originals`` are the sets of the side before, ``lenders`` those of the whole round.
+    ``originals`` are the sets of the old side, ``lenders`` those of the whole round.
     """
     loan, is_open = None, (change.new.row.division or "").lower() == "open"
     if change.hyperparameters and not is_open:
@@ -157,7 +157,7 @@ def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
 
 
 def _problems(change: Change) -> Iterator[str]:
-    """Yield why a loan is against the rules, whatever was borrowed."""
+    """Yield the reasons why a loan is against the rules, except its contents."""
     benchmark = change.new.row.benchmark
     if benchmark in _NOT_LENT:
         yield f"not allowed for {benchmark}"
@@ -169,7 +169,7 @@ def _problems(change: Change) -> Iterator[str]:
         if fields:
             yield f"{word} changed: {in_words(fields, 's')}"
     if old := len(change.new.logs) - change.new_runs:
-        yield f"{wording.counted(old, 'run')} not new"
+        yield f"{wording.counted(old, 'run')} of the earlier entry"
 
 
 def _scaled(
@@ -183,11 +183,14 @@ def _scaled(
         text
         for text, is_problem in (
             ("without borrowed hyperparameters", not borrowed),
-            (f"{old} was not its largest scale", any(b == benchmark and n > old for b, n in sizes)),
+            (
+                f"{old} was not the largest scale",
+                any(name == benchmark and size > old for name, size in sizes),
+            ),
             ("neither larger nor faster", new < old and not is_faster),
             (
-                f"the largest submitted is {max(n for _, n in sizes)}",
-                all(n < new for _, n in sizes),
+                f"the largest scale submitted is {max(size for _, size in sizes)}",
+                all(size < new for _, size in sizes),
             ),
         )
         if is_problem
@@ -197,7 +200,7 @@ def _scaled(
 
 
 def _family(result_set: ResultSet) -> tuple[str | None, str]:
-    """Return what systems of all scales have in common: submitter and accelerator."""
+    """Return the key of a system at all scales: submitter and accelerator."""
     fields = result_set.system.fields if result_set.system else {}
     return result_set.submitter, str(fields.get("accelerator_model_name"))
 
@@ -221,9 +224,9 @@ def _values(result_set: ResultSet) -> _Values:
 
 
 def _find_loan(change: Change, lenders: Iterable[ResultSet]) -> _Loan | None:
-    """Return the set of another submitter to which the entry is most alike.
+    """Return the most likely loan; None if there is no lender.
 
-    It has at least one of the values that are new; None if there is none.
+    The lender is another submitter's set that has at least one of the new values.
     """
     loans = (_loan(change, lender) for lender in lenders if _may_lend(lender, change.new))
     return min((loan for loan in loans if loan.taken), key=lambda loan: loan.rank, default=None)
@@ -235,7 +238,7 @@ def _may_lend(lender: ResultSet, new: ResultSet) -> bool:
 
 
 def _loan(change: Change, lender: ResultSet) -> _Loan:
-    """Compare what both log, and what only one of them logs if it changed."""
+    """Compare the keys that both sets log, and the changed keys that only one of them logs."""
     own, others = _values(change.new), _values(lender)
     both = (own.keys() & others.keys()) - _BATCH_SIZES
     compared = sorted(both.union(change.hyperparameters))

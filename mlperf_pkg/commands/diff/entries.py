@@ -1,4 +1,4 @@
-"""What happened to the entries of a round in its review, and whether the rules allow it."""
+"""The changes to the entries of a round in its review, and the rules on them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def entry_verdicts(
 ) -> tuple[EntryVerdict, ...]:
     """Return the verdicts on the entries of submissions, in the order of their paths.
 
-    ``lenders`` are the result sets from which hyperparameters may have been borrowed. An entry of
-    another round than its counterpart is at most resubmitted.
+    ``lenders`` are the result sets from which hyperparameters may have been borrowed. Entries of
+    different rounds are only checked for resubmission.
     """
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
@@ -52,7 +52,7 @@ def entry_verdicts(
 
 
 def _are_versions(old: Side, new: Side) -> bool:
-    """Return whether the sides have a submitter in common, or one of them is empty."""
+    """Return whether the sides have a common submitter, or one of them is empty."""
     names = [{item.submitter for item in side.sets} for side in (old, new)]
     return not all(names) or any(is_same_submitter(*both) for both in product(*names))
 
@@ -92,7 +92,7 @@ def _benchmark(result_set: ResultSet) -> Hashable:
 
 
 def _taken(removed: list[ResultSet], added: list[ResultSet], key: _Key) -> list[_Pair]:
-    """Take the pairs whose key is unique on both sides out of ``removed`` and ``added``."""
+    """Move the pairs whose key is unique on both sides out of ``removed`` and ``added``."""
     before, after = (Counter(map(key, sets)) for sets in (removed, added))
     partners = {key(new): new for new in added if after[key(new)] == 1}
     pairs: list[_Pair] = [
@@ -120,7 +120,7 @@ def _owners(sets: Iterable[ResultSet]) -> dict[bytes | str, ResultSet]:
 def _copies(
     old: ResultSet | None, new: ResultSet, owners: dict[bytes | str, ResultSet]
 ) -> Iterator[EntryVerdict]:
-    """Yield the sets of the old side from which runs were taken that are not the entry's own."""
+    """Yield the verdicts on runs of other entries of the old side."""
     own = {log.run for log in old.logs} if old else set()
     counts: dict[str, int] = defaultdict(int)
     originals = {}
@@ -167,7 +167,7 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
 
 
 def _code(comparison: Comparison) -> Iterator[EntryVerdict]:
-    """Yield the benchmarks whose code changed, but not those whose code was only removed."""
+    """Yield the verdicts on benchmarks whose code changed, unless it was only removed."""
     files = comparison.files
     counts = Counter(_code_folder(path) for path in (*files.changed, *files.added, *files.removed))
     changed = {_code_folder(path) for path in (*files.changed, *files.added)} - {""}
@@ -177,7 +177,7 @@ def _code(comparison: Comparison) -> Iterator[EntryVerdict]:
 
 
 def _code_folder(path: str) -> str:
-    """Return the folder of the benchmark to whose code a file belongs; empty if to none."""
+    """Return the folder of the benchmark whose code contains a file, empty for other files."""
     match = re.match(r"(?:[^/]+/)?benchmarks/[^/]+(?=/)", path)
     return match[0] if match else ""
 

@@ -23,7 +23,7 @@ def percent(old: float | None, new: float | None) -> float | None:
 class Log(Struct, frozen=True):
     """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
 
-    ``fingerprint`` is that of the run, None if it has none.
+    ``fingerprint`` is the fingerprint of the run, None if it is unknown.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Log(Struct, frozen=True):
 
     @property
     def run(self) -> bytes | str:
-        """What copies of one run have in common."""
+        """The key that copies of one run share."""
         return self.fingerprint or self.digest
 
 
@@ -144,7 +144,7 @@ class SetChange(Struct, frozen=True):
 
 
 class Kind(StrEnum):
-    """What happened to an entry in the review."""
+    """The kind of a change to an entry in the review."""
 
     BORROWED = "borrowed"
     BORROWED_IN_PART = "borrowed in part"
@@ -164,12 +164,11 @@ class Kind(StrEnum):
 
 
 class EntryVerdict(Struct, frozen=True):
-    """What happened to an entry (a result set), and whether the rules allow it.
+    """A change to an entry (a result set), and whether the rules allow it.
 
-    ``entry`` is the path of the set on the new side, of a withdrawn one on the old side, or of the
-    code of a benchmark. ``other``
-    is the path of the set on the old side from which something was taken. ``allowed`` is None where
-    that depends on what files do not say; ``rule`` is what the rules require.
+    ``entry`` is the path of the set on the new side, of a withdrawn set on the old side, or of the
+    code of a benchmark. ``other`` is the path of the set on the old side that is the origin of runs
+    or hyperparameters. ``allowed`` is None if the files do not show whether the ``rule`` allows it.
     """
 
     kind: Kind
@@ -185,7 +184,7 @@ class Comparison(Struct, frozen=True):
     """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
 
     ``across_rounds`` are the findings between the sides, if they are of different rounds.
-    ``entries`` are the verdicts on what happened to single result sets of submissions.
+    ``entries`` are the verdicts on changes to single result sets of submissions.
     """
 
     verdicts: tuple[Change, ...]

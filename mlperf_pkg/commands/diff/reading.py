@@ -31,7 +31,7 @@ def compare_paths(
 ) -> Comparison:
     """Return what changed from one path to another; each path is as for ``check``.
 
-    If only the old side has several submissions, that of the new side's name is compared.
+    If only the old side has several submissions, the one with the name of the new side is compared.
     Hyperparameters may have been borrowed from any submission of the old side, or of the round
     ``borrowed_from``.
 
@@ -61,7 +61,7 @@ def compare_paths(
 
 
 def _counterpart(before: Checked, after: Checked) -> Place | None:
-    """Return the submission of an old round that has the name of the new side, if that is one."""
+    """Return the submission of an old round for the single submission on the new side."""
     old, new = (checked.inputs[0].submissions for checked in (before, after))
     if any(item.place.label == "" for item in old) or [item.place.label for item in new] != [""]:
         return None

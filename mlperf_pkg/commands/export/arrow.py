@@ -1,4 +1,4 @@
-"""Tables of the library pyarrow, for the formats that are written from them."""
+"""Tables of pyarrow, from which Parquet and DuckDB are written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mlperf_pkg.infra.resources import require
 
 
 def library() -> Any:
-    """Return the library.
+    """Return pyarrow.
 
     Raises:
-        MissingPackageError: it is not installed.
+        MissingPackageError: pyarrow is not installed.
     """
     return require("pyarrow", "data", "an export as Parquet or DuckDB")
 
@@ -36,7 +36,7 @@ def arrow_schema(table: Table) -> Any:
 
 
 def arrow_table(table: Table, rows: Sequence[Row]) -> Any:
-    """Return rows as a table of the library."""
+    """Return rows as a table of pyarrow."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     return library().Table.from_arrays(
         [

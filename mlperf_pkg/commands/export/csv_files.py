@@ -22,7 +22,7 @@ _READ: Mapping[type, Callable[[str], Any]] = {
 
 
 def write(path: Path, table: Table, rows: Sequence[Row]) -> None:
-    """Write a table; a text that a spreadsheet would run as a formula is escaped."""
+    """Write a table; texts that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
     cells = ([_BOOLEANS[v] if isinstance(v, bool) else v for v in row] for row in rows)
     path.write_text(csv_text(names, cells), "utf-8")

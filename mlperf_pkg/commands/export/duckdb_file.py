@@ -1,4 +1,4 @@
-"""All tables as a database of DuckDB."""
+"""All tables as a DuckDB database."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
 
 def library() -> Any:
-    """Return DuckDB; pyarrow, which hands the rows to it, is installed too.
+    """Return DuckDB, after a check for pyarrow, which transfers the rows to it.
 
     Raises:
-        MissingPackageError: one of them is not installed.
+        MissingPackageError: DuckDB or pyarrow is not installed.
     """
     arrow_library()
     duckdb = require("duckdb", "data", "an export as DuckDB")
@@ -43,7 +43,7 @@ def read(path: Path) -> Rows:
     """Return the rows of a database.
 
     Raises:
-        ValueError: it is not a database with these tables.
+        ValueError: the file is not a database with these tables.
     """
     duckdb = library()
     options = {"enable_external_access": "false"}

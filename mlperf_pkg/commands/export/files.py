@@ -16,7 +16,7 @@ from mlperf_pkg.infra.folders import new_folder
 
 
 class TableFormat(Struct, frozen=True):
-    """A format of one table in a file; ``library`` raises MissingPackageError without one.
+    """A format of one table in a file; ``library`` raises MissingPackageError if one is missing.
 
     ``read`` raises ValueError or OSError for a file that is not such a table.
     """
@@ -27,7 +27,7 @@ class TableFormat(Struct, frozen=True):
 
 
 class DatabaseFormat(Struct, frozen=True):
-    """A format of all tables in a file, else as ``TableFormat``."""
+    """A format of all tables in one file; see ``TableFormat``."""
 
     write: Callable[[Path, Rows], None]
     read: Callable[[Path], Rows]
@@ -40,13 +40,13 @@ FORMATS: Mapping[str, TableFormat | DatabaseFormat] = {
     ".sqlite": DatabaseFormat(sqlite_file.write, sqlite_file.read),
     ".duckdb": DatabaseFormat(duckdb_file.write, duckdb_file.read, duckdb_file.library),
 }
-"""The formats by the ending of a file."""
+"""The formats by file ending."""
 
 
 class Destination(Struct, frozen=True):
-    """Where tables are written: a file, or a folder with a file for each table.
+    """The destination of tables: a file, or a folder with a file for each table.
 
-    ``table`` is the only table that is written; a database always holds all.
+    ``table`` is the only table to write, None for all tables, as in a database.
     """
 
     path: Path
@@ -66,8 +66,8 @@ class Destination(Struct, frozen=True):
         """Check before the work starts that the tables can be written.
 
         Raises:
-            UserError: there is something else of this name, or it exists and ``replace`` is not
-                set; or a library is not installed (``MissingPackageError``).
+            UserError: the path exists and is not an export or ``replace`` is not set, or a library
+                is not installed (``MissingPackageError``).
         """
         refuse_within(self.path, inputs)
         self._format.library()
@@ -86,7 +86,7 @@ class Destination(Struct, frozen=True):
         """Return the rows of an earlier export.
 
         Raises:
-            UserError: it cannot be read, or is not such an export.
+            UserError: the path cannot be read, or is not an export.
         """
         try:
             if isinstance(self._format, DatabaseFormat):
@@ -101,7 +101,7 @@ class Destination(Struct, frozen=True):
         """Write the rows.
 
         Raises:
-            UserError: it exists and ``replace`` is not set, or it cannot be written.
+            UserError: the path exists and ``replace`` is not set, or it cannot be written.
         """
         if not self.is_folder:
             with private_folder(self.path.parent, [self.path.name], replace=replace) as private:

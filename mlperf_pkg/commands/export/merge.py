@@ -10,7 +10,7 @@ from mlperf_pkg.commands.export.schema import TABLES
 
 
 def merged(old: Rows, new: Rows) -> Rows:
-    """Return the rows of both for all tables, in order; rounds of ``new`` replace those of old."""
+    """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
     replaced = _rounds(new)
     return in_order(
         {name: _joined(old.get(name, ()), new.get(name, ()), replaced) for name in TABLES}
@@ -18,7 +18,7 @@ def merged(old: Rows, new: Rows) -> Rows:
 
 
 def common_rounds(old: Rows, new: Rows) -> str:
-    """Return the rounds that both have, as text; empty if there are none."""
+    """Return the common rounds as text, which may be empty."""
     return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
 
 

@@ -38,7 +38,7 @@ _LARGEST = 2**63  # integers of a database are smaller
 
 
 def rows_of(checked: Checked) -> Rows:
-    """Return the rows of a check; it has ``evaluations`` if it was asked for ``curves``."""
+    """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
     rounds = _Rounds(checked)
     runs = {run.path: run for run in checked.runs}
     return in_order(
@@ -64,7 +64,7 @@ def rows_of(checked: Checked) -> Rows:
 
 
 def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
-    """Return rows by usage and round, within a round as they are, with values of all formats."""
+    """Return rows sorted by usage and round, with values that all formats support."""
     return {
         name: sorted((_plain(row, TABLES[name]) for row in rows), key=round_order)
         for name, rows in tables.items()
@@ -72,13 +72,13 @@ def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
 
 
 def round_order(row: Row) -> tuple[str, tuple[int, ...]]:
-    """Return the place of a row: training before HPC, older rounds first, those without last."""
+    """Return the sort key of a row: training before HPC, older rounds first."""
     usage, round_ = round_of(row)
     return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
 
 
 def round_of(row: Row) -> RoundKey:
-    """Return the usage and round of a row, which are the first two columns of all tables."""
+    """Return the usage and round of a row: the first two columns of all tables."""
     return row[0], row[1]
 
 
@@ -100,7 +100,7 @@ class _Rounds:
 
 
 def _plain(row: Row | Struct, table: Table) -> Row:
-    """Return the values of a row as every format can hold them."""
+    """Return the values of a row in types that all formats support."""
     values = row if isinstance(row, tuple) else astuple(row)
     return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
 
@@ -197,7 +197,7 @@ def _run(row: RunRow, run: Run, set_path: str) -> schema.RunRecord:
 
 
 def _iso(milliseconds: float | None) -> str | None:
-    """Return a time in milliseconds since the epoch as text; None if no calendar has it."""
+    """Return a time in milliseconds since the epoch as text; None outside of the calendar."""
     if milliseconds is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""The tables of an export: their columns, types, units and meaning.
+"""The tables of an export: their columns, types, units and meanings.
 
-Each class is a table, each field a column. Documents and files are made from these classes, so
-that they always agree. Characters that do not print are escaped in all texts; numbers are finite.
+Each class is a table, each field a column. Documents and files are generated from these classes,
+so they always agree. Unprintable characters are escaped in all texts; numbers are finite.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def _about(meaning: str, unit: str = "") -> Meta:
 
 _Usage = Annotated[str | None, _about("`training` or `hpc`; null if it cannot be inferred")]
 _Round = Annotated[str | None, _about("the round, such as `5.1`; null if it cannot be inferred")]
-_Submitter = Annotated[str | None, _about("the submitter, as the folder is named")]
-_System = Annotated[str | None, _about("the system, as its description is named")]
-_Benchmark = Annotated[str, _about("the benchmark, as the folder is named")]
+_Submitter = Annotated[str | None, _about("the submitter: the name of its folder")]
+_System = Annotated[str | None, _about("the system: the name of its description")]
+_Benchmark = Annotated[str, _about("the benchmark: the name of its folder")]
 _SetPath = Annotated[str, _about("the path of the result set")]
 _RunPath = Annotated[str, _about("the path of the log")]
 _Official = Annotated[
     str | None, _about("the official verdict: `pass`, `fail`, `not_checked`; null if published")
 ]
-_Rules = Annotated[str | None, _about("the verdict by the written rules, likewise")]
+_Rules = Annotated[str | None, _about("the verdict by the written rules, with the same values")]
 
 
 class SystemRecord(Struct, frozen=True):
@@ -80,7 +80,8 @@ class ResultSetRecord(Struct, frozen=True):
     ]
     rcp_pass: Annotated[bool | None, _about("whether the official RCP test passes")]
     rcp_margin: Annotated[
-        float | None, _about("how far the mean to converge exceeds the smallest allowed", "percent")
+        float | None,
+        _about("by how much the mean to converge exceeds the smallest acceptable mean", "percent"),
     ]
     global_batch_size: Annotated[int | None, _about("the global batch size", "samples")]
     energy: Annotated[float | None, _about("the mean energy of the runs that count", "joules")]
@@ -109,7 +110,9 @@ class RunRecord(Struct, frozen=True):
         float | None, _about("the amount of training to the target", "unit of the benchmark's RCPs")
     ]
     records: Annotated[int, _about("the number of records of the log")]
-    dropped: Annotated[str | None, _about("why the score does not count the run; null if it does")]
+    dropped: Annotated[
+        str | None, _about("the reason why the score omits the run; null if it counts")
+    ]
     official: _Official
     rules: _Rules
 
@@ -122,9 +125,9 @@ class EvaluationRecord(Struct, frozen=True):
     run_path: _RunPath
     line: Annotated[int, _about("the line of the log, from 1")]
     minutes: Annotated[float | None, _about("the time since `run_start`", "minutes")]
-    position: Annotated[float, _about("how far the run had trained", "`unit`")]
+    position: Annotated[float, _about("the amount of training up to the evaluation", "`unit`")]
     unit: Annotated[str, _about("`samples`, `epochs` or `steps`")]
-    metric: Annotated[str, _about("the metric; empty for the only one of a benchmark")]
+    metric: Annotated[str, _about("the metric; empty if the benchmark has only one")]
     value: Annotated[float, _about("the value of the metric")]
 
 
@@ -137,7 +140,7 @@ class SettingRecord(Struct, frozen=True):
     benchmark: _Benchmark
     key: Annotated[str, _about("the hyperparameter, as it is logged")]
     value: Annotated[str, _about("its first value in a log, as JSON")]
-    number: Annotated[float | None, _about("the value as a number, null if it is none")]
+    number: Annotated[float | None, _about("the value as a number; null if it is not a number")]
     runs: Annotated[int, _about("the number of runs with this value")]
 
 
@@ -149,15 +152,15 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, _about("the code, such as `BERT111`")]
     severity: Annotated[str, _about("`error`, `warning` or `note`")]
     basis: Annotated[str, _about("`both`, `official`, `rules` or `advice`")]
-    subject: Annotated[str, _about("the result set, description or submission that it is about")]
+    subject: Annotated[str, _about("the result set, system description or submission")]
     path: Annotated[str, _about("the first file with the finding")]
     line: Annotated[int | None, _about("the line of the file, from 1")]
-    count: Annotated[int, _about("how often it was made")]
-    message: Annotated[str, _about("what was found and expected, in words")]
+    count: Annotated[int, _about("the number of occurrences")]
+    message: Annotated[str, _about("the values found and expected, in words")]
     found: Annotated[str | None, _about("the first value found, as JSON")]
     expected: Annotated[str | None, _about("the first value expected, as JSON")]
     source: Annotated[str | None, _about("the document and section of the rule")]
-    waived: Annotated[bool, _about("whether a waiver covers it")]
+    waived: Annotated[bool, _about("whether the finding is waived")]
 
 
 class Column(Struct, frozen=True):
@@ -171,7 +174,7 @@ class Column(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table: ``meaning`` says what its rows are."""
+    """A table; ``meaning`` describes its rows."""
 
     name: str
     meaning: str

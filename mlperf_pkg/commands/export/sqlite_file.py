@@ -1,4 +1,4 @@
-"""All tables as a database of SQLite."""
+"""All tables as an SQLite database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
 
 
 def write(path: Path, rows: Rows) -> None:
-    """Write a new database. The statements that create its tables hold units and meanings."""
+    """Write a new database; the statements that create its tables contain units and meanings."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute(f"PRAGMA user_version = {VERSION}")
@@ -29,7 +29,7 @@ def read(path: Path) -> Rows:
     """Return the rows of a database.
 
     Raises:
-        ValueError: it is not a database with these tables.
+        ValueError: the file is not a database with these tables.
     """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:

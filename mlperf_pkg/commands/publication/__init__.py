@@ -1,5 +1,5 @@
-"""The summary of a round as it is published.
+"""The summary of a round for publication.
 
-``collect`` makes the rows and scores from a check, ``ids`` gives the rows their private ids,
+``collect`` returns the rows and scores of a check, ``ids`` gives the rows their private ids,
 ``ranks`` rounds and ranks, ``tables`` arranges the tables, and ``files`` writes them.
 """

@@ -31,7 +31,6 @@ from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import name
-from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.model import Submission, SystemFolder
@@ -40,7 +39,7 @@ from mlperf_pkg.submission.model import Submission, SystemFolder
 class Tested(Struct, frozen=True):
     """A folder of results before its row has an id.
 
-    ``path`` is that of its system description, ``logged`` the division that its logs name.
+    ``path`` is the path of its system description, ``logged`` the division in its logs.
     """
 
     key: str
@@ -53,7 +52,7 @@ class Tested(Struct, frozen=True):
 
     @property
     def description(self) -> Mapping[str, object]:
-        """The fields of the system description, none if it cannot be read."""
+        """The fields of the system description, empty if it cannot be read."""
         return (self.system and self.system.contents) or {}
 
     @property
@@ -80,7 +79,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[Tested]:
         )
     if checked.report.round is None:
         raise UserError(
-            f"{argument}: submissions of several rounds; name one round, or give --round"
+            f"{argument}: submissions of several rounds; expected one round, or --round"
         )
     systems = {system.path: system for system in checked.systems}
     sets = {result.row.path: result for result in checked.sets}
@@ -95,7 +94,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[Tested]:
 
 
 def _root(submissions: Sequence[Submission]) -> str:
-    """Return the start of all labels in an archive, which those in a folder lack."""
+    """Return the common prefix of all labels in an archive, empty for a folder."""
     if not isinstance(submissions[0].place.path, ListedPath):
         return ""
     return commonpath([submission.place.folder.label for submission in submissions])
@@ -226,7 +225,7 @@ def _score(result: SetResult, row: Row) -> Score:
 
 
 def _reason(result: SetResult) -> str:
-    """Return why a result set has no score in the tables, empty for a valid one."""
+    """Return the reason why the tables omit the score of a result set, empty for a valid one."""
     row = result.row
     failing = [
         finding
@@ -315,12 +314,12 @@ def _spellings(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
-    """Yield how many scores in the tables need a decision that is not in the logs."""
+    """Yield the numbers of scores in the tables that require a decision of the chair."""
     shown = [score for score in scores if not score.reason]
     if rejected := sum(score.official is Verdict.FAIL for score in shown):
-        yield f"in the tables, but rejected by {reference}: {counted(rejected, 'result set')}"
+        yield f"result sets in the tables that {reference} rejects: {rejected}"
     if waived := sum(bool(score.waived) for score in shown):
-        yield f"in the tables, with waived findings: {counted(waived, 'result set')}"
+        yield f"result sets in the tables with waived findings: {waived}"
 
 
 def _other_ids(systems: Sequence[Tested], ids: PrivateIds) -> Iterator[str]:
@@ -328,4 +327,4 @@ def _other_ids(systems: Sequence[Tested], ids: PrivateIds) -> Iterator[str]:
         own = system.candidate.own
         if own and own != ids[system.key]:
             file = f"{system.folder.place.label}/privateid.json"
-            yield f"{file}: has {own}; {ids[system.key]}, from {name(str(ids.path))}, is kept"
+            yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"

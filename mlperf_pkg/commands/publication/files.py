@@ -49,7 +49,7 @@ _OF_SCORE = {  # column of scores.csv: the field of the score
 class Written(Struct, frozen=True):
     """A publication that was written: its files, and the numbers of its private ids.
 
-    ``withdrawn`` are the ids in the file of rows that the round does not have.
+    ``withdrawn`` is the number of ids in the file whose rows are not in the round.
     """
 
     publication: Publication
@@ -83,7 +83,7 @@ class ResultsFolder(Struct, frozen=True):
             raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
         files = [self.path / name for name in _FILES]
         if self.ids in files:
-            raise UserError(f"{self.ids}: is a file of the summary; name another one for the ids")
+            raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
         existing = [file for file in files if file.exists()]
         if existing and not self.force:
             raise UserError(f"{existing[0]}: exists already; --force overwrites it")
@@ -174,7 +174,7 @@ def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str
 
 
 def _tables_csv(kind: Kind, group: Sequence[Table]) -> str:
-    """Return the tables of a kind as one, which begins with division and category."""
+    """Return the tables of a kind as one table; its first columns are division and category."""
     columns = group[0].columns if group else Table(kind, "", "", (), {}).columns
     rows = ((table.division, table.category, *cells) for table in group for cells in table.cells())
     return csv_text(("division", "category", *columns), rows)

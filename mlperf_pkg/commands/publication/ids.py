@@ -1,12 +1,12 @@
-"""Private ids: names of rows that say nothing of them, and that no other row ever has.
+"""Private ids: unique names of rows that reveal nothing about them.
 
-The ids of a round are in one file, by row. Its entries have the form of the official summarizer's
-``privateid.json``, which has one file per system:
+The ids of a round are in one file, by row. Its entries have the form of ``privateid.json`` of the
+official summarizer, which writes one file per system:
 
     {"ACME/dgx": {"private_id": "table-sodium-kilo-orange"}}
 
 An entry is never changed or removed: a row that is withdrawn keeps its id, and has it again when it
-comes back.
+is submitted again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HASHED = (
 
 
 class Candidate(Struct, frozen=True):
-    """A row that may need an id: the text to make it from, and the id that its tree has, if any."""
+    """A row without an id: the text from which to make one, and the ``own`` id in its tree."""
 
     key: str
     text: str
@@ -51,7 +51,7 @@ class Candidate(Struct, frozen=True):
 
 
 class PrivateIds(Struct, frozen=True):
-    """The entries of a file of ids, by row; ``exists`` says whether there is such a file."""
+    """The entries of a file of ids, by row; ``exists`` says whether the file exists."""
 
     path: Path
     entries: Mapping[str, Mapping[str, Any]]
@@ -67,7 +67,7 @@ class PrivateIds(Struct, frozen=True):
         new = sorted((c for c in candidates if c.key not in self.entries), key=lambda c: c.key)
         entries = dict(self.entries)
         taken = {self[key] for key in entries}
-        # Ids that trees have come first, so that no new one is the same.
+        # The ids of trees come first, so that new ids differ from them.
         for candidate in sorted(new, key=lambda candidate: candidate.own is None):
             private_id = next(name for name in _choices(candidate) if name not in taken)
             taken.add(private_id)
@@ -78,16 +78,16 @@ class PrivateIds(Struct, frozen=True):
         """Write the file, completely or not at all.
 
         Raises:
-            UserError: it cannot be written, is too large, or appeared since it was read.
+            UserError: the file cannot be written, is too large, or was created since it was read.
         """
         text = json.dumps(self.entries, indent=4, sort_keys=True) + "\n"
         if len(text) > MAX_BYTES:
-            raise UserError(f"{self.path}: more private ids than can be read again")
+            raise UserError(f"{self.path}: more than {MAX_BYTES} bytes of private ids")
         write_whole(self.path, text, replace=self.exists)
 
 
 def read_ids(path: Path) -> PrivateIds:
-    """Return the ids in a file; a file that does not exist has none.
+    """Return the ids in a file, empty if it does not exist.
 
     Raises:
         UserError: the file cannot be read or is not a file of ids.
@@ -123,7 +123,7 @@ def hashed_text(description: Mapping[str, Any]) -> str:
 
 
 def own_id(text: str | None) -> str | None:
-    """Return the id in the text of a ``privateid.json`` of a tree, None without a usable one."""
+    """Return the id in the text of a tree's ``privateid.json``; None if it is not usable."""
     try:
         contents = parse_json(text or "")
     except ValueError:
@@ -132,7 +132,7 @@ def own_id(text: str | None) -> str | None:
 
 
 def _usable(private_id: Any) -> str | None:
-    """Return an id that can be shown and compared as it is."""
+    """Return an id if it can be shown and compared, else None."""
     if not isinstance(private_id, str) or not private_id.isprintable():
         return None
     return private_id if 0 < len(private_id.strip()) <= len(private_id) <= _LONGEST else None
@@ -141,7 +141,7 @@ def _usable(private_id: Any) -> str | None:
 def _choices(candidate: Candidate) -> Iterator[str]:
     """Yield ids, the preferred one first.
 
-    The official summarizer adds the name of the system where an earlier one has the same text.
+    The official summarizer adds the name of the system if an earlier system has the same text.
     """
     if candidate.own:
         yield candidate.own

@@ -24,7 +24,7 @@ class Row(Struct, frozen=True):
     """A system of a submission: a row of the tables.
 
     ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
-    Texts are empty and counts None where the system description lacks them; ``gaps`` says which.
+    Texts are empty and counts None if the system description lacks them; ``gaps`` are their names.
     """
 
     key: str
@@ -47,9 +47,9 @@ class Row(Struct, frozen=True):
 class Score(Struct, frozen=True):
     """The score of a result set, if it is valid; else ``reason`` says why the tables omit it.
 
-    ``minutes`` has full precision, ``published_minutes`` is rounded as it is published. ``rank`` is
+    ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
     among ``of`` scores of the same table and benchmark; equal published scores share a rank.
-    ``official`` is the official verdict, ``waived`` are the codes of findings that were waived.
+    ``official`` is the official verdict, ``waived`` are the codes of waived findings.
     """
 
     path: str
@@ -83,8 +83,8 @@ class Publication(Struct, frozen=True):
     """The summary of a round.
 
     ``benchmarks`` are those of the round, in its order. ``missing`` lists everything that the
-    tables lack, ``official_gaps`` what the official tables lack, ``notes`` what the chair should
-    look at.
+    tables lack, ``official_gaps`` the gaps of the official tables, ``notes`` the points that the
+    chair should look at.
     """
 
     tool: dict[str, str]

@@ -1,4 +1,4 @@
-"""A publication as one page of HTML, in the style of the page of ``report``, without a script."""
+"""A publication as one page of HTML without scripts, in the style of ``report``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _used(table: Table) -> dict[str, tuple[Cell, ...]]:
 
 
 def _shown(kind: Kind, cell: Cell) -> str:
-    """Return a number as it is published: minutes with all decimals, counts and joules whole."""
+    """Return a number for publication: minutes with all decimals, counts and joules whole."""
     if cell is None:
         return ""
     if not isinstance(cell, float):

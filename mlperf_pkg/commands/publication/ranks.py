@@ -1,11 +1,11 @@
-"""How published numbers are rounded and ranked.
+"""The rounding and ranking of published numbers.
 
-The rules round results "normally", without a number of decimals; the published tables have three
-(training_rules, Result rounding). The rules rank submitters by their number of results, for the
-assignments of the review (submission_rules, Required reviews); of scores they define no rank, and
-the columns of the tables are to be determined (submission_rules, Results table content). So ranks
-are beside the tables, not in them. Equal values share a rank and the ranks after it are skipped:
-1, 2, 2, 4.
+The rules round results "normally" and do not give a number of decimals; the published tables have
+three (training_rules, Result rounding). The rules rank submitters by their number of results, for
+the assignments of the review (submission_rules, Required reviews). They do not define ranks of
+scores, and the columns of the tables are to be determined (submission_rules, Results table
+content). Ranks are therefore not in the tables, but in other files. Equal values share a rank, and
+the ranks after it are skipped: 1, 2, 2, 4.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mlperf_pkg.results import wording
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a number as it is published, None for one that is not finite."""
+    """Return a number rounded for publication, None if it is not finite."""
     return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
 
 

@@ -1,4 +1,4 @@
-"""A publication that was written, in words: about 30 lines."""
+"""The text that ``results`` prints: about 30 lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def summary(written: Written, folder: Path, view: View) -> str:
-    """Return what was written and what is missing."""
+    """Return the tables and files that were written, and the missing parts."""
     result = written.publication
     terminal = Terminal(view)
     numbers = (

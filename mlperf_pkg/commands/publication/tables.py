@@ -36,7 +36,7 @@ COUNTS = ("processors", "accelerators")
 
 
 class Kind(StrEnum):
-    """What the cells of a table hold: minutes, energy, or the throughput of weak scaling (HPC)."""
+    """The contents of a table: minutes, energy, or the throughput of weak scaling (HPC)."""
 
     TIME = "time to train"
     WEAK = "weak scaling"
@@ -61,7 +61,7 @@ class Table(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The heading: division and category, and the kind if it is not time."""
+        """The heading: division and category, and kinds other than time."""
         kind = "" if self.kind is Kind.TIME else f", {self.kind.value}"
         return f"{self.division.capitalize()}: {self.category}{kind}"
 
@@ -71,17 +71,17 @@ class Table(Struct, frozen=True):
         return (*HEAD, *self.scores, *TAIL)
 
     def cells(self) -> Iterator[list[Cell]]:
-        """Yield the cells of each row, None for one that is empty."""
+        """Yield the cells of each row; None is an empty cell."""
         for index, row in enumerate(self.rows):
             head, tail = ([getattr(row, field) for field in part.values()] for part in (HEAD, TAIL))
             yield [*head, *(column[index] for column in self.scores.values()), *tail]
 
 
 def tables(publication: Publication) -> list[Table]:
-    """Return the tables in the order of publication; a row without any score is in none.
+    """Return the tables in the order of publication, without rows that have no score.
 
-    All tables of a kind have the same columns: the benchmarks of the round. A result set without a
-    valid score leaves its cell empty, as published tables do.
+    All tables of a kind have the same columns: the benchmarks of the round. The cell of a result
+    set without a valid score is empty, as in published tables.
     """
     return [table for kind in Kind for table in _tables(kind, publication)]
 

@@ -1,8 +1,7 @@
 """Private ids in words: four of 256, from the digest of a text.
 
-The words and the way to choose them are those of humanhash3, which is in the public domain and
-which the official summarizer uses, so that a system has the id that ``--generate_private_ids``
-would give it.
+The words and their choice are those of humanhash3, which is in the public domain. The official
+summarizer uses it, so a system has the id that ``--generate_private_ids`` would give it.
 """
 
 from __future__ import annotations

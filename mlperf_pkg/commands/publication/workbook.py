@@ -1,4 +1,4 @@
-"""A publication as a workbook: a sheet for each division, in it a section for each category."""
+"""A publication as a workbook: a sheet for each division, with a section for each category."""
 
 from __future__ import annotations
 

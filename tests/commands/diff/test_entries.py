@@ -139,7 +139,7 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
         (
             lambda new: write(new / "ACME", BORROWED),
             [
-                (ACME, "borrowed", False, f"{ALL}; 5 runs not new"),
+                (ACME, "borrowed", False, f"{ALL}; 5 runs of the earlier entry"),
                 (ACME, "logs edited", None, "5 logs with the same times and evaluations"),
             ],
         ),
@@ -202,7 +202,7 @@ def found(*arguments: Any) -> list[Verdict]:
     ("nodes", "values", "allowed", "text"),
     [
         (4, BORROWED, True, "16 to 64 accelerators"),
-        (8, BORROWED, False, "16 to 128 accelerators; the largest submitted is 64"),
+        (8, BORROWED, False, "16 to 128 accelerators; the largest scale submitted is 64"),
         (4, {}, False, "16 to 64 accelerators; without borrowed hyperparameters"),
     ],
 )

@@ -230,7 +230,7 @@ def test_another_id_in_the_tree_is_noted(root: Path) -> None:
     result = publication(checked, systems, PrivateIds(Path("x/ids.json"), entries))
     assert result.rows[0].id == "blue-elm"
     assert result.notes == (
-        f"ACME/results/{SYSTEM}/privateid.json: has red-oak; blue-elm, from ids.json, is kept",
+        f"ACME/results/{SYSTEM}/privateid.json: red-oak is not used; ids.json has blue-elm",
     )
 
 
@@ -244,8 +244,8 @@ def test_verdicts_and_waivers_are_noted(root: Path) -> None:
     assert (score.reason, score.official, score.waived) == ("", "fail", ("SET101",))
     assert score.published_minutes is not None
     assert result.notes == (
-        f"in the tables, but rejected by {result.tool['reference']}: 1 result set",
-        "in the tables, with waived findings: 1 result set",
+        f"result sets in the tables that {result.tool['reference']} rejects: 1",
+        "result sets in the tables with waived findings: 1",
     )
 
 
