@@ -27,7 +27,7 @@ _INDENT = " " * (len(State.BROKEN) + _NAME + 3)
     help="Output format.",
 )
 def command(*, format_: str) -> int:
-    """Show what is installed, what works here, and how to repair the rest.
+    """Show what is installed and works, and how to repair the rest.
 
     Shows versions, extras and what they are for, the rounds that mlperf-logging and
     the rulebook have, the data of the package, and the folders that are written.

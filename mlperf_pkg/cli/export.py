@@ -58,11 +58,11 @@ def command(
     replace: bool,
     force: bool,
 ) -> int:
-    """Write results, runs and findings as tables: Parquet, CSV, SQLite or DuckDB.
+    """Write results, runs and findings as tables.
 
-    PATH is as for 'mlperf-pkg check'. A database is one file. With Parquet and CSV,
-    FILE is a folder with a file for each table. docs/export.md describes the tables,
-    docs/howto/questions-in-sql.md has examples.
+    PATH is as for 'mlperf-pkg check'. FILE is a database (SQLite or DuckDB) or, with
+    Parquet and CSV, a folder with a file for each table. docs/export.md describes the
+    tables, docs/howto/questions-in-sql.md has examples.
 
     Parquet and DuckDB need an extra: pip install 'mlperf-pkg[data]'.
 

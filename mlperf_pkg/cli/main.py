@@ -34,6 +34,7 @@ COMMANDS = {
     "simulate": "mlperf_pkg.cli.simulate",
     "doctor": "mlperf_pkg.cli.doctor",
     "completion": "mlperf_pkg.cli.shells",
+    "man": "mlperf_pkg.cli.man",
 }
 
 

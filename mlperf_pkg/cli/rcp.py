@@ -24,7 +24,7 @@ def command() -> None:
     The RCP test compares the convergence of result sets with runs of the reference at
     the same batch size.
 
-    Exit status: see each command.
+    Exit status: that of the command.
 
     \b
     Examples:

@@ -74,7 +74,7 @@ def _division(default: str | None, text: str) -> _Decorator:
 
 @click.group(name="rules", cls=Group)
 def command() -> None:
-    """Show the rules and their changes, and verify that they are current.
+    """Show, compare and verify the rules.
 
     Exit status: that of the command.
 

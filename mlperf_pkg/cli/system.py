@@ -17,7 +17,7 @@ COMMANDS = {
 def command() -> None:
     """Write and check system descriptions.
 
-    Exit status: as for each command.
+    Exit status: that of the command.
 
     \b
     Examples:

@@ -68,6 +68,17 @@ def test_help(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.output == call(*path, "-h").output
 
 
+GROUPS = [path for path in PATHS if any(other[:-1] == path for other in PATHS if other)]
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=" ".join)
+def test_lists_of_commands_are_not_cut(path: tuple[str, ...]) -> None:
+    """The first sentence of each command fits on a line of 80 columns."""
+    _, _, commands = call(*path, "--help").output.partition("\nCommands:\n")
+    assert commands
+    assert [line for line in commands.splitlines() if line.endswith("...")] == []
+
+
 @pytest.mark.parametrize("name", main.COMMANDS)
 def test_every_command_has_its_name(name: str) -> None:
     command = import_module(main.COMMANDS[name]).command

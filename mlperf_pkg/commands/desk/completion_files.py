@@ -68,7 +68,7 @@ def home_folder() -> Path:
 
 def place(shell: str, home: Path, variables: Mapping[str, str]) -> Place:
     """Return where the script of one of ``SHELLS`` goes."""
-    data = _folder(variables, "XDG_DATA_HOME", home / ".local" / "share")
+    data = data_home(variables, home)
     config = _folder(variables, "XDG_CONFIG_HOME", home / ".config")
     if shell == "bash":
         user = _folder(variables, "BASH_COMPLETION_USER_DIR", data / "bash-completion")
@@ -90,6 +90,15 @@ def place(shell: str, home: Path, variables: Mapping[str, str]) -> Place:
 
 def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+def data_home(variables: Mapping[str, str], home: Path | None = None) -> Path:
+    """Return the folder for the data of a user's programs.
+
+    Raises:
+        UserError: there is no home.
+    """
+    return _folder(variables, "XDG_DATA_HOME", (home or home_folder()) / ".local" / "share")
 
 
 def _folder(variables: Mapping[str, str], name: str, default: Path) -> Path:
