@@ -338,6 +338,13 @@ def output_option(text: str, **attributes: Any) -> Callable[[_Function], _Functi
     )
 
 
+def output_folder_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add ``output``, a local folder."""
+    return click.option(
+        "-o", "--output", type=LocalPath(file_okay=False, path_type=Path), help=text, **attributes
+    )
+
+
 def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function], _Function]:
     """Add ``force``."""
     return click.option("--force", is_flag=True, help=text)

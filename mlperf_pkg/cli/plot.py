@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.part import find_parts
 
@@ -20,14 +20,7 @@ _FORMATS = ("svg", "png")
 
 @click.command(name="plot")
 @options.checked
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(file_okay=False, path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Write the charts into DIR.",
-)
+@options.output_folder_option("Write the charts into DIR.", required=True, metavar="DIR")
 @click.option(
     "--format",
     "format_",

@@ -20,14 +20,8 @@ DEFAULT_FOLDER = "summary"
 @click.command(name="results")
 @click.argument("round_dir", metavar="ROUND_DIR", type=click.Path())
 @options.judged
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    default=DEFAULT_FOLDER,
-    show_default=True,
-    help="Write the summary into FOLDER.",
+@options.output_folder_option(
+    "Write the summary into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
 @click.option(
     "--ids",

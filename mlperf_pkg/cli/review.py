@@ -11,7 +11,6 @@ from click.shell_completion import CompletionItem
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import LazyGroup
-from mlperf_pkg.cli.types import LocalPath
 
 DEFAULT_FOLDER = "review"
 COMMANDS: dict[str, str] = {
@@ -44,14 +43,8 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @click.command(name="review", cls=_ReviewRound)
 @click.argument("round_dir", metavar="ROUND_DIR", type=click.Path(), shell_complete=_completed)
 @options.judged
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    default=DEFAULT_FOLDER,
-    show_default=True,
-    help="Write the review to FOLDER.",
+@options.output_folder_option(
+    "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
 @options.force_option("Replace an existing review.")
 @click.option(

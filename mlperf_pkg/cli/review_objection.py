@@ -9,7 +9,6 @@ import click
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import LocalPath
 
 
 @click.command(name="objection")
@@ -22,12 +21,8 @@ from mlperf_pkg.cli.types import LocalPath
     help="Name the organisation that objects (default: the submitter in mlperf-pkg.yaml,"
     " else a placeholder).",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=LocalPath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Write a file for each objection, and objections.yaml, into FOLDER.",
+@options.output_folder_option(
+    "Write a file for each objection, and objections.yaml, into FOLDER.", metavar="FOLDER"
 )
 def command(
     *, codes: str, path: str, check_options: Options, by: str | None, output: Path | None

@@ -20,6 +20,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def edition(usage: str, round_: str | None) -> str:
+    """Return the name of a round: ``MLPerf Training 5.1``."""
+    name = {"training": "Training", "hpc": "HPC"}.get(usage, usage)
+    return f"MLPerf {name} {round_ or 'of several rounds'}"
+
+
 def enumerated(texts: Sequence[str]) -> str:
     """Return texts as a list in a sentence: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))

@@ -46,7 +46,7 @@ def batch_size(logs: Path) -> int:
 
 
 def theirs(logs: Path, points: Path | None, ruleset: str = "2.0.0") -> tuple[bool, str, float]:
-    """What the official checker says, with its --custom_rcps."""
+    """The outcome of the official checker with --custom_rcps."""
     with points.open(encoding="utf-8") if points else nullcontext() as stream:
         passed, message, factor = official.check_directory(
             str(logs), "training", ruleset, False, False, rcp_file=stream, rcp_pass="pruned_rcps"
@@ -124,7 +124,7 @@ def test_the_points_of_the_package(tmp_path: Path) -> None:
     assert (row["state"], row["custom"], row["before"]) == ("pass", False, None)
 
 
-def test_check_shows_what_the_package_says_too(tmp_path: Path) -> None:
+def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     file = tmp_path / "points.json"
     file.write_text(json.dumps(POINTS["slower"](batch_size(logs))), "utf-8")
@@ -301,7 +301,7 @@ def test_new_names_all_platforms(tmp_path: Path) -> None:
     assert (status, point["Platform"]) == (0, "another, bow-pod16")
 
 
-def test_new_says_what_the_point_means(tmp_path: Path) -> None:
+def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
     status, text, errors = call(
         "new", write_set(tmp_path, REFERENCE), "--creator", "A", "--when", "B"
     )
@@ -331,7 +331,7 @@ def estimates(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("size", ["448", "1000", "16384"])
-def test_the_interval_holds_the_estimate(size: str) -> None:
+def test_the_interval_contains_the_estimate(size: str) -> None:
     fields = estimates("bert", "--round", "5.0", "--batch-size", size)
     for name in ("mean", "limit"):
         assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]

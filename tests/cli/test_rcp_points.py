@@ -1,4 +1,4 @@
-"""``mlperf-pkg rcp show``, ``chart``, ``diff`` and ``lint``: what a user sees."""
+"""The output of ``mlperf-pkg rcp show``, ``chart``, ``diff`` and ``lint``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mlperf-pkg review``: the folder that it writes, and when it does not."""
+"""``mlperf-pkg review``: the folder that it writes, and its refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_schema_describes_all(a_round: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def poor(a_round: Path, tmp_path: Path) -> Path:
-    """A round in which much is missing."""
+    """A round with many problems."""
     root = tmp_path / "training_results_v2.0"
     for name in ("ACME", "Beta", "Gamma"):
         shutil.copytree(a_round / name, root / name)
@@ -67,7 +67,7 @@ def poor(a_round: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_what_is_missing_is_said_and_the_rest_given(poor: Path, tmp_path: Path) -> None:
+def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path) -> None:
     folder = tmp_path / "review"
     result = call("review", poor, "-o", folder, "-j", "1")
     assert result.exit_code == 1, result.output
@@ -152,7 +152,7 @@ def test_only_force_replaces_a_review(a_round: Path, tmp_path: Path) -> None:
     assert (folder / "notes.md").read_text() == "mine"
 
 
-def test_what_is_not_a_review_is_never_replaced(a_round: Path, tmp_path: Path) -> None:
+def test_other_folders_are_never_replaced(a_round: Path, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     result = call("review", a_round, "-o", tmp_path / "notes", "--force")
     assert result.exit_code == 2
@@ -172,7 +172,7 @@ def test_no_round(name: str, message: str, tmp_path: Path) -> None:
     assert not (tmp_path / "review").exists()
 
 
-def test_loose_logs_are_no_round(a_round: Path, tmp_path: Path) -> None:
+def test_loose_logs_are_not_a_round(a_round: Path, tmp_path: Path) -> None:
     logs = next(a_round.glob("ACME/results/*/*"))
     result = call("review", logs, "-o", tmp_path / "review")
     assert result.exit_code == 2

@@ -22,7 +22,7 @@ Logs = tuple[bytes, ...]
 
 @lru_cache
 def runs(submitter: str, seed: int, round_: str = "2.1", batch_size: int = BATCH_SIZE) -> Logs:
-    """The runs of a result set of ResNet, which is as all others but for its seed."""
+    """The runs of a result set of ResNet; sets differ only in the seed."""
     plan = RunPlan(
         round=round_,
         benchmark="resnet",
@@ -99,7 +99,7 @@ def _ms(log: bytes) -> float:
 
 
 def preview_without_successor(root: Path) -> None:
-    """A Preview of an accelerator with which the submitter does not come back."""
+    """A Preview whose accelerator the submitter does not submit again."""
     write(root / OLD, "Gamma", runs("Gamma", 4, "2.0"), status="preview")
     write(root / NEW, "Gamma", runs("Gamma", 5), accelerator_model_name="Another X100")
 
@@ -122,7 +122,7 @@ def _value(logs: Logs, key: str) -> Any:
 
 
 def differing_runs(root: Path) -> None:
-    """A set of which one run has another warmup."""
+    """A set with a different warmup in one run."""
     logs = runs("Eta", 7)
     one = edited(logs[0], WARMUP, value=_value(logs, WARMUP) + 1)
     write(root / NEW, "Eta", (one, *logs[1:]))
@@ -139,7 +139,7 @@ def failing_reference(root: Path) -> None:
 
 
 def _converged(log: bytes, epoch: int) -> bytes:
-    """The log of a run that converges by an epoch, without all later ones."""
+    """The log of a run that converges at an epoch, without later epochs."""
     fields = [record for record in records(log) if _epoch(record) <= epoch]
     evaluations = [record for record in fields if record["key"] == "eval_accuracy"]
     evaluations[-1]["value"] = 0.7598

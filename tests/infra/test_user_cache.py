@@ -1,4 +1,4 @@
-"""Texts in the cache of the user."""
+"""Texts in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlperf_pkg.infra.user_cache import cached
 
 
 class Maker:
-    """Counts how often the text is made."""
+    """Counts the calls that make the text."""
 
     def __init__(self) -> None:
         self.count = 0

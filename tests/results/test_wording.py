@@ -12,6 +12,18 @@ from mlperf_pkg.results import wording as words
 from tests.helpers.reports import finding, rcp, result_set, run
 
 
+@pytest.mark.parametrize(
+    ("usage", "round_", "name"),
+    [
+        ("training", "5.1", "MLPerf Training 5.1"),
+        ("hpc", "3.0", "MLPerf HPC 3.0"),
+        ("training", None, "MLPerf Training of several rounds"),
+    ],
+)
+def test_edition(usage: str, round_: str | None, name: str) -> None:
+    assert words.edition(usage, round_) == name
+
+
 @pytest.mark.parametrize(("number", "counted"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors")])
 def test_counted(number: int, counted: str) -> None:
     assert words.counted(number, "error") == counted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/publication/1"
 
@@ -102,8 +103,7 @@ class Publication(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The title of the summary."""
-        usage = {"training": "Training", "hpc": "HPC"}.get(self.usage, self.usage)
-        return f"MLPerf {usage} {self.round} results"
+        return f"{wording.edition(self.usage, self.round)} results"
 
     @property
     def without_score(self) -> list[Score]:

@@ -172,8 +172,8 @@ def _paragraphs(result: Bootstrap) -> Iterator[str]:
     counts = " and ".join(f"{len(point.to_converge)}" for point in points)
     if result.fails_percent is None or result.error_percent is None:
         yield (
-            f"The limit is from batch size {sizes}: there are no reference runs at batch size"
-            f" {size}, so the share of fair sets that fail is unknown."
+            f"There are no reference runs at batch size {size}, so the share of fair sets that fail"
+            f" is unknown; the limit is from the runs at {sizes}."
         )
     else:
         yield (

@@ -50,7 +50,7 @@ def statuses(subject: Subject) -> Iterator[str]:
     pairs = [(system.status or "none", system.id) for system in subject.systems]
     kinds = {system.id: category(system.status or "") for system in subject.systems}
     is_available = any(kind in AVAILABLE for kind in kinds.values())
-    question = ": are the available systems available to customers now?" if is_available else ""
+    question = ": can customers get the available systems now?" if is_available else ""
     yield f"{grouped(pairs)}{question}"
     if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
         yield f"Previews, which require Available successors with new logs: {listed(previews)}"

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.review.sides import Side, checked_side
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Submission
 
@@ -74,8 +75,7 @@ class Round(Struct, frozen=True, dict=True):
     @property
     def title(self) -> str:
         """The name of the round: ``MLPerf Training 5.1``."""
-        usage = {"training": "Training", "hpc": "HPC"}.get(self.report.usage, self.report.usage)
-        return f"MLPerf {usage} {self.report.round or 'of several rounds'}"
+        return wording.edition(self.report.usage, self.report.round)
 
     @property
     def submissions(self) -> tuple[Submission, ...]:

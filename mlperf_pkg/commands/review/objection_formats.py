@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from mlperf_pkg.commands.review.settled import Judged, NewError, Outcome
+from mlperf_pkg.commands.review.settled import Judged, NewError, Outcome, Standing
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
@@ -17,6 +17,7 @@ _COLUMNS = (
     Column("State", 14),
     Column("In the tree", 30),
 )
+_COUNTED = {Standing.STANDS: "standing"}  # other names follow a number as they are
 _ERRORS = 10
 
 
@@ -57,7 +58,7 @@ def _summary(outcome: Outcome) -> str:
     if outcome.objections and not standing:
         counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
     else:
-        counts = Counter(item.value for item in standing)
+        counts = Counter(_COUNTED.get(item, item.value) for item in standing)
         counts["not in the tree"] = len(outcome.objections) - len(standing)
         counts["new"] = len(outcome.new)
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)

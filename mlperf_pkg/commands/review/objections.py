@@ -175,7 +175,7 @@ def section(reviewed: Round) -> Section:
             " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
         ),
         tables=(table,) if rows else (),
-        summary=(f"{number} to file" if rows else "no error by the rules",),
+        summary=(f"{number} to file" if rows else "no errors by the rules",),
     )
 
 

@@ -1,4 +1,4 @@
-"""What happened to the entries of a simulated round in its review."""
+"""The changes to the entries of a simulated round in its review."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_text(old: Path, tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_submission_may_have_any_name(old: Path, tmp_path: Path) -> None:
-    """A submission alone is known by its descriptions; a different submitter is not a new version."""
+    """Descriptions identify a single submission; another submitter is not a new version."""
     new = tmp_path / "fixed"
     shutil.copytree(old / "ACME", new)
     write_system(new / "systems", cooling="water")

@@ -64,7 +64,7 @@ def rows(*rounds: str, text: str = "text") -> Rows:
 
 
 def seen(tables: Rows, ending: str) -> Rows:
-    """Rows as CSV can hold them: an empty text is null, and some characters are escaped."""
+    """Rows as read from CSV: an empty text is null, and some characters are escaped."""
     if ending != ".csv":
         return tables
     with TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def test_common_rounds() -> None:
 
 @each_ending
 @pytest.mark.parametrize("content", [b"", b"no table\n", b"\x00" * 5000])
-def test_other_files_are_no_export(ending: str, content: bytes, tmp_path: Path) -> None:
+def test_other_files_are_not_exports(ending: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"results{ending}"
     if Destination(path).is_folder:
         path.mkdir()
@@ -153,7 +153,7 @@ def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
         ("results.csv", "folder", "is not a folder that contains only tables"),
     ],
 )
-def test_what_is_refused_early(name: str, make: str | None, message: str, tmp_path: Path) -> None:
+def test_early_refusals(name: str, make: str | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / name
     if make == "folder":
         path.mkdir()

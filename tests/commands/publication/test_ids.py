@@ -1,4 +1,4 @@
-"""Private ids: they stay, they differ, and they are those of the official summarizer."""
+"""Private ids: permanent, unique, and those of the official summarizer."""
 
 from __future__ import annotations
 

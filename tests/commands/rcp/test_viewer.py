@@ -36,7 +36,7 @@ every_file = pytest.mark.parametrize(("usage", "round_name", "benchmark"), FILES
 
 @cache
 def theirs(usage: str, round_name: str, benchmark: str) -> Any:
-    """Their checker, with a number of runs also for the benchmark without one."""
+    """The official checker, with a number of runs for the benchmark that lacks it."""
     with pytest.MonkeyPatch.context() as patch:
         if benchmark in UNKNOWN:
             runs = reference(usage, round_name, benchmark).runs.required
@@ -101,7 +101,7 @@ def chosen(sizes: Sequence[int]) -> Iterator[int]:
 
 
 def at(checker: Any, size: int) -> str:
-    """What the viewer prints of one batch size, ours where it raises an error."""
+    """The output of the viewer for one batch size; ours if the viewer raises an error."""
     record = checker._find_rcp(size, "pruned_rcps")
     if record is None:
         above = checker._find_bottom_max_rcp(size, "pruned_rcps")
@@ -115,8 +115,8 @@ def at(checker: Any, size: int) -> str:
     return printed(record)
 
 
-def test_what_the_checker_does_not_cover() -> None:
-    """It crashes on these, and on no others."""
+def test_benchmarks_that_the_checker_does_not_cover() -> None:
+    """The checker crashes on these benchmarks only."""
     crashing = set()
     for usage, round_name, benchmark in FILES:
         try:
@@ -132,7 +132,7 @@ def covered(benchmark: str) -> bool:
 
 
 def test_the_unit_of_the_points_of_each_benchmark() -> None:
-    """The checker reads some points by another name; a custom file needs the same."""
+    """The checker reads some points under another key, which a custom file must use too."""
     for record in chain.from_iterable(map(raw_records, FILES)):
         assert unit_key(record["Benchmark"]) in record
 

@@ -1,4 +1,4 @@
-"""Who reviews whom: by hand and by tool."""
+"""The assignments of reviewers, computed by hand and by the tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checklist of a submission, from simulated rounds in which something was changed."""
+"""The checklist of a submission, from simulated rounds with changes."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ def acme(root: Path) -> Path:
     return root / "ACME"
 
 
-def test_a_submission_in_which_nothing_is_odd(root: Path) -> None:
+def test_a_submission_without_changes(root: Path) -> None:
     assert texts(root) == [
         "Code: no benchmarks/ folder: does the code in the repository match the logs?",
-        f"Statuses: Available on-premise ({SYSTEM}):"
-        " are the available systems available to customers now?",
+        f"Statuses: Available on-premise ({SYSTEM}): can customers get the available systems now?",
         f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM})",
     ]
 

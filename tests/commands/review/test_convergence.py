@@ -85,14 +85,14 @@ def test_sets_by_margin() -> None:
     assert rows[6][-1] == "no test for this benchmark"
 
 
-def test_missing_points_need_runs_in_time() -> None:
+def test_runs_and_dates_of_missing_points() -> None:
     assert table(of(ROWS), "missing") == (
         ("bert", 96, 20, "2022-05-21", "Beta", 2),
         ("llama31_405b", 96, 20, "2022-04-15", "Zeta", 1),
     )
 
 
-def test_what_normalisation_costs() -> None:
+def test_the_effect_of_normalisation() -> None:
     assert table(of(ROWS), "normalised") == (
         ("Beta", "dgx", "unet3d", 1.02, "RCP", 10.0, 10.2, 0.2, 2.0),
     )

@@ -1,4 +1,4 @@
-"""A review as Markdown, CSV, JSON, one page, and the summary that is printed."""
+"""A review as Markdown, CSV, JSON, one page, and the printed summary."""
 
 from __future__ import annotations
 

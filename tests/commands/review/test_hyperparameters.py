@@ -85,7 +85,7 @@ def test_an_outlier_learning_rate(root: Path) -> None:
     )
 
 
-def test_an_outlier_of_the_open_division_is_none(root: Path) -> None:
+def test_open_sets_have_no_outliers(root: Path) -> None:
     change(root, "Beta", LR, [31.5])
     write_submission(root / "Beta", "ssd", division="open")
     reviewed = section(root)

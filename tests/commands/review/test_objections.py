@@ -1,4 +1,4 @@
-"""Objections to a simulated round: their texts, their states, and what a corrected tree settles."""
+"""Objections to a simulated round: their texts, states, and standing in a corrected tree."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_several_texts(a_round: Path) -> None:
     assert "`by <org>`, `against Beta`" in result.stdout
 
 
-def test_what_strangers_write_is_harmless(a_round: Path) -> None:
+def test_hostile_texts_are_harmless(a_round: Path) -> None:
     for log in (a_round / "ACME" / SET).iterdir():
         evil = "\x1b[31m`</details>\n# all fine\u202e"
         log.write_bytes(edited(log.read_bytes(), "lars_epsilon", value=evil))
@@ -367,7 +367,7 @@ def test_one_corrected_submission(a_round: Path, tmp_path: Path) -> None:
     assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
 
 
-def test_check_shows_what_is_settled(a_round: Path, tmp_path: Path) -> None:
+def test_check_shows_settled_objections(a_round: Path, tmp_path: Path) -> None:
     """The report and the exit status are those without objections."""
     folder = tmp_path / "objections"
     call("review", "objection", "all", a_round, "-o", folder)
@@ -376,6 +376,6 @@ def test_check_shows_what_is_settled(a_round: Path, tmp_path: Path) -> None:
     result = call("check", a_round, "--format", "json", "--objections", folder / "objections.yaml")
     assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
     assert f"{EPSILON}   drafted  settled" in result.stderr
-    assert "2 objections: 1 settled, 1 stands" in result.stderr
+    assert "2 objections: 1 settled, 1 standing" in result.stderr
     missing = call("check", a_round, "--objections", tmp_path / "none.yaml")
     assert (missing.exit_code, missing.stdout) == (2, "")

@@ -29,7 +29,7 @@ def unlike(
     key: str = LR,
     derived: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
-    """The submitters of outliers, and why."""
+    """The reasons for the outliers, by submitter."""
     made = outliers(entries, reference(points, key, derived), {})
     return {outlier.entry.submitter: outlier.why for outlier in made}
 
@@ -91,12 +91,12 @@ def test_sets_of_one_submitter_do_not_count_as_many() -> None:
 @pytest.mark.parametrize(
     "key", ["gradient_accumulation_steps", "model_bn_span", "global_batch_size"]
 )
-def test_what_follows_from_the_scale_is_not_compared(key: str) -> None:
+def test_values_that_follow_from_the_scale_are_not_compared(key: str) -> None:
     entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
     assert unlike(entries, {8: 1}, key) == {}
 
 
-def test_what_follows_from_other_values_is_not_compared() -> None:
+def test_values_that_follow_from_others_are_not_compared() -> None:
     entries = [entry(name, 8, value) for name, value in (("A", 1), ("B", 1), ("C", 64))]
     assert unlike(entries, {}, derived=frozenset({LR})) == {}
 
@@ -118,7 +118,7 @@ def test_lengths_without_a_reference_are_compared_at_one_batch_size_only() -> No
     assert unlike(entries, {}, key) == {}
 
 
-def test_what_is_unlike_all_published_ones() -> None:
+def test_values_unlike_all_published_ones() -> None:
     only = entry("A", 8, 0.7)
     (outlier,) = outliers([only], reference({}), {("A/dgx", LR): "all published sets have 0.1"})
     assert outlier.why == "all published sets have 0.1"

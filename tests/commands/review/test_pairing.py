@@ -1,4 +1,4 @@
-"""Pairs down a rank: everybody has a review, nobody reviews a partner."""
+"""Pairs down a ranking: everybody is reviewed, nobody reviews a partner."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def ways(members: list[int]) -> Iterator[list[Group]]:
 
 
 @given(ranks())
-def test_whoever_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
+def test_everybody_who_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
     number, joint = rank
 
     def may(one: int, other: int) -> bool:
@@ -87,7 +87,7 @@ def test_whoever_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
 
 
 @given(st.integers(2, 60))
-def test_without_partners_pairs_walk_down(number: int) -> None:
+def test_without_partners_neighbours_are_paired(number: int) -> None:
     formed = groups(number, apart())
     assert [member for group in formed for member in group] == list(range(number))
     assert {len(group) for group in formed[:-1]} <= {2}

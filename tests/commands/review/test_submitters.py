@@ -1,4 +1,4 @@
-"""The submitters of a round, and how they stand."""
+"""The submitters of a round: results, verdicts and findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.helpers.reports import FAIL, finding
 from tests.helpers.reviews import a_round, a_set, a_system
 
 
-def test_a_row_each() -> None:
+def test_one_row_per_submitter() -> None:
     made = section(
         a_round(
             ["ACME", "Beta"],

@@ -1,4 +1,4 @@
-"""What became of Previews, by the results of a later round."""
+"""The outcomes of Previews, by the results of a later round."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ LOGS = [
 ]
 
 
-def test_a_surer_name_comes_first() -> None:
+def test_a_certain_match_comes_first() -> None:
     sure = entry("4.1", minutes=30.0)
     row = succession(preview(), entry("4.1", minutes=10.0, accelerator_model="H100"), sure)
     assert (row.outcome, row.successor) == (NOT_MET, sure)
@@ -165,7 +165,7 @@ WHY_NONE = [
 
 
 @pytest.mark.parametrize(("fields", "remark"), WHY_NONE)
-def test_why_there_is_none(fields: Any, remark: str) -> None:
+def test_reasons_for_the_lack_of_a_successor(fields: Any, remark: str) -> None:
     row = succession(preview(), entry("4.1", **fields))
     assert (row.outcome, row.remark) == (NONE, remark)
 
