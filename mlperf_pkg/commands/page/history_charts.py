@@ -18,14 +18,16 @@ from mlperf_pkg.commands.charts.chart import (
     ORANGE,
     RED,
     Chart,
+    Look,
     Spec,
+    by_look,
     decades,
     quantitative,
     rounded,
     tooltip,
     view,
 )
-from mlperf_pkg.commands.page.history import (
+from mlperf_pkg.commands.page.history_model import (
     ON_EIGHT,
     OVERALL,
     Entry,
@@ -37,13 +39,18 @@ from mlperf_pkg.commands.page.history import (
 )
 from mlperf_pkg.results import wording
 
-_PURPLE = "#9a6bc0"
-_COLORS = [BLUE, ORANGE, GREEN, RED, _PURPLE, GREY]
-_SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross"]
+_PURPLE, _PINK = "#9a6bc0", "#c4569b"
+_COLORS = [BLUE, ORANGE, GREEN, RED, _PURPLE]
+_SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down"]
 _OTHERS, _OWN, _MOORE = "others", "your results", "Moore's law"
-_NAMED = len(_COLORS) - 1  # series with a look of their own; the rest is ``_OTHERS``
+_FIXED_LOOKS = {
+    _OTHERS: Look(GREY, "cross"),
+    _OWN: Look(_PINK, "triangle-right"),
+    _MOORE: Look(GREY, "triangle-up"),
+}
+_NAMED = len(_COLORS)  # series with a line; the rest is ``_OTHERS``
 _HEIGHT = 320
-_NARROW, _STEPS = 8, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+_NARROW, _STEPS = 8, (1, 1.5, 2, 3, 4, 5, 7)
 _FACTS = tooltip("round", "submitter", "system", "accelerators", "accelerator", "minutes", "status")
 _LOG: dict[str, Any] = {"type": "log", "nice": False, "padding": 10}
 _POINT = {"type": "point", "filled": True, "size": 70, "opacity": 1, "cursor": "pointer"}
@@ -77,7 +84,7 @@ def against_moore(trends: Iterable[Trend]) -> Chart:
         "sort": [lane for _, lane in sorted(lanes, reverse=True)],
         "axis": {"grid": True, "ticks": False, "domain": False, "labelOverlap": False},
     }
-    looks = _looks([OVERALL, ON_EIGHT, _MOORE], last=GREY)
+    looks = _looks([OVERALL, ON_EIGHT, _MOORE])
     facts = [*tooltip("series", "gain"), *_FACTS]
     layers = [_layer("points", _POINT, {"x": x, "y": y, **looks, "tooltip": facts})]
     return Chart(
@@ -112,27 +119,26 @@ def _over_rounds(trend: Trend) -> Chart:
         for number, series in enumerate(fastest)
         for entry in series.entries
     ]
-    points += [
-        {"row": entry.index, "series": _OWN, "of": -1, "year": _year(entry)} for entry in trend.own
-    ]
+    own = [{"row": entry.index, "series": _OWN, "year": _year(entry)} for entry in trend.own]
     moore = [row for number, series in enumerate(fastest) for row in _moore(number, series)]
     changes = [
         {"year": round((_year(old.entries[-1]) + _year(new.entries[0])) / 2, 3), "at": "new target"}
         for old, new in pairwise(span.overall for span in trend.spans)
     ]
     position = {"x": _rounds_axis(trend), "y": _minutes_axis(fastest, trend.own)}
-    looks = _looks(_in_order(points))
+    looks = _looks(_in_order([*points, *own]))
     layers: list[Spec] = [
         *(_change_layers(position["x"]) if changes else []),
         *([_layer("moore", _MOORE_LINE, position, detail="of")] if moore else []),
         *_lines_and_points(position, looks),
+        *([_points("own", position, looks)] if own else []),
     ]
     return Chart(
         name="trend",
         title="Fastest results of each round",
         description=" ".join(_trend_in_words(trend)),
         spec=view(layers, _HEIGHT),
-        data={"points": points, "moore": moore, "changes": changes},
+        data={"points": points, "own": own, "moore": moore, "changes": changes},
     )
 
 
@@ -213,23 +219,22 @@ def _scaling(trend: Trend) -> Chart | None:
         for series in named
         for entry in series.entries
     ]
-    points += [
-        {"row": entry.index, "series": _OTHERS, "of": entry.accelerator}
-        for series in others
-        for entry in series.entries
+    rest = [
+        {"row": entry.index, "series": _OTHERS} for series in others for entry in series.entries
     ]
     own = [entry for entry in trend.own if entry.accelerators]
-    points += [{"row": entry.index, "series": _OWN, "of": _OWN} for entry in own]
+    rest += [{"row": entry.index, "series": _OWN} for entry in own]
     ideal = [row for series in named for row in _ideal(series)]
     all_entries = [entry for series in span.scaling for entry in series.entries] + own
     numbers = [entry.accelerators for entry in all_entries]
     x = quantitative("accelerators", "accelerators, logarithmic", **_LOG, base=2)
     x["axis"] = {"values": _powers(min(numbers), max(numbers)), "format": ",~r"}
     position = {"x": x, "y": _minutes_axis(span.scaling, own)}
-    looks = _looks(_in_order(points))
+    looks = _looks(_in_order([*points, *rest]))
     dashed = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
     lines = [_layer("ideal", dashed, {**position, "color": looks["color"]}, detail="of")]
     layers = [
+        *([_points("rest", position, looks)] if rest else []),
         *(lines if ideal else []),
         *_lines_and_points(position, looks),
     ]
@@ -242,7 +247,7 @@ def _scaling(trend: Trend) -> Chart | None:
             " accelerators, from the result with the least accelerator-minutes."
         ),
         spec=view(layers, _HEIGHT),
-        data={"points": points, "ideal": ideal},
+        data={"points": points, "rest": rest, "ideal": ideal},
     )
 
 
@@ -268,10 +273,12 @@ def _in_order(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _lines_and_points(position: Spec, looks: Mapping[str, Spec]) -> list[Spec]:
-    return [
-        _layer("points", {"type": "line"}, {**position, "color": looks["color"]}, detail="of"),
-        _layer("points", _POINT, {**position, **looks, "tooltip": _FACTS}),
-    ]
+    line = _layer("points", {"type": "line"}, {**position, "color": looks["color"]}, detail="of")
+    return [line, _points("points", position, looks)]
+
+
+def _points(data: str, position: Spec, looks: Mapping[str, Spec]) -> Spec:
+    return _layer(data, _POINT, {**position, **looks, "tooltip": _FACTS})
 
 
 def _layer(data: str, mark: Spec, encoding: Mapping[str, Any], detail: str | None = None) -> Spec:
@@ -279,18 +286,17 @@ def _layer(data: str, mark: Spec, encoding: Mapping[str, Any], detail: str | Non
     return {"data": {"name": data}, "mark": mark, "encoding": {**encoding, **more}}
 
 
-def _looks(names: Sequence[str], last: str | None = None) -> dict[str, Spec]:
-    """Return the encodings of series as colour and shape; ``last`` is the colour of the last."""
-    colors = [*_COLORS[: len(names) - 1], last] if last else _COLORS
-    legend = {"columns": {"expr": "width < 360 ? 1 : 2"}, "labelLimit": 190}
+def _looks(names: Sequence[str]) -> dict[str, Spec]:
+    """Return the encodings of series as colour and shape."""
+    colors, shapes = iter(_COLORS), iter(_SHAPES)
+    looks = {
+        name: _FIXED_LOOKS[name] if name in _FIXED_LOOKS else Look(next(colors), next(shapes))
+        for name in names
+    }
+    legend = {"columns": {"expr": "width < 360 ? 1 : 2"}, "labelLimit": 165}
     return {
-        channel: {
-            "field": "series",
-            "type": "nominal",
-            "scale": {"domain": list(names), "range": values[: len(names)]},
-            "legend": legend,
-        }
-        for channel, values in (("color", colors), ("shape", _SHAPES))
+        channel: {**by_look("series", channel, looks, names), "legend": legend}
+        for channel in ("color", "shape")
     }
 
 
@@ -304,6 +310,7 @@ def _rounds_axis(trend: Trend) -> Spec:
         "values": list(years),
         "labelExpr": f"{{{names}}}[format(datum.value, '.3f')]",
         "grid": False,
+        "labelOverlap": False,
     }
     return x
 

@@ -19,8 +19,8 @@ from mlperf_pkg.checks.described import category
 from mlperf_pkg.commands.charts import Chart, prepared
 from mlperf_pkg.commands.charts.chart import rounded
 from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
-from mlperf_pkg.commands.page.history import Entry, History, Series, Trend
 from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
+from mlperf_pkg.commands.page.history_model import Entry, History, Series, Trend
 from mlperf_pkg.commands.page.html import POLICY
 from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
 from mlperf_pkg.published.model import known_division

@@ -13,7 +13,8 @@ from mlperf_pkg.commands.compare.prices import all_prices
 from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.compare.rounds import read_rounds
-from mlperf_pkg.commands.page.history import History, Series, Trend, history, moore_gain, year_of
+from mlperf_pkg.commands.page.history import history
+from mlperf_pkg.commands.page.history_model import History, Series, Trend, moore_gain, year_of
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set
@@ -104,6 +105,20 @@ def test_scaling_has_the_fastest_of_each_number() -> None:
     ).latest.scaling
     assert [(one.accelerators, one.minutes) for one in a.entries] == [(8, 16.0), (64, 5.0)]
     assert (a.name, b.name) == ("A1", "B1")
+
+
+NAMES = [
+    ("NVIDIA Blackwell Ultra GPU (GB300)", "NVIDIA GB300"),
+    ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "NVIDIA B200-SXM-180GB"),
+    ("NVIDIA A100-PCIE-40GB (250W)", "NVIDIA A100-PCIE-40GB"),
+    ("H100 NVL Tensor Core GPU (PCIe)", "H100 NVL Tensor Core GPU (PCIe)"),
+    ("TPU v3", "TPU v3"),
+]
+
+
+@pytest.mark.parametrize(("model", "shown"), NAMES)
+def test_an_accelerator_is_shown_by_its_model(model: str, shown: str) -> None:
+    assert of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator == shown
 
 
 def test_processors_are_shown_where_there_is_no_accelerator() -> None:

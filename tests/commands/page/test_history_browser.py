@@ -35,7 +35,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scores(page: Page) -> list[str]:
-    return page.locator("#table td.minutes").all_inner_texts()
+    return page.locator("#table td.score").all_inner_texts()
 
 
 def test_it_opens_quickly_silently_and_makes_rows_when_they_are_seen(

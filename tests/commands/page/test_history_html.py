@@ -15,8 +15,9 @@ import pytest
 
 from mlperf_pkg.commands.charts import pictures
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import History, history
+from mlperf_pkg.commands.page.history import history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
+from mlperf_pkg.commands.page.history_model import History
 from mlperf_pkg.published.results import published_results
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import RUNTIME, digest, sources
@@ -110,6 +111,16 @@ def test_a_new_target_is_marked() -> None:
     chart = history_charts.trend_charts(trend)[0]
     assert chart.data["changes"]
     assert "no line joins them" in chart.description
+
+
+def test_own_results_are_points_without_a_line() -> None:
+    mine = entry("5.0", 10.0, "bert", path="MINE/results/mine/bert")
+    [trend] = of(entry("5.0", 20.0, "bert"), own=(mine,)).trends
+    over_rounds, scaling = history_charts.trend_charts(trend)
+    assert [row["series"] for row in over_rounds.data["own"]] == ["your results"]
+    assert [row["series"] for row in scaling.data["rest"]] == ["your results"]
+    for chart in (over_rounds, scaling):
+        assert all(row["series"] != "your results" for row in chart.data["points"])
 
 
 def test_charts_without_data_are_left_out() -> None:

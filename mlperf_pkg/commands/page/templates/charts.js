@@ -71,5 +71,12 @@ const charts = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  return { byId, make, unpack, prepare, frame, records, show, save };
+  function offer(target, title, view) {
+    const button = Object.assign(make("button", "SVG"), { type: "button", className: "svg" });
+    button.setAttribute("aria-label", `Download as SVG: ${title}`);
+    button.addEventListener("click", async () => save(`${title}.svg`, "image/svg+xml", await view.toSVG()));
+    target.parentNode.querySelector("figcaption").append(" ", button);
+  }
+
+  return { byId, make, unpack, prepare, frame, records, show, save, offer };
 })();

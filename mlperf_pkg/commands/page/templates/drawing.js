@@ -1,6 +1,6 @@
 // The charts: drawn when they come into view.
 (() => {
-  const { make, save } = charts;
+  const { make } = charts;
   let prepared = null;
 
   async function draw(container) {
@@ -11,17 +11,10 @@
       const payload = await prepared;
       // All frames first: together they decide how wide a chart is.
       const frames = payload.charts[container.dataset.charts].map((chart) => [charts.frame(container, chart), chart]);
-      for (const [target, chart] of frames) offer(target, chart[1], await charts.show(target, payload, chart));
+      for (const [target, chart] of frames) charts.offer(target, chart[1], await charts.show(target, payload, chart));
     } catch (error) {
       container.append(make("p", `The charts cannot be drawn: ${error.message}`));
     }
-  }
-
-  function offer(target, title, view) {
-    const button = Object.assign(make("button", "SVG"), { type: "button", className: "svg" });
-    button.setAttribute("aria-label", `Download as SVG: ${title}`);
-    button.addEventListener("click", async () => save(`${title}.svg`, "image/svg+xml", await view.toSVG()));
-    target.parentNode.querySelector("figcaption").append(" ", button);
   }
 
   // A set is drawn as a whole when it is opened, so that it can be printed without scrolling.

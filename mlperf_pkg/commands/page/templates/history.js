@@ -6,8 +6,8 @@
 
   const COLUMNS = {
     minutes: "Minutes", benchmark: "Benchmark", round: "Round", submitter: "Submitter", system: "System",
-    accelerators: "Number", accelerator: "Accelerator", nodes: "Nodes", division: "Division",
-    status: "Availability", batch: "Batch size", energy: "Energy (J)",
+    accelerators: "Number", accelerator: "Accelerator", status: "Availability", division: "Division",
+    nodes: "Nodes", batch: "Batch size", energy: "Energy (J)",
   };
   const NUMBERS = new Set(["minutes", "accelerators", "nodes", "batch", "energy"]);
   const FACTS = {
@@ -26,11 +26,12 @@
   const version = (round) => round.split(".").reduce((sum, part) => sum * 1000 + Number(part), 0);
   const rounded = (minutes) => (minutes * (1 + Number.EPSILON)).toFixed(3); // halves up, as published
   const repository = (row) => `${row.usage}_results_v${row.round}`;
+  const titled = (row) => [row.benchmark, row.scaling === "weak" && "(weak)", row.own && "(yours)"].filter(Boolean).join(" ");
   const byKey = new Map();
   rows.forEach((row, index) => {
     row.index = index;
     row.key = `${row.own ? "own" : repository(row)}/${row.path}`;
-    row.text = Object.keys(COLUMNS).map((name) => row[name]).join(" ").toLowerCase();
+    row.text = Object.keys(COLUMNS).map((name) => row[name]).concat(titled(row)).join(" ").toLowerCase();
     byKey.set(row.key, row);
   });
 
@@ -113,15 +114,15 @@
       const cell = make(name === "benchmark" ? "th" : "td", "");
       if (name === "benchmark") cell.scope = "row";
       cell.dataset.label = title;
-      cell.className = NUMBERS.has(name) ? `n ${name}` : name;
+      if (NUMBERS.has(name)) cell.className = name === "minutes" ? "n score" : "n";
       if (name === "minutes") {
         const button = make("button", shown(row, name) || "none");
         button.type = "button";
         button.setAttribute("aria-label", `${button.textContent} minutes, details`);
         button.addEventListener("click", () => open(row));
         cell.append(button);
-      } else if (name === "benchmark" && row.scaling === "weak") {
-        cell.textContent = `${row.benchmark} (weak)`;
+      } else if (name === "benchmark") {
+        cell.textContent = titled(row);
       } else {
         cell.textContent = shown(row, name);
       }
@@ -179,16 +180,12 @@
   function csv() {
     const names = [...new Set([...Object.values(FACTS), "usage"])];
     // A spreadsheet would take a text that begins so as a formula.
-    const safe = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+    const safe = (text) => (/^[\s"']*[=+\-@]/.test(text) ? `'${text}` : text);
     const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value)
       : `"${safe(String(value)).replace(/"/g, '""')}"`);
     const lines = matches.map((row) => [...names.map((name) => cell(row[name])), cell(row.own ? "" : source(row))].join(","));
     const text = [[...names, "source"].join(","), ...lines, ""].join("\r\n");
-    const link = make("a", "");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
-    link.download = "mlperf-results.csv";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    charts.save("mlperf-results.csv", "text/csv", `\ufeff${text}`);
   }
 
   // ---- the details of a result ---------------------------------------------------------------
@@ -201,7 +198,7 @@
   }
 
   function open(row) {
-    byId("details-title").textContent = `${row.submitter || row.system}: ${row.benchmark}, round ${row.round}`;
+    byId("details-title").textContent = `${row.submitter || row.system}: ${titled(row)}, round ${row.round}`;
     const facts = Object.entries(FACTS).filter(([, name]) => row[name] !== null && row[name] !== "");
     details.querySelector("dl").replaceChildren(...facts.map(([title, name]) => {
       const pair = make("div", "");
@@ -227,7 +224,6 @@
     }
     details.querySelector(".links").replaceChildren(...links);
     if (!details.open) details.showModal();
-    byId("details-title").focus();
   }
   details.addEventListener("close", () => set({ r: "" }));
   details.addEventListener("click", (event) => { if (event.target === details) details.close(); });
@@ -250,6 +246,7 @@
       const frames = payload.charts[id].map((chart) => [charts.frame(container, chart), chart]);
       for (const [target, chart] of frames) {
         const view = await charts.show(target, payload, chart, complete);
+        charts.offer(target, chart[1], view);
         view.addEventListener("click", (_, item) => {
           if (item && item.datum && rows[item.datum.row]) open(rows[item.datum.row]);
         });
