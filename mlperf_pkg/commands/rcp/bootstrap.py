@@ -79,8 +79,10 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     random = Random(seed)  # noqa: S311 - for statistics
     samples = [_resampled(reference, points, batch_size, random) for _ in range(resamples)]
     # The runs of a pruned point are reference runs too, although its limit is not used.
-    own = next((point for point in reference.points if point.batch_size == batch_size), None)
-    share = _failing(reference, own, comparison.point, resamples, random) if own else None
+    same_size = next((point for point in reference.points if point.batch_size == batch_size), None)
+    share = (
+        _failing(reference, same_size, comparison.point, resamples, random) if same_size else None
+    )
     return Bootstrap(
         reference=reference,
         batch_size=batch_size,

@@ -233,7 +233,7 @@ def _of_package(round_: Round, name: str) -> Reference:
 def _rules(round_: Round, name: str) -> Benchmark | None:
     """Return the rules of a benchmark in a round, else in the newest round that has it."""
     names = (round_.name, *reversed(rounds(round_.usage)))
-    candidates = (load_benchmark(round_.usage, other, name) for other in names)
+    candidates = (load_benchmark(round_.usage, round_name, name) for round_name in names)
     return next((rules for rules in candidates if rules), None)
 
 

@@ -141,7 +141,7 @@ def _why(rank: _Rank, group: Group) -> str:
 
 
 def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
-    return any(not rank.may(index, other) for other in group if other != index)
+    return any(not rank.may(index, member) for member in group if member != index)
 
 
 def _why_nobody(rank: _Rank) -> str:

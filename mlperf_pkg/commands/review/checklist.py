@@ -160,7 +160,8 @@ def _topic(code: str, rule: Rule | None) -> str:
 def _rules(subject: Subject) -> dict[str, Rule]:
     """Return the rules of the submission's benchmarks by code."""
     benchmarks = {item.row.benchmark: item.context.rules for item in subject.sets}.values()
-    sections = [rules for own in benchmarks if own for rules in own.sections.values()]
-    variants = [choices for own in benchmarks if own for choices in own.variants.values()]
+    covered = [benchmark for benchmark in benchmarks if benchmark]
+    sections = [rules for benchmark in covered for rules in benchmark.sections.values()]
+    variants = [choices for benchmark in covered for choices in benchmark.variants.values()]
     sections += [rules for choices in variants for rules in choices.values()]
-    return {rule.code: rule for rules in sections for own in rules.values() for rule in own}
+    return {rule.code: rule for section in sections for rules in section.values() for rule in rules}

@@ -37,10 +37,12 @@ def code(subject: Subject) -> Iterator[str]:
 
 
 def _has_configuration(item: Tested) -> bool:
-    own = (item.context.code or {}).get(item.context.files.benchmark)
-    names = [path.rpartition("/")[2].lower() for path in own.files] if own else []
+    contents = (item.context.code or {}).get(item.context.files.benchmark)
+    names = [path.rpartition("/")[2].lower() for path in contents.files] if contents else []
     system = letters(item.row.system or "")
-    return not own or any(name.startswith("config") or system in letters(name) for name in names)
+    return not contents or any(
+        name.startswith("config") or system in letters(name) for name in names
+    )
 
 
 def statuses(subject: Subject) -> Iterator[str]:
@@ -70,10 +72,15 @@ def previews(subject: Subject) -> Iterator[str]:
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
     margins = {item.name: item.row.rcp.margin_percent for item in subject.sets if item.row.rcp}
-    close = {name: own for name, own in margins.items() if own is not None and 0 <= own < _CLOSE}
+    close = {
+        name: margin
+        for name, margin in margins.items()
+        if margin is not None and 0 <= margin < _CLOSE
+    }
     if close:
         words = (
-            f"{name} {in_words(own)}" for name, own in sorted(close.items(), key=itemgetter(1))
+            f"{name} {in_words(margin)}"
+            for name, margin in sorted(close.items(), key=itemgetter(1))
         )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:

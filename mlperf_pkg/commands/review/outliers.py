@@ -61,30 +61,30 @@ def outliers(
 def _reasons(
     entry: Entry, key: str, entries: Sequence[Entry], reference: Reference
 ) -> Iterator[str]:
-    others = [o for o in entries if o.submitter != entry.submitter and o.value(key)]
-    yield from _alone(entry, key, [other for other in others if other.size == entry.size])
+    peers = [peer for peer in entries if peer.submitter != entry.submitter and peer.value(key)]
+    yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):
-            yield from _far(entry, key, others, reference)
+            yield from _far(entry, key, peers, reference)
     elif not key.endswith(_OF_LENGTH):
-        yield from _apart(entry, key, others)
+        yield from _apart(entry, key, peers)
 
 
-def _alone(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
+def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if all others at this batch size agree on another value."""
-    values = {other.value(key).lower() for other in others}
-    submitters = {other.submitter for other in others}
+    values = {peer.value(key).lower() for peer in peers}
+    submitters = {peer.submitter for peer in peers}
     if len(submitters) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
         number_ = "both" if len(submitters) == OFTEN else f"all {len(submitters)}"
-        value = plain(others[0].value(key))
+        value = plain(peers[0].value(key))
         yield f"{number_} other submitters at this batch size have {value}"
 
 
-def _far(entry: Entry, key: str, others: Sequence[Entry], reference: Reference) -> Iterator[str]:
+def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry, key, reference)
-    factors = [_factor(other, key, reference) for other in others]
-    most = max((other for other in factors if other is not None), default=None)
+    factors = [_factor(peer, key, reference) for peer in peers]
+    most = max((value for value in factors if value is not None), default=None)
     if factor is None:
         return
     if most is None:
@@ -103,10 +103,10 @@ def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
     return max(range_[0] / value, value / range_[1], 1.0)
 
 
-def _apart(entry: Entry, key: str, others: Sequence[Entry]) -> Iterator[str]:
+def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
-    value, range_ = number(entry.value(key)), limits([other.value(key) for other in others])
-    submitters = {other.submitter for other in others}
+    value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
+    submitters = {peer.submitter for peer in peers}
     if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(submitters) < OFTEN:
         return
     if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:

@@ -145,12 +145,14 @@ def _available(row: Succession) -> str:
     if row.successor is None:
         due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
         return row.remark or due or wording.NOTHING
-    other = row.successor.row
+    successor = row.successor.row
     scale = row.successor_scale
     number = _scale(scale) if scale else wording.NOTHING
     mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
-    return f"{mark}{wording.minutes(other.score_minutes)} on {number} ({other.round}){remark}"
+    return (
+        f"{mark}{wording.minutes(successor.score_minutes)} on {number} ({successor.round}){remark}"
+    )
 
 
 def _scale(scale: Scale) -> str:
@@ -167,7 +169,7 @@ def _change(row: Succession) -> str:
 
 def _fields(row: Succession) -> dict[str, Any]:
     preview, scale = row.preview.row, row.scale
-    other, other_scale = row.successor.row if row.successor else None, row.successor_scale
+    successor, successor_scale = row.successor.row if row.successor else None, row.successor_scale
     return {
         "outcome": row.outcome.value,
         "round": preview.round,
@@ -182,20 +184,20 @@ def _fields(row: Succession) -> dict[str, Any]:
         "minutes": preview.score_minutes,
         "energy_joules": preview.energy_joules,
         "due": row.due,
-        "new_round": other and other.round,
-        "new_submitter": other and other.submitter,
-        "new_system": other and other.system,
-        "new_accelerator": other and other.accelerator_model,
-        "new_benchmark": other and other.benchmark,
-        "new_scale": other_scale.number if other_scale else None,
-        "new_minutes": other and other.score_minutes,
-        "new_energy_joules": other and other.energy_joules,
+        "new_round": successor and successor.round,
+        "new_submitter": successor and successor.submitter,
+        "new_system": successor and successor.system,
+        "new_accelerator": successor and successor.accelerator_model,
+        "new_benchmark": successor and successor.benchmark,
+        "new_scale": successor_scale.number if successor_scale else None,
+        "new_minutes": successor and successor.score_minutes,
+        "new_energy_joules": successor and successor.energy_joules,
         "compared_by": row.by or None,
         "performance_percent": row.percent,
         "match": row.likeness.value if row.likeness else None,
         "remark": row.remark or None,
         "path": preview.path,
-        "new_path": other and other.path,
+        "new_path": successor and successor.path,
     }
 
 

@@ -87,10 +87,12 @@ def resubmissions(old: Side, new: Side) -> list[Resubmission]:
         for key in entry.keys:
             alike |= by_key.get(key, {})
         by_round: dict[str, list[Entry]] = {}
-        for other in (alike[index] for index in sorted(alike)):
-            if other.row.usage == entry.row.usage and other.version < entry.version:
-                by_round.setdefault(other.row.round, []).append(other)
-        pairs += [_resubmission(_nearest(entry, others), entry) for others in by_round.values()]
+        for candidate in (alike[index] for index in sorted(alike)):
+            if candidate.row.usage == entry.row.usage and candidate.version < entry.version:
+                by_round.setdefault(candidate.row.round, []).append(candidate)
+        pairs += [
+            _resubmission(_nearest(entry, candidates), entry) for candidates in by_round.values()
+        ]
     return pairs
 
 
@@ -114,9 +116,9 @@ def resubmitted(old: Side, new: Side) -> Listing:
     )
 
 
-def _nearest(new: Entry, others: Sequence[Entry]) -> Entry:
+def _nearest(new: Entry, candidates: Sequence[Entry]) -> Entry:
     """Return the origin of the runs: the set of the same name, else the one with most of them."""
-    return max(others, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
+    return max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
 
 
 def _resubmission(old: Entry, new: Entry) -> Resubmission:

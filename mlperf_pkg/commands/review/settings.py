@@ -116,9 +116,9 @@ class Reference(Struct, frozen=True):
         """Return the batch sizes of the point of this size, or of those on either side."""
         if size is None or size in self.points:
             return [] if size is None else [size]
-        below = max((other for other in self.points if other < size), default=None)
-        above = min((other for other in self.points if other > size), default=None)
-        return [other for other in (below, above) if other is not None]
+        below = max((batch_size for batch_size in self.points if batch_size < size), default=None)
+        above = min((batch_size for batch_size in self.points if batch_size > size), default=None)
+        return [batch_size for batch_size in (below, above) if batch_size is not None]
 
     def values(self, key: str, size: float | None) -> list[str]:
         """Return the value at a batch size, or those of the two points around it; may be empty.

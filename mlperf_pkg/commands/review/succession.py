@@ -169,16 +169,16 @@ def _succession(
     late = _of_first_round(_fresh(_candidates(preview, scale, after), of_previews))
     if fresh := _fresh(candidates, of_previews) or late:
         return _judged(bare, scale, fresh)
-    own = [c for c in candidates if c.entry.shared(preview)] or candidates
-    return _without(bare, in_time, _judged(bare, scale, own) if own else None, new)
+    stale = [c for c in candidates if c.entry.shared(preview)] or candidates
+    return _without(bare, in_time, _judged(bare, scale, stale) if stale else None, new)
 
 
 def _without(
-    bare: Succession, in_time: Sequence[Entry], own: Succession | None, new: Side
+    bare: Succession, in_time: Sequence[Entry], stale: Succession | None, new: Side
 ) -> Succession:
-    """Return the reason for the lack of a successor; ``own`` has the logs of the Preview."""
-    if own:
-        return replace(own, outcome=Outcome.OWN_LOGS)
+    """Return the reason for the lack of a successor; ``stale`` has the logs of a Preview."""
+    if stale:
+        return replace(stale, outcome=Outcome.OWN_LOGS)
     if bare.due is None or new.newest < version_of(bare.due):
         return replace(bare, outcome=Outcome.NOT_DUE)
     return replace(bare, remark=_why_none(bare.preview.row, in_time))
@@ -222,25 +222,25 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
-        other, other_scale = entry.row, scale_of(entry.row)
+        successor, successor_scale = entry.row, scale_of(entry.row)
         if (
-            category(other.status) in AVAILABLE
-            and are_related(row.submitter, other.submitter)
-            and _is_of(row, other)
-            and (alike := likeness(row, other))
-            and (other_scale and other_scale.unit == scale.unit)
-            and other.score_minutes
+            category(successor.status) in AVAILABLE
+            and are_related(row.submitter, successor.submitter)
+            and _is_of(row, successor)
+            and (alike := likeness(row, successor))
+            and (successor_scale and successor_scale.unit == scale.unit)
+            and successor.score_minutes
         ):
-            yield _Candidate(entry, _performance(other, other_scale), alike)
+            yield _Candidate(entry, _performance(successor, successor_scale), alike)
 
 
-def _is_of(row: PublishedSet, other: PublishedSet) -> bool:
+def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
     """Return whether a set is of the benchmark, the division and the scaling of another."""
     return (
-        _benchmark_in(row, other.round) == other.benchmark
-        and not _changed(row, other.round)
-        and known_division(row.division) == known_division(other.division)
-        and row.scaling == other.scaling
+        _benchmark_in(row, result.round) == result.benchmark
+        and not _changed(row, result.round)
+        and known_division(row.division) == known_division(result.division)
+        and row.scaling == result.scaling
     )
 
 
@@ -294,11 +294,11 @@ def _has_scale(number: int, previewed: int, role: Role) -> bool:
 
 
 def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
-    row, other = bare.preview.row, best.entry.row
+    row, successor = bare.preview.row, best.entry.row
     if _is_late(best.entry, bare.due):
         yield f"due in {bare.due}"
-    if not are_same(row.submitter, other.submitter):
-        yield f"submitted by {other.submitter}"
+    if not are_same(row.submitter, successor.submitter):
+        yield f"submitted by {successor.submitter}"
     costs = _unnormalised(bare, best)
     if costs and costs.is_matched is not is_matched:
         yield f"{costs.percent:+.1f} % without normalisation"
@@ -321,10 +321,10 @@ def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
     rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
     if not rows:
         return f"{row.submitter} has no results"
-    rows = [other for other in rows if likeness(row, other)]
+    rows = [result for result in rows if likeness(row, result)]
     if not rows:
         return "no results on this accelerator"
-    if alike := [other for other in rows if _is_of(row, other)]:
+    if alike := [result for result in rows if _is_of(row, result)]:
         return f"only as {', '.join(sorted({category(o.status) or o.status for o in alike}))}"
-    names = sorted({other.benchmark for other in rows})
+    names = sorted({result.benchmark for result in rows})
     return f"on this accelerator only {', '.join(names)}"
