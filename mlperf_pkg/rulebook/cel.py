@@ -2,7 +2,8 @@
 
 The names of ``METADATA_NAMES`` are maps, all others are doubles.
 
-This module imports the CEL library, which takes a few milliseconds: some logs need none of it.
+This module imports the optional CEL library, which only formulas of a user's own rules need that
+``plain_formula`` cannot evaluate. Without it, the import raises ``MissingPackageError``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_math
 from msgspec import Struct
 
+from mlperf_pkg.infra.resources import require
 from mlperf_pkg.rulebook.logged import METADATA_NAMES
+
+_USER = "it is not a simple formula, and"
+cel = require("cel_expr_python.cel", "cel", _USER)
+ext_math = require("cel_expr_python.ext.ext_math", "cel", _USER)
 
 
 class Condition(Struct, frozen=True):

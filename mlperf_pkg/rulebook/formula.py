@@ -17,7 +17,7 @@ import msgspec
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
-from mlperf_pkg.rulebook.plain_formula import UNUSUAL, plain_condition
+from mlperf_pkg.rulebook.plain_formula import NO_ANSWER, plain_condition
 
 if TYPE_CHECKING:
     from mlperf_pkg.rulebook.cel import Condition
@@ -111,7 +111,11 @@ class Formula:
         return condition(self.text, self.names, self._declared)
 
     def prepare(self) -> None:
-        """Do what takes time once, before this process forks."""
+        """Do what takes time once, before this process forks.
+
+        Raises:
+            ValueError: it is not CEL, or not of type bool.
+        """
         if not plain_condition(self.text):
             self.compiled()
 
@@ -163,14 +167,12 @@ class Formula:
     def _answer(self, operands: Operands) -> bool | str:
         """Return true or false, or why there is no answer."""
         evaluate, data = plain_condition(self.text), operands.data
+        if evaluate is None:
+            return self.compiled().answer(data)
         try:
-            if evaluate:
-                return evaluate(data)  # type: ignore[no-any-return]
-        except KeyError:
-            return "a value is missing"
-        except UNUSUAL:
-            pass
-        return self.compiled().answer(data)
+            return evaluate(data)  # type: ignore[no-any-return]
+        except NO_ANSWER:
+            return "a value is missing or is not a number"
 
     def _answer_at(self, record: Record, seen: Seen, nth: Any) -> bool | str:
         return self._answer(self.operands(record, seen, nth))
@@ -228,7 +230,7 @@ def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
         ValueError: it is not CEL, or not of type bool.
     """
     formula = Formula(text, declared)
-    formula.compiled()
+    formula.prepare()
     return formula
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.rulebook.formula import Operands, names_in
-from mlperf_pkg.rulebook.plain_formula import UNUSUAL, plain_number
+from mlperf_pkg.rulebook.plain_formula import NO_ANSWER, Evaluate, plain_number, plain_quantity
 
 
 def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
@@ -27,22 +27,27 @@ def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
     data = {name: values[name] for name in names}
     if wrong := [name for name, value in data.items() if not is_number(value)]:
         raise ValueError(f"formula {formula!r}: {', '.join(sorted(wrong))} is not a number")
-    expression = compile_quantity(formula)
-    result = expression.eval(data={name: float(value) for name, value in data.items()}).value()
-    if not is_number(result):  # division by zero, an integer of more than 64 bits
+    try:
+        result = compile_quantity(formula)({name: float(value) for name, value in data.items()})
+    except ArithmeticError as error:
+        raise ValueError(f"formula {formula!r}: integer out of range") from error
+    if not is_number(result):  # division by zero
         raise ValueError(f"formula {formula!r}: {result}")
     return result
 
 
-def compile_quantity(formula: str) -> Any:
-    """Return the compiled expression.
+def compile_quantity(formula: str) -> Evaluate:
+    """Return what evaluates a formula.
 
     Raises:
         ValueError: the formula is not valid CEL, or does not give a number.
     """
+    if evaluate := plain_quantity(formula):
+        return evaluate
     from mlperf_pkg.rulebook.cel import quantity  # noqa: PLC0415 - slow to import
 
-    return quantity(formula, names_in(formula))
+    expression = quantity(formula, names_in(formula))
+    return lambda data: expression.eval(data=data).value()
 
 
 def amount(expression: str, operands: Operands) -> int | float | None:
@@ -53,10 +58,8 @@ def amount(expression: str, operands: Operands) -> int | float | None:
     evaluate, data = plain_number(expression), operands.data
     try:
         result = evaluate(data) if evaluate else _evaluated_by_cel(expression, data)
-    except KeyError:
+    except NO_ANSWER:
         return None
-    except UNUSUAL:
-        result = _evaluated_by_cel(expression, data)
     return result if is_number(result) and not isinstance(result, bool) else None
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.rulebook.arithmetic import parsed
 from mlperf_pkg.rulebook.definitions import (
     SIMULATION,
@@ -53,6 +54,9 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
             continue
         try:
             compile_formula(text, names)
+        except MissingPackageError as error:
+            yield steps, f"formula of {owner}: {error}"
+            continue
         except ValueError as error:
             problem = _reason(error) or "expected a condition, which is true or false"
             yield steps, f"formula of {owner} is not valid: {problem}"
@@ -77,12 +81,12 @@ def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Ste
     for steps, text in formulas(document.get(SIMULATION, {}), (SIMULATION,)):
         try:
             compile_quantity(text)
-        except ValueError as error:
+        except (MissingPackageError, ValueError) as error:
             name = ".".join(map(str, steps[:-1]))
             yield steps, f"formula of {name} is not valid: {_reason(error) or error}"
 
 
-def _reason(error: ValueError) -> str:
+def _reason(error: Exception) -> str:
     """Return in one line why the CEL library refused a formula; empty if it did not."""
     match = _REASON.search(str(error))
     if not match:

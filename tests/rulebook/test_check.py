@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -132,6 +133,20 @@ def test_a_mistake_in_a_benchmark(tmp_path: Path, old: str, new: str, problem: s
         changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
     messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: changed}))
     assert any(m.startswith(f"rules/training/99.0/ownb.yaml:{problem}") for m in messages), messages
+
+
+def test_a_formula_that_needs_the_cel_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, simple formulas are checked, and the message about others says what to install."""
+    monkeypatch.delitem(sys.modules, "mlperf_pkg.rulebook.cel", raising=False)
+    monkeypatch.setitem(sys.modules, "cel_expr_python.cel", None)
+    check_rulebook(written(tmp_path / "right", FILES))
+    changed = BENCHMARK.replace("value >= step", "value >= 2 * step", 1)
+    assert refusal(written(tmp_path / "wrong", {**FILES, BENCHMARK_FILE: changed})) == [
+        "rules/training/99.0/ownb.yaml:12: formula of OWNB103: it is not a simple formula, and needs the"
+        " package cel_expr_python: pip install 'mlperf-pkg[cel]'"
+    ]
 
 
 IN_THE_ROUND = [
