@@ -1,0 +1,41 @@
+"""Commands that need an extra which is not installed name the command that installs it.
+
+Those that encrypt are in tests/commands/archive.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.program import call
+from tests.helpers.trees import simulated, write_set
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("pyarrow", "export --published -o x.parquet", "an export as Parquet needs the package pyarrow: pip install 'mlperf-pkg[data]'"),
+        ("duckdb", "export --published -o x.duckdb", "an export as DuckDB needs the package duckdb: pip install 'mlperf-pkg[data]'"),
+        ("jinja2", "report logs -o x.html", "a page needs the package jinja2: pip install 'mlperf-pkg[report]'"),
+        ("vl_convert", "plot logs -o charts", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
+        ("vl_convert", "rcp chart bert --round 5.0 -o x.svg", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
+        ("distributed", "check logs --scheduler tcp://127.0.0.1:9", "--scheduler needs the package distributed: pip install 'mlperf-pkg[cluster]'"),
+        ("s3fs", "check s3://bucket/logs", "s3://bucket/logs needs the package s3fs: pip install 'mlperf-pkg[cluster]'"),
+        ("fsspec", "check s3://bucket/logs", "pip install 'mlperf-pkg[cluster]'"),
+    ],
+)  # fmt: skip
+def test_message(
+    module: str, arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_set(tmp_path / "logs", simulated())
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    done = call(*arguments.split())
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
