@@ -42,7 +42,8 @@ PALETTE = (
 OTHERS = "others"
 _UNKNOWN = "unknown"
 _REST = Look(GREY, "triangle-left")
-_LEGEND = {"columns": {"expr": "max(1, floor(width / 170))"}, "labelLimit": 140}
+_LEGEND = {"columns": 2, "labelLimit": 135}
+_LEFT_OUT = {"NVIDIA", "AMD", "GPU"}  # words of names in a legend
 _ROOM = 1.3  # times: free space below and above the points
 
 
@@ -78,7 +79,7 @@ class Looks:
             spellings.setdefault(plain_name(name), Counter())[name] += 1
         ordered = sorted(spellings, key=lambda plain: (-spellings[plain].total(), plain))
         self._names = {
-            plain: spellings[plain].most_common(1)[0][0] or _UNKNOWN
+            plain: _shortened(spellings[plain].most_common(1)[0][0]) or _UNKNOWN
             for plain in ordered[: len(PALETTE)]
         }
         self._looks = {**dict(zip(self._names.values(), PALETTE, strict=False)), OTHERS: _REST}
@@ -95,6 +96,10 @@ class Looks:
             channel: {**by_look("accelerator", channel, self._looks, ordered), "legend": _LEGEND}
             for channel in channels
         }
+
+
+def _shortened(name: str) -> str:
+    return " ".join(word for word in name.split() if word not in _LEFT_OUT) or name
 
 
 def named(submitter: str | None, system: str | None) -> str:
@@ -148,7 +153,9 @@ def _y(points: Iterable[Point]) -> Spec:
     low, high = min(minutes) / _ROOM, max(minutes) * _ROOM
     ticks = [tick for tick in decades(low, high) if low <= tick <= high]
     scale = {"type": "log", "domain": [rounded(low), rounded(high)], "nice": False}
-    axis = {"format": ",~r", **({"values": ticks} if len(ticks) > 1 else {})}
+    if len(ticks) < 2:  # noqa: PLR2004
+        ticks = sorted({rounded(min(minutes), 3), rounded(max(minutes), 3)})
+    axis = {"format": ",~r", "values": ticks}
     return {**quantitative("minutes", "minutes", **scale), "axis": axis}
 
 

@@ -159,14 +159,12 @@ def _change(kind: _Kind, best: Point, before: Iterable[Point]) -> str:
 
 def _earlier(group: _Group, record: Sequence[PublishedSet]) -> dict[str, list[Point]]:
     """Return the published scores of earlier rounds with the same target, the latest first."""
-    alike: dict[str, list[Point]] = {}
+    alike: dict[tuple[str, str], list[Point]] = {}
     for row in record:
-        if (row.usage, row.benchmark) == (group.usage, group.benchmark) and (
-            known_division(row.division) == group.division
-        ):
-            alike.setdefault(row.round, []).extend(_published(row))
-    names = comparable_rounds(group.usage, group.round, group.benchmark, alike)
-    return {name: points for name in names if (points := alike[name])}
+        if row.usage == group.usage and known_division(row.division) == group.division:
+            alike.setdefault((row.round, row.benchmark), []).extend(_published(row))
+    names = comparable_rounds(group.usage, group.round, group.benchmark)
+    return {name[0]: alike[name] for name in names if alike.get(name)}
 
 
 def _published(row: PublishedSet) -> Iterable[Point]:

@@ -97,7 +97,10 @@ def _column(values: Sequence[Any]) -> list[Any]:
 
 def _decimals(value: float) -> int:
     """Return the number of decimals of a number, up to as many as a chart can show."""
-    return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
+    text = repr(value)
+    if "e" in text:
+        return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
+    return min(_MOST_DECIMALS, len(text.partition(".")[2].rstrip("0")))
 
 
 class _Table:

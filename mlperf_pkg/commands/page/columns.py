@@ -71,7 +71,7 @@ COLUMNS = (
     Column(SCORE, lambda entry: wording.minutes(entry.row.score_minutes), "n"),
     Column("Energy (kJ)", _kilojoules, "n", may_lack=True),
     Column("Price (USD)", _dollars, "n", may_lack=True),
-    Column("Published", _standing, may_lack=True),
+    Column("Published rank", _standing, may_lack=True),
     Column(OFFICIAL, lambda entry: wording.VERDICTS[entry.row.verdict.official]),
     Column(RULES, lambda entry: wording.VERDICTS[entry.row.verdict.rules]),
     Column("RCP margin", lambda entry: wording.rcp(entry.row)),

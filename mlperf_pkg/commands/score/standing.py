@@ -19,7 +19,9 @@ from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import description_path
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.inheritance import model_of
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 
@@ -126,23 +128,26 @@ def _group(row: PublishedSet) -> _Group:
 
 def _latest(own: _Own, rows: Iterable[PublishedSet]) -> str:
     """Return the latest earlier round with the same target, or an empty name."""
-    rounds = (row.round for row in rows)
-    return next(comparable_rounds(own.usage, own.round, own.group.benchmark, rounds), "")
+    rounds = {row.round for row in rows}
+    names = comparable_rounds(own.usage, own.round, own.group.benchmark)
+    return next((name for name, _ in names if name in rounds), "")
 
 
-def comparable_rounds(
-    usage: str, round_: str, benchmark: str, names: Iterable[str]
-) -> Iterator[str]:
-    """Yield the rounds of ``names`` before a round in which a benchmark has the same target.
+def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:
+    """Yield the rounds before a round in which a benchmark has the same target, the latest first.
 
-    The latest comes first.
+    Each has the name of the benchmark in that round.
     """
     rules = load_benchmark(usage, round_, benchmark)
-    earlier = (name for name in set(names) if version_of(name) < version_of(round_))
-    for name in sorted(earlier, key=version_of, reverse=True):
-        older = load_benchmark(usage, name, benchmark)
-        if rules is not None and older is not None and rules.target == older.target:
-            yield name
+    earlier = (name for name in rounds(usage) if version_of(name) < version_of(round_))
+    name, newer = benchmark, round_
+    for older in sorted(earlier, key=version_of, reverse=True):
+        if name not in benchmarks_of(usage, older):
+            name = model_of(usage, newer, name) or name
+        newer = older
+        former = load_benchmark(usage, older, name)
+        if rules is not None and former is not None and rules.target == former.target:
+            yield older, name
 
 
 def _without(own: _Own, rows: Sequence[PublishedSet]) -> list[PublishedSet]:

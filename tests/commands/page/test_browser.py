@@ -11,6 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from mlperf_pkg.commands.page import html
+from tests.commands.page.test_html import many
 from tests.helpers.browser import chromium, needs_chromium, opened
 from tests.helpers.logs import edited
 from tests.helpers.program import call
@@ -70,6 +72,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_set(root / "logs" / "<img src=x onerror=alert(1)>", tuple(logs))
     page = root / "report.html"
     assert call("report", root / "logs", "--round", "2.0", "-o", page).exit_code == 1
+    return page
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of 350 result sets."""
+    page = tmp_path_factory.mktemp("large") / "report.html"
+    page.write_text(html.html(many(350), "window.vegaEmbed = null;"), "utf-8")
     return page
 
 
@@ -286,3 +296,32 @@ def test_a_chart_is_downloaded_as_svg(browser: Browser, whole_round: Path) -> No
         assert download.value.suggested_filename == "Time-against-accelerators-bert.svg"
         assert Path(download.value.path()).read_text("utf-8").startswith("<svg")
         assert shown.quiet
+
+
+def test_rows_are_made_when_they_are_seen(browser: Browser, large: Path) -> None:
+    with opened(browser, large) as shown:
+        rows = shown.page.locator("#table tbody tr")
+        assert rows.count() == 100
+        assert shown.page.locator("#s0 td").count() == 0
+        shown.page.locator("#more").scroll_into_view_if_needed()
+        expect(rows).not_to_have_count(100)
+        shown.page.locator("#search").fill("system-34")
+        expect(rows).to_have_count(11)
+        shown.page.get_by_role("button", name="Clear").click()
+        expect(rows).to_have_count(100)
+        shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert rows.count() == 350
+
+
+def test_sorting_is_of_all_results(browser: Browser, large: Path) -> None:
+    with opened(browser, large) as shown:
+        shown.page.get_by_role("button", name="Score").click()
+        shown.page.get_by_role("button", name="Score").click()
+        assert column(shown.page, "Score")[:2] == ["354.000", "353.000"]
+
+
+def test_all_numbers_are_there_without_scripts(browser: Browser, large: Path) -> None:
+    with opened(browser, large, java_script_enabled=False) as shown:
+        assert shown.page.locator("#table tbody tr:visible").count() == 350
+        shown.page.locator("#s349 summary").click()
+        assert "0.0012345" in shown.page.locator("#s349 dl.pairs").inner_text()

@@ -131,6 +131,24 @@ def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch
     assert len(module.html(page, RUNTIME)) < len(whole)
 
 
+def many(number: int) -> Content:
+    """A page of result sets with as many hyperparameters as most have."""
+    settings = {f"opt_hyperparameter_{index}": "0.0012345" for index in range(25)}
+    one = drawn("bert")
+    rows = [
+        replace(one.row, system=f"system-{n}", path=f"results/system-{n}", score_minutes=5.0 + n)
+        for n in range(number)
+    ]
+    entries = [Entry(replace(one, row=row), settings=settings) for row in rows]
+    return content(report(result_sets=tuple(rows)), entries, {})
+
+
+def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:
+    few, more = (len(module.html(many(number), RUNTIME).encode()) for number in (10, 60))
+    assert few < 100_000
+    assert more - few < 50 * 5_000
+
+
 def test_sets_are_ordered_by_round_submitter_system_benchmark() -> None:
     one = drawn("bert")
     rows = [

@@ -1,0 +1,134 @@
+"""The cards of a round: the best scores, and how they changed since the round before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.page.cards import Card, cards
+from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.findings import Verdict, Verdicts
+from tests.helpers.charts import drawn
+from tests.helpers.published import published_set
+
+
+def entry(
+    minutes: float | None, accelerators: int | None, submitter: str = "ACME", **changes: Any
+) -> Entry:
+    one = drawn("resnet")
+    row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
+    system = SystemFile(
+        path="s.json",
+        id="s",
+        contents={"accelerator_model_name": "X1"},
+        submitter=submitter,
+        division="closed",
+        status="Available on-premise",
+        system_name="s",
+        accelerators=accelerators,
+        findings=(),
+    )
+    return Entry(replace(one, row=row), system)
+
+
+def of(*entries: Entry, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
+    return cards({f"s{index}": item for index, item in enumerate(entries)}, record)
+
+
+def earlier(minutes: float | None, accelerators: int, **fields: Any) -> Any:
+    defaults = {"round": "1.1", "benchmark": "resnet", "division": "closed", "usage": "training"}
+    return published_set(
+        **{**defaults, "score_minutes": minutes, "accelerators": accelerators, **fields}
+    )
+
+
+def test_the_best_of_each_kind() -> None:
+    (card,) = of(entry(1.0, 64), entry(5.0, 8, "Other"), entry(6.0, 8), entry(12.0, 2))
+    assert (card.title, card.about) == ("resnet", "4 results of 2 submitters")
+    assert [(best.title, best.figure, best.unit, best.point.element) for best in card.best] == [
+        ("Fastest", "1.000", "min", "s0"),
+        ("Fastest on 8 accelerators", "5.000", "min", "s1"),
+        ("Fastest per accelerator", "24.0", "accelerator-minutes", "s3"),
+    ]
+    assert {best.change for best in card.best} == {""}
+    assert card.before == ""
+
+
+def test_without_a_score_on_eight_there_is_none() -> None:
+    (card,) = of(entry(1.0, 64))
+    assert [best.title for best in card.best] == ["Fastest", "Fastest per accelerator"]
+
+
+@pytest.mark.parametrize(
+    "none",
+    [
+        entry(None, 8),
+        entry(5.0, None),
+        entry(float("inf"), 8),
+        entry(5.0, 8, scaling="weak"),
+    ],
+)
+def test_what_has_no_score_or_no_accelerators_is_left_out(none: Entry) -> None:
+    assert of(none) == ()
+
+
+def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
+    record = (
+        earlier(10.0, 8),
+        earlier(8.0, 64),
+        earlier(1.0, 8, round="1.0"),
+        earlier(1.0, 8, round="2.1"),
+        earlier(1.0, 8, benchmark="bert"),
+        earlier(1.0, 8, division="open"),
+        earlier(None, 8),
+    )
+    (card,) = of(entry(5.0, 8), record=record)
+    assert card.before == "1.1"
+    assert [best.change for best in card.best] == [
+        "1.60 times faster",
+        "2.00 times faster",
+        "2.00 times faster",
+    ]
+    assert card.best_by_round == {
+        "fastest": {"1.0": 1.0, "1.1": 8.0, "2.0": 5.0},
+        "on 8 accelerators": {"1.0": 1.0, "1.1": 10.0, "2.0": 5.0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [(5.0, "as fast"), (5.01, "as fast"), (4.0, "1.25 times slower"), (7.5, "1.50 times faster")],
+)
+def test_a_change_in_words(before: float, change: str) -> None:
+    (card,) = of(entry(5.0, 8), record=(earlier(before, 8),))
+    assert card.best[0].change == change
+
+
+def test_a_round_with_another_target_is_not_compared() -> None:
+    # In round 2.0, ssd became another model with another data set.
+    other = entry(5.0, 8, benchmark="ssd")
+    (card,) = of(other, record=(earlier(10.0, 8, benchmark="ssd"),))
+    assert (card.before, card.trend()) == ("", [None])
+
+
+def test_a_benchmark_with_a_new_name_is_compared_with_the_old_one() -> None:
+    new = entry(5.0, 8, benchmark="rgat", round="5.0")
+    (card,) = of(new, record=(earlier(10.0, 8, benchmark="gnn", round="4.1"),))
+    assert (card.before, card.best[0].change) == ("4.1", "2.00 times faster")
+
+
+def test_open_results_count_only_where_there_are_no_others() -> None:
+    opened = entry(1.0, 8, division="open")
+    (card,) = of(opened)
+    assert card.about == "1 result of 1 submitter, open division"
+    (card,) = of(opened, entry(5.0, 8))
+    assert (card.about, card.best[0].figure) == ("1 result of 1 submitter", "5.000")
+
+
+def test_a_set_that_fails_says_so() -> None:
+    verdict = Verdicts(official=Verdict.FAIL, rules=Verdict.PASS)
+    (card,) = of(entry(5.0, 8, verdict=verdict))
+    assert card.best[0].point.fails == "official"
