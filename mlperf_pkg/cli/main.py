@@ -20,6 +20,7 @@ COMMANDS = {
     "build": "mlperf_pkg.cli.build",
     "pack": "mlperf_pkg.cli.pack",
     "verify": "mlperf_pkg.cli.verify",
+    "verify-round": "mlperf_pkg.cli.verify_round",
     "diff": "mlperf_pkg.cli.diff",
     "report": "mlperf_pkg.cli.report",
     "review": "mlperf_pkg.cli.review",

@@ -1,0 +1,1 @@
+"""What the scripts verify_for_v*.sh do: package checker, repository checker and summarizer."""

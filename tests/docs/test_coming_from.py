@@ -1,0 +1,168 @@
+"""Every option of the official tools has a row, and the outcomes that the page calls equal are."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.compat.test_package_checker import every_log, fast
+from tests.helpers.console import DOCS
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, write_submission, write_system
+
+PAGE = (DOCS / "coming-from-mlperf-logging.md").read_text("utf-8")
+SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+PARSERS = {
+    "package_checker": "package_checker.package_checker",
+    "compliance_checker": "compliance_checker.mlp_compliance",
+    "system_desc_checker": "system_desc_checker.system_desc_checker",
+    "repo_checker": "repo_checker.repo_checker",
+    "rcp_checker": "rcp_checker.rcp_checker",
+    "result_summarizer": "result_summarizer.result_summarizer",
+}
+OF_SCRIPTS = {
+    "rcp_viewer": "benchmark --usage --version --verbose --unpruned --no-header --custom_rcps"
+    " --interpolate --jackknife",
+    "verify_for_v*.sh": "$1 package_checker_params --csv",
+    "pack_submission.sh": "--pack --unpack SUBMITTER=",
+}
+"""Those that are in the repository alone."""
+ERRORS = re.compile(r"FOUND ERRORS|CHECKS FAILED|ERROR - FAILED|RCP test FAILED|checker failed for")
+
+
+class Row(NamedTuple):
+    """A row of a table: their option with a value, ours, and whether the outcomes are equal."""
+
+    theirs: str
+    ours: str
+    equal: bool
+
+
+def rows(section: str) -> Iterator[Row]:
+    header, *lines = re.findall(r"^\|(.*)\|$", SECTIONS[section], re.MULTILINE)
+    has_outcome = "Outcome" in header
+    for line in lines[1:]:
+        theirs, ours, outcome, *_ = (cell.strip() for cell in line.split("|"))
+        code = re.fullmatch(r"`([^`]*)`", ours)
+        yield Row(theirs.split("`")[1], code[1] if code else "", has_outcome and outcome == "=")
+
+
+def names(section: str) -> list[str]:
+    return [row.theirs.split()[0] for row in rows(section)]
+
+
+def of_parser(parser: ArgumentParser) -> set[str]:
+    longest = (max(action.option_strings or [action.dest], key=len) for action in parser._actions)
+    return set(longest) - {"--help"}
+
+
+@pytest.mark.parametrize("tool", PARSERS)
+def test_every_option_has_a_row(tool: str) -> None:
+    parser: ArgumentParser = import_module(f"mlperf_logging.{PARSERS[tool]}").get_parser()
+    assert sorted(names(tool)) == sorted(of_parser(parser))
+
+
+@pytest.mark.parametrize("tool", PARSERS)
+def test_our_parsers_have_their_options(tool: str) -> None:
+    ending = ".__main__" if tool == "result_summarizer" else ""
+    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}{ending}").get_parser()
+    assert of_parser(ours) == {*names(tool), "--exit-status"}
+
+
+def test_every_option_of_compute_score_has_a_row() -> None:
+    """Its module runs when it is imported."""
+    spec = find_spec("mlperf_logging.result_summarizer.compute_score")
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse((Path(spec.origin).parent / "__main__.py").read_text("utf-8"))
+    options = {
+        call_.args[0].value
+        for call_ in ast.walk(tree)
+        if isinstance(call_, ast.Call)
+        and isinstance(call_.func, ast.Attribute)
+        and call_.func.attr == "add_argument"
+        and isinstance(call_.args[0], ast.Constant)
+    }
+    assert set(names("compute_score")) == options
+
+
+@pytest.mark.parametrize("script", OF_SCRIPTS)
+def test_every_option_of_a_script_has_a_row(script: str) -> None:
+    assert names(script) == OF_SCRIPTS[script].split()
+
+
+# ---- outcomes -----------------------------------------------------------------------------
+
+
+def commands(tool: str) -> tuple[list[str], list[str]]:
+    block = re.search(r"```sh\n(.*)\n(.*)\n```", SECTIONS[tool])
+    assert block is not None
+    return shlex.split(block[1])[2:], shlex.split(block[2])[1:]
+
+
+EQUAL = [
+    (tool, row) for tool in PARSERS for row in rows(tool) if row.equal and row.theirs[0] == "-"
+]
+BASES = [(tool, Row("", "", equal=True)) for tool in PARSERS if tool != "result_summarizer"]
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A valid submission, and one in which every tool finds an error."""
+    good, bad = (tmp_path_factory.mktemp(name) for name in ("good", "bad"))
+    write_submission(good / "ACME")
+    root = every_log(fast, write_submission(bad / "ACME"))
+    write_system(root / "systems", SYSTEM, cooling=...)
+    (root / "a b").touch()
+    log = root / "results" / SYSTEM / "resnet" / "result_0.txt"
+    log.write_bytes(log.read_bytes().replace(b'"opt_name"', b'"x"'))
+    return {"good": good, "bad": bad}
+
+
+@pytest.mark.parametrize("quality", ["good", "bad"])
+@pytest.mark.parametrize(
+    ("tool", "row"), [*BASES, *EQUAL], ids=lambda value: getattr(value, "theirs", value)
+)
+def test_outcomes_are_equal(
+    tool: str,
+    row: Row,
+    quality: str,
+    trees: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs, ours = commands(tool)
+    copy = shutil.copytree(trees[quality] / "ACME", tmp_path / "theirs" / "ACME").parent
+    done = subprocess.run(
+        [sys.executable, "-m", *theirs, *row.theirs.split()],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    failed = bool(done.returncode or ERRORS.search(done.stdout + done.stderr))
+    assert failed is (quality == "bad"), done.stderr
+    monkeypatch.chdir(shutil.copytree(trees[quality] / "ACME", tmp_path / "ours" / "ACME").parent)
+    result = call(*ours, *row.ours.split())
+    assert result.exit_code == int(failed), result.output
+    if "FILE" in row.ours:
+        assert Path("FILE").stat().st_size
+        assert (copy / "FILE").stat().st_size
+
+
+def test_the_number_of_options() -> None:
+    """As the report of a release counts them."""
+    assert len([name for section in [*PARSERS, *OF_SCRIPTS, "compute_score"] for name in names(section)]) == 64  # fmt: skip
+    assert len(EQUAL) == 15
