@@ -134,20 +134,17 @@ class Submitters:
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
         counts = Counter(self.of(finding.path) or "elsewhere" for finding in group.findings)
-        return _listed([f"{name} {number}" for name, number in counts.most_common()])
+        return wording.shortened(
+            [f"{name} {number}" for name, number in counts.most_common()], _MOST_NAMED
+        )
 
 
 def subjects_in_words(group: CodeGroup) -> str:
     """Return the number of result sets, or files, of a code, and the first of them."""
-    return _listed(list(group.subjects))
+    return wording.shortened(list(group.subjects), _MOST_NAMED)
 
 
 def root(path: str) -> str:
     """Return the path of the submission that holds a result set."""
     head, _, _ = f"/{path}".rpartition("/results/")
     return head.removeprefix("/")
-
-
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

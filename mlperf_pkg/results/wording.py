@@ -31,6 +31,12 @@ def enumerated(texts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
+def shortened(texts: Sequence[str], most: int) -> str:
+    """Return the first texts and the number of the others: ``a, b and 3 more``."""
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def minutes(value: float | None) -> str:
     """Return minutes with the precision of the published tables, rounded normally: halves up.
 

@@ -24,6 +24,13 @@ def test_edition(usage: str, round_: str | None, name: str) -> None:
     assert words.edition(usage, round_) == name
 
 
+@pytest.mark.parametrize(
+    ("texts", "text"), [([], ""), (["a", "b"], "a, b"), (["a", "b", "c", "d"], "a, b and 2 more")]
+)
+def test_shortened(texts: list[str], text: str) -> None:
+    assert words.shortened(texts, 2) == text
+
+
 @pytest.mark.parametrize(("number", "counted"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors")])
 def test_counted(number: int, counted: str) -> None:
     assert words.counted(number, "error") == counted

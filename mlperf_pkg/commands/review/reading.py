@@ -56,7 +56,9 @@ def _problems(reviewed: Round) -> Iterator[str]:
             yield f"{name}: no result set"
         without = [row for row in rows if description_path(row) not in reviewed.systems]
         if without:
-            names = _listed(dict.fromkeys(f"{row.system}" for row in without))
+            names = wording.shortened(
+                list(dict.fromkeys(f"{row.system}" for row in without)), _NAMED
+            )
             yield (
                 f"{name}: {wording.counted(len(without), 'result set')} without a system"
                 f" description ({names}): division and accelerators are unknown"
@@ -64,7 +66,7 @@ def _problems(reviewed: Round) -> Iterator[str]:
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
         number = wording.counted(len(outside), "result set")
-        yield f"{number} outside of all submissions: {_listed(outside)}"
+        yield f"{number} outside of all submissions: {wording.shortened(outside, _NAMED)}"
     yield from _unread(reviewed)
 
 
@@ -84,10 +86,5 @@ def _unread(reviewed: Round) -> Iterator[str]:
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number = wording.counted(len(files), "file")
-        yield f"{number} not read or checked ({code}, {codes()[code].title}): {_listed(files)}"
-
-
-def _listed(names: dict[str, None] | list[str]) -> str:
-    shown = list(names)[:_NAMED]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(shown)}{more}"
+        names = wording.shortened(files, _NAMED)
+        yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
