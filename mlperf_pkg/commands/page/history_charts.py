@@ -53,6 +53,7 @@ _HEIGHT = 320
 _NARROW, _STEPS = 8, (1, 1.5, 2, 3, 4, 5, 7)
 _FACTS = tooltip("round", "submitter", "system", "accelerators", "accelerator", "minutes", "status")
 _LOG: dict[str, Any] = {"type": "log", "nice": False, "padding": 10}
+_ALL_TICKS = {"tickCount": 99}  # Vega leaves out values of an axis that are more than its count
 _POINT = {"type": "point", "filled": True, "size": 70, "opacity": 1, "cursor": "pointer"}
 _MOORE_LINE = {"type": "line", "color": GREY, "strokeDash": [3, 4], "strokeWidth": 1.5}
 
@@ -73,10 +74,8 @@ def against_moore(trends: Iterable[Trend]) -> Chart:
             points += of_lane
             lanes += [(max(point["gain"] for point in of_lane), lane)] if of_lane else []
     gains = [point["gain"] for point in points] or [1.0]
-    x = quantitative(
-        "gain", "times as fast as in the first round, logarithmic", **_LOG, domainMin=0.95
-    )
-    x["axis"] = {"values": _ticks(1.0, max(gains)), "format": ",~r"}
+    x = quantitative("gain", "times as fast, logarithmic", **_LOG, domainMin=0.95)
+    x["axis"] = {"values": _ticks(1.0, max(gains)), "format": ",~r", **_ALL_TICKS}
     y = {
         "field": "lane",
         "type": "nominal",
@@ -228,7 +227,7 @@ def _scaling(trend: Trend) -> Chart | None:
     all_entries = [entry for series in span.scaling for entry in series.entries] + own
     numbers = [entry.accelerators for entry in all_entries]
     x = quantitative("accelerators", "accelerators, logarithmic", **_LOG, base=2)
-    x["axis"] = {"values": _powers(min(numbers), max(numbers)), "format": ",~r"}
+    x["axis"] = {"values": _powers(min(numbers), max(numbers)), "format": ",~r", **_ALL_TICKS}
     position = {"x": x, "y": _minutes_axis(span.scaling, own)}
     looks = _looks(_in_order([*points, *rest]))
     dashed = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
@@ -293,9 +292,8 @@ def _looks(names: Sequence[str]) -> dict[str, Spec]:
         name: _FIXED_LOOKS[name] if name in _FIXED_LOOKS else Look(next(colors), next(shapes))
         for name in names
     }
-    legend = {"columns": {"expr": "width < 360 ? 1 : 2"}, "labelLimit": 165}
     return {
-        channel: {**by_look("series", channel, looks, names), "legend": legend}
+        channel: {**by_look("series", channel, looks, names), "legend": {"labelLimit": 165}}
         for channel in ("color", "shape")
     }
 
@@ -310,7 +308,8 @@ def _rounds_axis(trend: Trend) -> Spec:
         "values": list(years),
         "labelExpr": f"{{{names}}}[format(datum.value, '.3f')]",
         "grid": False,
-        "labelOverlap": False,
+        "labelSeparation": 2,
+        **_ALL_TICKS,
     }
     return x
 

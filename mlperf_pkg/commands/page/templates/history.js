@@ -241,6 +241,7 @@
     try {
       prepared = prepared || charts.prepare();
       const payload = await prepared;
+      payload.config.legend.columns = innerWidth < 480 ? 1 : 2;
       if (container.dataset.shown !== id) return;
       container.replaceChildren();
       const frames = payload.charts[id].map((chart) => [charts.frame(container, chart), chart]);
