@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from mlperf_logging.mllog import constants
-
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.simulate.timeline import Event
 
@@ -19,7 +17,7 @@ _CALLER = {"file": "simulate/writer.py", "lineno": 52}
 """The place in the code that each record names. It stays the same, so that the same seed gives the
 same bytes in later versions too."""
 
-_TYPES = {"_start": constants.INTERVAL_START, "_stop": constants.INTERVAL_END}
+_TYPES = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
 _MARK = TOKEN.decode()
 _ENCODE = json.JSONEncoder().encode
 
@@ -39,11 +37,13 @@ def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
 
 
 def _line(time_ms: int, event: Event) -> str:
+    from mlperf_logging.mllog import constants  # noqa: PLC0415 - imports numpy, which is slow
+
     suffix = event.key[event.key.rfind("_") :]
     record = {
         "namespace": constants.DEFAULT_NAMESPACE,
         "time_ms": time_ms,
-        "event_type": _TYPES.get(suffix, constants.POINT_IN_TIME),
+        "event_type": getattr(constants, _TYPES.get(suffix, "POINT_IN_TIME")),
         "key": event.key,
         "value": event.value,
         "metadata": {**_CALLER, **event.metadata},
