@@ -11,7 +11,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
 from mlperf_pkg.commands.rcp.reference import Origin, reference_of
-from mlperf_pkg.compat.console import Console, add_log_output, parser_of, rulesets, run
+from mlperf_pkg.compat.console import Console, add_log_output, parser_of, run
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.files import usages
@@ -26,7 +26,7 @@ def get_parser() -> ArgumentParser:
     parser = parser_of("rcp_checker", "Test the convergence of a result set.")
     parser.add_argument("dir", help="the folder of a result set")
     parser.add_argument("--rcp_usage", choices=usages(), default="training")
-    parser.add_argument("--rcp_version", default=rulesets()[-1], help="the ruleset, such as 5.1.0")
+    parser.add_argument("--rcp_version", default="6.0.0", help="the ruleset, such as 5.1.0")
     parser.add_argument("--verbose", action="store_true", help="say more about the test")
     parser.add_argument("--bert_train_samples", action="store_true", help="for BERT, by samples")
     parser.add_argument("--rcp_pass", choices=[_PRUNED, _FULL], default=_PRUNED)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
-from mlperf_pkg.compat.console import Console, parser_of, rulesets, run
+from mlperf_pkg.compat.console import Console, parser_of, run
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -20,7 +20,7 @@ def get_parser() -> ArgumentParser:
     parser = parser_of("rcp_viewer", "Show reference points: batch size, mean, smallest mean.")
     parser.add_argument("benchmark", help="the benchmark")
     parser.add_argument("--usage", choices=usages(), default="training")
-    parser.add_argument("--version", default=rulesets()[-1], help="the ruleset, such as 5.1.0")
+    parser.add_argument("--version", default="6.0.0", help="the ruleset, such as 5.1.0")
     parser.add_argument("--verbose", action="store_true", help="without effect")
     parser.add_argument("--unpruned", action="store_true", help="show all points")
     parser.add_argument("--no-header", action="store_true", help="do not show names of columns")

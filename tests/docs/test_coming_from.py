@@ -81,6 +81,16 @@ def test_our_parsers_have_their_options(tool: str) -> None:
     assert of_parser(ours) == {*names(tool), "--exit-status"}
 
 
+@pytest.mark.parametrize("tool", PARSERS)
+def test_our_defaults_are_theirs(tool: str) -> None:
+    ending = ".__main__" if tool == "result_summarizer" else ""
+    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}{ending}").get_parser()
+    theirs: ArgumentParser = import_module(f"mlperf_logging.{PARSERS[tool]}").get_parser()
+    for action in theirs._actions:
+        if action.option_strings:
+            assert ours.get_default(action.dest) == action.default, action.dest
+
+
 def test_every_option_of_compute_score_has_a_row() -> None:
     """Its module runs when it is imported."""
     spec = find_spec("mlperf_logging.result_summarizer.compute_score")
