@@ -1,0 +1,114 @@
+"""The charts of a benchmark: time against accelerators, best scores by round, convergence."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.charts.convergence import convergence
+from mlperf_pkg.commands.charts.scaling import (
+    OTHERS,
+    PALETTE,
+    Looks,
+    Point,
+    scaling,
+    trend,
+)
+from tests.helpers.charts import drawn
+
+
+def point(minutes: float, accelerators: int, accelerator: str = "X1") -> Point:
+    return Point("2.0", "ACME", f"{accelerators}x{accelerator}", accelerator, accelerators, minutes)
+
+
+def test_the_line_of_ideal_scaling_is_below_all_scores() -> None:
+    points = [point(10.0, 8), point(6.0, 16), point(1.0, 128, "Y")]
+    chart = scaling("bert", points, Looks(["X1", "Y"]))
+    first, last = chart.data["ideal"]
+    cost = first["accelerators"] * first["minutes"]
+    assert last["accelerators"] * last["minutes"] == pytest.approx(cost, rel=1e-3)
+    assert cost == pytest.approx(80.0, rel=1e-3)
+    assert first["accelerators"] < 8
+    assert last["accelerators"] > 128
+    assert "ACME 8xX1" in chart.description
+
+
+def test_both_axes_are_logarithmic_with_powers_of_two() -> None:
+    chart = scaling("bert", [point(10.0, 8), point(6.0, 16)], Looks(["X1"]))
+    encoding = chart.spec["layer"][1]["encoding"]
+    assert {encoding[axis]["scale"]["type"] for axis in "xy"} == {"log"}
+    assert encoding["x"]["axis"]["values"] == [8, 16]
+
+
+def test_one_score_has_a_tick_on_each_axis() -> None:
+    encoding = scaling("bert", [point(3.3, 12)], Looks(["X1"])).spec["layer"][1]["encoding"]
+    assert encoding["y"]["axis"]["values"] == [3.3]
+    assert encoding["x"]["scale"]["domain"][0] < 12 < encoding["x"]["scale"]["domain"][1]
+
+
+def luminance(color: str) -> float:
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_looks_differ_in_shape_and_can_be_seen_on_light_and_dark() -> None:
+    assert len({look.shape for look in PALETTE}) == len({look.color for look in PALETTE})
+    assert len({look.shape for look in PALETTE}) == len(PALETTE)
+    for look in PALETTE:
+        assert all(contrast(look.color, back) >= 3 for back in ("#ffffff", "#15181c"))
+
+
+def test_the_most_frequent_accelerators_have_looks_of_their_own() -> None:
+    names = [name for number in range(10) for name in [f"A{number}"] * (10 - number)]
+    looks = Looks(names)
+    assert [looks.name(f"A{number}") for number in (0, 6, 7, 9)] == ["A0", "A6", OTHERS, OTHERS]
+
+
+def test_spellings_and_vendors_of_accelerators_do_not_matter() -> None:
+    looks = Looks(["NVIDIA A100-SXM4-80GB", "nvidia a100 sxm4 80gb", "NVIDIA A100-SXM4-80GB"])
+    assert looks.name("nvidia a100 sxm4 80gb") == "A100-SXM4-80GB"
+
+
+def test_an_accelerator_without_a_name_is_unknown() -> None:
+    assert Looks(["", "X1", ""]).name("") == "unknown"
+
+
+def test_a_trend_has_its_rounds_in_their_order() -> None:
+    chart = trend("bert", {"fastest": {"1.0": 2.0, "1.1": 1.0}, "on 8 accelerators": {"1.1": 9.0}})
+    assert chart is not None
+    assert [row["round"] for row in chart.data["best"]] == ["1.0", "1.1", "1.1"]
+    assert chart.spec["layer"][0]["encoding"]["x"]["sort"] == ["1.0", "1.1"]
+
+
+def test_one_round_is_not_a_trend() -> None:
+    assert trend("bert", {"fastest": {"1.0": 2.0}, "on 8 accelerators": {}}) is None
+
+
+def sets(*names: str) -> list[Any]:
+    one = drawn("bert")
+    return [(replace(one, row=replace(one.row, system=name)), "X1") for name in names]
+
+
+def test_convergence_is_a_line_for_each_set() -> None:
+    (chart,) = convergence("bert", sets("a", "b"), Looks(["X1"]), 5)
+    rows = chart.data["points"]
+    assert len({row["set"] for row in rows}) == 2
+    of_one = [row["at"] for row in rows if row["set"] == rows[0]["set"]]
+    assert all(before < after for before, after in pairwise(of_one))
+    assert len(of_one) <= 6
+    assert chart.data["target"] == [{"target": 0.72}]
+
+
+def test_the_convergence_of_one_set_is_not_drawn_again() -> None:
+    assert list(convergence("bert", sets("a"), Looks(["X1"]), 5)) == []
+    without = [(replace(one, runs=()), name) for one, name in sets("a", "b")]
+    assert list(convergence("bert", without, Looks(["X1"]), 5)) == []
