@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,10 +84,10 @@ def test_filters_and_order_are_in_the_address(browser: Browser, file: Path) -> N
         assert 37.115 in minutes
         page.locator("#table thead").get_by_role("button", name="Minutes").click()
         assert [float(score) for score in scores(page)] == minutes[::-1]
-        assert "sort=-minutes" in page.url
+        expect(page).to_have_url(re.compile("sort=-minutes"))
         page.locator("#q").fill("graphcore")
         expect(page.locator("#table tbody tr")).to_have_count(1)
-        assert "q=graphcore" in page.url
+        expect(page).to_have_url(re.compile("q=graphcore"))
         page.get_by_role("button", name="Clear").click()
         expect(page.locator("#count")).to_have_text("2,195 of 2,195 results")
 
@@ -95,14 +96,14 @@ def test_a_permalink_opens_a_result_with_its_source(browser: Browser, file: Path
     with opened(browser, file, f"#r={RESNET}") as shown:
         page = shown.page
         expect(page.locator("#details")).to_be_visible()
-        assert page.locator("#details-title").inner_text() == "NVIDIA: resnet, round 4.0"
+        expect(page.locator("#details-title")).to_have_text("NVIDIA: resnet, round 4.0")
         source = page.locator("#details a", has_text="Source").get_attribute("href")
         assert source == f"https://github.com/mlcommons/{RESNET}".replace(
             "v4.0/", "v4.0/tree/HEAD/"
         )
         page.keyboard.press("Escape")
         expect(page.locator("#details")).to_be_hidden()
-        assert "r=" not in page.url
+        expect(page).not_to_have_url(re.compile("r="))
         assert shown.quiet
 
 
@@ -111,13 +112,13 @@ def test_a_point_and_a_number_lead_to_their_result(browser: Browser, file: Path)
         page = shown.page
         expect(page.locator("#drawn svg")).to_have_count(3)
         page.locator("#drawn .mark-symbol.role-mark path").first.click()
-        assert page.locator("#details-title").inner_text() == "Google: resnet, round 0.7"
+        expect(page.locator("#details-title")).to_have_text("Google: resnet, round 0.7")
         page.get_by_role("button", name="Close").click()
         page.locator(".rounds a", has_text="0.229").click()
-        assert page.locator("#details-title").inner_text() == "Google: resnet, round 1.0"
+        expect(page.locator("#details-title")).to_have_text("Google: resnet, round 1.0")
         page.get_by_role("link", name="Its benchmark over rounds").click()
         expect(page.locator("#details")).to_be_hidden()
-        assert "b=resnet" in page.url
+        expect(page).to_have_url(re.compile("b=resnet"))
 
 
 def test_the_table_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
