@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -11,7 +12,11 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.errors import UserError
+
+if TYPE_CHECKING:
+    from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
 DEFAULT_HISTORY = "history.html"
@@ -26,6 +31,13 @@ DEFAULT_HISTORY = "history.html"
     is_flag=True,
     help="Write the page of all published rounds, with the results in PATH if it is given.",
 )
+@click.option(
+    "--from",
+    "export",
+    type=LocalPath(exists=True, path_type=Path),
+    metavar="EXPORT",
+    help="With --history, show the results of an export instead of the published ones.",
+)
 @options.output_option(
     f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
     f" {DEFAULT_HISTORY}).",
@@ -38,6 +50,7 @@ def command(
     check_options: Options,
     filter_findings: options.Filter,
     history: bool,
+    export: Path | None,
     output: Path | None,
     force: bool,
 ) -> int:
@@ -61,10 +74,13 @@ def command(
       mlperf-pkg report training_results_v2.0 -o v2.0.html
       mlperf-pkg report --history
       mlperf-pkg report --history submissions/ACME -o acme-in-history.html
+      mlperf-pkg report --history --from results.parquet
     """
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
+    if export and not history:
+        raise click.UsageError("--from needs --history")
     if not paths and not history:
         paths = options.default_paths()
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
@@ -74,7 +90,7 @@ def command(
     template.library()
     pictures.library()
     if history:
-        page, status = _history(paths, check_options), 0
+        page, status = _history(paths, check_options, export), 0
     else:
         page, status = _report(paths, check_options, filter_findings)
     target.write(page)
@@ -102,8 +118,8 @@ def _report(
     return html.html(page, pictures.runtime()), int(report.has_errors)
 
 
-def _history(paths: tuple[str, ...], check_options: Options) -> str:
-    """Return the page of all rounds, with the result sets in ``paths``."""
+def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
+    """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415
@@ -112,6 +128,21 @@ def _history(paths: tuple[str, ...], check_options: Options) -> str:
     own = list(history.own_sets(check(paths, check_options))) if paths else []
     if paths and not own:
         raise UserError(f"{', '.join(paths)}: no result set; expected logs or submissions")
-    provenance = published.provenance
-    rounds = history.history(published.sets, provenance.made, provenance.source, own)
+    if export is None:
+        rounds = history.published_history(published, own)
+    else:
+        rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
     return history_html.history_html(rounds, pictures.runtime())
+
+
+def _exported(export: Path) -> list[PublishedSet]:
+    """Return the result sets of an export."""
+    from mlperf_pkg.commands.export.exported_sets import exported_sets  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.files import FORMATS, Destination  # noqa: PLC0415 - slow
+
+    if export.suffix not in FORMATS:
+        raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")
+    sets = list(exported_sets(Destination(export).read()))
+    if not sets:
+        raise UserError(f"{export}: no result set")
+    return sets

@@ -135,3 +135,36 @@ def test_a_waived_finding_names_who_waived_it(
     assert result.exit_code == 1  # the official checker ignores the waiver
     assert '<span class="severity">waived error</span> <b>SET101</b>' in page
     assert "waived by Jane Doe until 2999-12-31: agreed" in page
+
+
+@pytest.mark.parametrize("ending", ["sqlite", "csv", "parquet", "duckdb"])
+def test_the_history_of_an_export(ending: str, tmp_path: Path) -> None:
+    """Of published results, whose page is then nearly the usual one, and of results of one's own."""
+    tree = write_submission(tmp_path / "v2.0" / "ACME", "resnet")
+    results = tmp_path / f"results.{ending}"
+    assert call("export", tree.parent, "-o", results, "--evaluations").exit_code == 0
+    page = tmp_path / "history.html"
+    done = call("report", "--history", "--from", results, "-o", page)
+    assert (done.exit_code, done.stderr) == (0, "")
+    text = page.read_text("utf-8")
+    assert f"1 result of Training 2.0, from results.{ending}." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("results.txt", "", "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb"),
+        ("results.sqlite", "no database", "is not an export of this version"),
+    ],
+)
+def test_what_is_no_export(name: str, content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+    done = call("report", "--history", "--from", tmp_path / name, "-o", tmp_path / "x.html")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_an_export_needs_the_history(tmp_path: Path) -> None:
+    done = call("report", "--from", tmp_path)
+    assert (done.exit_code, done.stderr.count("--from needs --history")) == (2, 1)

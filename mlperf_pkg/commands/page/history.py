@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from mlperf_pkg.checks.described import as_published, batch_size_of
 from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.commands.page.history_model import Entry, History, Span, Trend, grouped
 from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import version_of
@@ -26,20 +26,34 @@ _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
 
 
+def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> History:
+    """Return the history of the published results, with result sets of a user."""
+    provenance = results.provenance
+    source = f"collected on {provenance.made} from {provenance.source}"
+    return history(results.sets, source, own)
+
+
 def history(
-    sets: Iterable[PublishedSet], made: date, source: str, own: Iterable[PublishedSet] = ()
+    sets: Iterable[PublishedSet],
+    source: str,
+    own: Iterable[PublishedSet] = (),
+    published: Iterable[PublishedSet] | None = None,
 ) -> History:
-    """Return the history of published result sets, with those of a user."""
-    published = [row for row in sets if row.runs]
-    published_already = {_identity(row) for row in published}
-    rows = [(row, False) for row in published]
-    rows += [(row, True) for row in own if _identity(row) not in published_already]
-    names = _accelerator_names(row for row, _ in rows)
+    """Return the history of result sets, with those of a user; ``source`` says where they are from.
+
+    Sets that are ``published`` (None: all) are shown as they were, with a link to their source.
+    """
+    rows = [row for row in sets if row.runs]
+    public = {_identity(row): row for row in (rows if published is None else published)}
+    rows = [public.get(_identity(row), row) for row in rows]
+    known = set(map(_identity, rows))
+    rows_of_user = [row for row in own if _identity(row) not in known]
+    names = _accelerator_names([*rows, *rows_of_user])
     entries = tuple(
-        Entry(index, row, names[_hardware_key(row)], is_own)
-        for index, (row, is_own) in enumerate(rows)
+        Entry(index, row, names[_hardware_key(row)], index >= len(rows), _identity(row) in public)
+        for index, row in enumerate([*rows, *rows_of_user])
     )
-    return History(entries, tuple(_trends(entries)), made, source)
+    return History(entries, tuple(_trends(entries)), source)
 
 
 def own_sets(checked: Checked) -> Iterator[PublishedSet]:

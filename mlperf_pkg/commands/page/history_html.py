@@ -167,6 +167,7 @@ def _row(entry: Entry) -> Mapping[str, Any]:
         "energy": _number(row.energy_joules),
         "path": row.path,
         "own": entry.own,
+        "public": entry.is_public,
     }
 
 

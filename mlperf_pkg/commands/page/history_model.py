@@ -28,13 +28,14 @@ class Entry(Struct, frozen=True):
     """A result set of the page: its ``index`` in the table, and its ``accelerator`` as shown.
 
     Spellings of one accelerator are shown as the most frequent one. ``own`` is a result set of the
-    user that was not published.
+    user that was not published. A set that ``is_public`` has a link to its results repository.
     """
 
     index: int
     row: PublishedSet
     accelerator: str
     own: bool = False
+    is_public: bool = True
 
     @property
     def folder(self) -> str:
@@ -210,7 +211,6 @@ class History(Struct, frozen=True):
 
     entries: tuple[Entry, ...]
     trends: tuple[Trend, ...]
-    made: date
     source: str
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from mlperf_pkg.commands.compare.prices import all_prices
 from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.compare.rounds import read_rounds
-from mlperf_pkg.commands.page.history import history
+from mlperf_pkg.commands.page.history import history, published_history
 from mlperf_pkg.commands.page.history_model import History, Series, Trend, moore_gain, year_of
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results
@@ -28,7 +27,7 @@ def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any)
 
 
 def of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> History:
-    return history(sets, date(2026, 11, 22), "here", own)
+    return history(sets, "from here", own)
 
 
 def trend_of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> Trend:
@@ -152,7 +151,7 @@ def test_moores_law_doubles_in_two_years() -> None:
 @pytest.fixture(scope="module")
 def record() -> History:
     published = published_results()
-    return history(published.sets, published.provenance.made, published.provenance.source)
+    return published_history(published)
 
 
 def test_the_fastest_resnet_of_each_round(record: History) -> None:

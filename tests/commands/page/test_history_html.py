@@ -7,7 +7,6 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
-from datetime import date
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from mlperf_pkg.commands.charts import pictures
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import history
+from mlperf_pkg.commands.page.history import history, published_history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
 from mlperf_pkg.commands.page.history_model import History
 from mlperf_pkg.published.results import published_results
@@ -29,7 +28,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
 @pytest.fixture(scope="module")
 def record() -> History:
     published = published_results()
-    return history(published.sets, published.provenance.made, published.provenance.source)
+    return published_history(published)
 
 
 @pytest.fixture(scope="module")
@@ -136,5 +135,5 @@ def test_a_page_without_one_chart_says_which_and_why(monkeypatch: pytest.MonkeyP
 
 
 def test_a_page_without_results() -> None:
-    text = history_html(history((), date(2026, 11, 22), "here"), RUNTIME)
+    text = history_html(history((), "from here"), RUNTIME)
     assert "0 results" in text

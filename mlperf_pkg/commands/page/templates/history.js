@@ -183,7 +183,7 @@
     const safe = (text) => (/^[\s"']*[=+\-@]/.test(text) ? `'${text}` : text);
     const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value)
       : `"${safe(String(value)).replace(/"/g, '""')}"`);
-    const lines = matches.map((row) => [...names.map((name) => cell(row[name])), cell(row.own ? "" : source(row))].join(","));
+    const lines = matches.map((row) => [...names.map((name) => cell(row[name])), cell(row.public ? source(row) : "")].join(","));
     const text = [[...names, "source"].join(","), ...lines, ""].join("\r\n");
     charts.save("mlperf-results.csv", "text/csv", `\ufeff${text}`);
   }
@@ -210,7 +210,7 @@
     set({ r: row.key });
     permalink.href = `#${new URLSearchParams({ r: row.key })}`;
     const links = [permalink];
-    if (!row.own) {
+    if (row.public) {
       const link = make("a", `Source: ${repository(row)}`);
       link.href = source(row);
       link.rel = "noopener noreferrer";
