@@ -18,6 +18,7 @@ import pytest
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.files import COMPILED
 from tests.helpers.logs import good_log
+from tests.tools.owner import copied_files, owner
 
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -134,11 +135,22 @@ def test_no_compiler_is_needed(tmp_path: Path) -> None:
 
 
 def test_the_owner_is_in_one_place() -> None:
-    files = [ROOT / name for name in ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in")]
-    files += [*ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.yml"), ROOT / "docs" / "conf.py"]
-    named = {path.name: len(re.findall(r'"OWNER"', text_of(path))) for path in files}
-    assert {name: number for name, number in named.items() if number} == {"setup.py": 1}
-    assert [path.name for path in files if "OWNER/" in text_of(path)] == []
+    """Only setup.py has it; the files that users copy are made from there."""
+    assert all(path.read_text("utf-8") == text for path, text in copied_files(owner()))
+    copied = {path for path, _ in copied_files(owner())}
+    files = [*ROOT.glob("*.*"), *(ROOT / ".github").rglob("*.yml"), *(ROOT / "docs").rglob("*.md")]
+    files += (ROOT / "ci-templates").iterdir()
+    forms = (f'"{owner()}"', f"{owner()}/mlperf-pkg")
+    texts = {path.name: text_of(path) for path in files if path.is_file() and path not in copied}
+    assert [name for name, text in texts.items() if any(form in text for form in forms)] == [
+        "setup.py"
+    ]
+
+
+def test_another_owner() -> None:
+    texts = {path.name: text for path, text in copied_files("acme")}
+    assert all(owner() not in text for text in texts.values())
+    assert texts["ci.md"].count("acme/mlperf-pkg") == 3
 
 
 def text_of(path: Path) -> str:

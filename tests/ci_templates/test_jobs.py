@@ -13,6 +13,7 @@ from junitparser import JUnitXml
 from mlperf_pkg import __version__
 from tests.helpers.ci_kit import DOCS, KIT, needs, run, spoil
 from tests.helpers.ci_runner import ACTION, ROOT
+from tests.tools.owner import owner
 
 CALLER = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
 REUSABLE = ROOT / ".github" / "workflows" / "mlperf.yml"
@@ -106,7 +107,7 @@ def test_the_reusable_workflow_fits_the_action() -> None:
 
 def test_the_template_calls_the_reusable_workflow() -> None:
     job = CALLER["jobs"]["pre-submission"]
-    path = job["uses"].removeprefix("OWNER/mlperf-pkg/").partition("@")[0]
+    path = job["uses"].removeprefix(f"{owner()}/mlperf-pkg/").partition("@")[0]
     assert ROOT / path == REUSABLE
     assert set(job["with"]) <= set(INPUTS)
 

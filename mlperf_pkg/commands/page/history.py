@@ -46,8 +46,8 @@ def history(
     rows = [row for row in sets if row.runs]
     public = {_identity(row): row for row in (rows if published is None else published)}
     rows = [public.get(_identity(row), row) for row in rows]
-    known = set(map(_identity, rows))
-    rows_of_user = [row for row in own if _identity(row) not in known]
+    identities = set(map(_identity, rows))
+    rows_of_user = [row for row in own if _identity(row) not in identities]
     names = _accelerator_names([*rows, *rows_of_user])
     entries = tuple(
         Entry(index, row, names[_hardware_key(row)], index >= len(rows), _identity(row) in public)
