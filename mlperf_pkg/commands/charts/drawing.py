@@ -9,12 +9,9 @@ from itertools import chain, count
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.curve import Curve
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import Place
 
 MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
@@ -24,22 +21,6 @@ def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
     """Return the result sets of a check with ``curves``, in the order of its report."""
     runs = {run.path: run for run in checked.runs}
     return tuple(_drawn(scored, runs) for scored in scores(checked).sets)
-
-
-def local_sources(checked: Checked) -> dict[str, Source]:
-    """Return the logs and system descriptions of a check by their paths in its report.
-
-    Raises:
-        UserError: one of them is in a store.
-    """
-    places = (place for contents in checked.inputs for place in contents.places.values())
-    return {place.label: _local_source(place) for place in places}
-
-
-def _local_source(place: Place) -> Source:
-    if place.source.stored:
-        raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
-    return place.source
 
 
 def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.charts.drawing import local_sources
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.submission.model import Place
 
 EXCERPT = 300  # characters of a line that are shown
 
@@ -19,7 +21,7 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
     Raises:
         UserError: an input is in a store.
     """
-    sources = local_sources(checked)
+    sources = _local_sources(checked)
     numbers: dict[str, set[int]] = {}
     for finding in findings:
         if finding.line and finding.path in sources:
@@ -30,3 +32,19 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
             raw = raw_lines(sources[path], lines, EXCERPT)
             texts |= {(path, line): text for line, text in raw.items()}
     return texts
+
+
+def _local_sources(checked: Checked) -> dict[str, Source]:
+    """Return the logs and system descriptions of a check by their paths in its report.
+
+    Raises:
+        UserError: one of them is in a store.
+    """
+    places = (place for contents in checked.inputs for place in contents.places.values())
+    return {place.label: _local_source(place) for place in places}
+
+
+def _local_source(place: Place) -> Source:
+    if place.source.stored:
+        raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
+    return place.source
