@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
-_BATCH_FILES, _BATCH_BYTES = 16, 1 << 19  # the most that one task reads, unless a file is larger
+_SMALLEST_BATCH, _LARGEST_BATCH = 1 << 19, 1 << 23  # bytes
+_BATCHES = 16  # of each process at least, unless they are the smallest
+_FILE_BYTES = 1 << 15  # added to the size of each file, as opening and judging it takes time
 
 
 class Observer(Protocol):
@@ -64,23 +66,26 @@ def read_all(
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
-        yield from _read_batches(files, sizes, mapper, observer)
+        yield from _read_batches(files, sizes, _processes(workers), mapper, observer)
 
 
 def _read_batches(
     files: Sequence[File],
     sizes: Sequence[int],
+    processes: int,
     mapper: Mapper | None,
     observer: Observer | None,
 ) -> Iterator[Run | PowerLog]:
     """Read the largest files first, so that no process is left with one at the end.
 
-    All small ones are read in their order, so that submissions are complete early.
+    All others are read in their order, so that submissions are complete early, and in batches:
+    logs of one benchmark and system have most values in common, which a process checks once.
     """
+    room = min(max(sum(sizes) // (_BATCHES * processes), _SMALLEST_BATCH), _LARGEST_BATCH)
     order: Sequence[int] = range(len(files))
     if mapper is not None:
-        order = sorted(order, key=lambda index: max(sizes[index], _BATCH_BYTES), reverse=True)
-    batches = _batches(order, sizes)
+        order = sorted(order, key=lambda index: max(sizes[index], room), reverse=True)
+    batches = _batches(order, sizes, room)
     tasks = [[files[index] for index in batch] for batch in batches]
     results = (
         mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
@@ -122,16 +127,16 @@ def _size(file: File) -> int:
         return 0
 
 
-def _batches(order: Iterable[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Group small files into one task, as each task has a cost of its own."""
+def _batches(order: Iterable[int], sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Group files into batches of ``most`` bytes, unless a file is larger."""
     batches: list[list[int]] = []
     room = 0
     for index in order:
-        if not batches or sizes[index] > room or len(batches[-1]) == _BATCH_FILES:
+        if not batches or sizes[index] > room:
             batches.append([])
-            room = _BATCH_BYTES
+            room = most
         batches[-1].append(index)
-        room -= sizes[index]
+        room -= sizes[index] + _FILE_BYTES
     return batches
 
 
@@ -175,6 +180,10 @@ def _cannot_be_read(path: str, error: OSError) -> Finding:
     return Finding(code=code.code, message=message, path=path, found=reason, source=code.source)
 
 
+def _processes(workers: Workers) -> int:
+    return workers.jobs or os.cpu_count() or 1
+
+
 @contextmanager
 def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapper | None]:
     """Start the workers; None where this process alone is as fast."""
@@ -184,7 +193,7 @@ def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapp
         with cluster(workers.scheduler) as mapper:
             yield mapper
         return
-    processes = min(workers.jobs or os.cpu_count() or 1, len(files))
+    processes = min(_processes(workers), len(files))
     if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
