@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from mlperf_pkg.errors import RulebookError, UserError
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
@@ -200,9 +200,9 @@ class _Sources(Struct, frozen=True):
     by_key: Mapping[str, str]
     of_file: str | None
 
-    def source(self, key: str, basis: Basis) -> str | None:
+    def source(self, key: str, basis: str | None) -> str | None:
         """Return the source of a rule on a key; None if the file has none either."""
-        if basis is Basis.OFFICIAL:
+        if basis == Basis.OFFICIAL:
             return self.ruleset
         return self.by_key.get(key, self.of_file)
 
@@ -257,21 +257,19 @@ class _RuleReader(Struct, frozen=True):
             RulebookError: the rule has no source, or cites tensors that do not exist.
         """
         plain = {name: value for name, value in fields.items() if name not in CONSTRAINTS}
-        if "tensors" in plain:
-            plain["tensors"] = self._tensors(plain["tensors"], (*steps, "tensors"))
-        plain["basis"] = Basis(plain.get("basis", Basis.BOTH))
-        plain["source"] = plain.get("source") or self.sources.source(key, plain["basis"])
-        if not plain["source"]:
-            raise self._error(steps, f"{fields['code']} has no source")
-        plain["severity"] = Severity(plain.get("severity", Severity.ERROR))
-        if "formula" in plain:
-            plain["units"] = self.units
-        plain["no_later_than"] = tuple(plain.get("no_later_than", ()))
-        plain["reaches"] = self._cited(plain.get("reaches"))
-        constraints = {
+        plain["key"] = key
+        plain["constraints"] = {
             name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS
         }
-        return Rule(key=key, constraints=constraints, **plain)
+        if "tensors" in plain:
+            plain["tensors"] = self._tensors(plain["tensors"], (*steps, "tensors"))
+        plain["source"] = plain.get("source") or self.sources.source(key, plain.get("basis"))
+        if not plain["source"]:
+            raise self._error(steps, f"{fields['code']} has no source")
+        if "formula" in plain:
+            plain["units"] = self.units
+        plain["reaches"] = self._cited(plain.get("reaches"))
+        return convert(plain, Rule)
 
     def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:
         names = tensors(name)

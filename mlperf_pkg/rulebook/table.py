@@ -26,7 +26,7 @@ from mlperf_pkg.rulebook.constraints import (
 from mlperf_pkg.rulebook.formula import Answers, Formula, names_in_all, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
-from mlperf_pkg.rulebook.model import Benchmark, Joined, Rule, Rules
+from mlperf_pkg.rulebook.model import Joined, Rule, Rules
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -167,16 +167,17 @@ def rule_table(
         UserError: the rulebook has no such round.
         RulebookError: a file of the rulebook is wrong.
     """
-    layers = [load_round(usage, round_name).sections[part] for part in ("common", division) if part]
+    layers = [_of_round(usage, round_name, part) for part in ("common", division) if part]
     rules = load_benchmark(usage, round_name, benchmark)
     if rules and division:
-        layers += _layers(rules, division, chosen)
-    merged = {key: key_rules for layer in layers for key, key_rules in layer.items()}
+        layers.append(_of_benchmark(usage, round_name, benchmark, division))
+        variants = sorted(chosen) if division == "closed" else ()
+        layers += [_of_variant(usage, round_name, benchmark, *choice) for choice in variants]
+    keys = {key: key_rules for layer in layers for key, key_rules in layer.items()}
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
-        merged = {key: merged[key] for key in merged if key.startswith("submission_")}
+        keys = {key: keys[key] for key in keys if key.startswith("submission_")}
     joined = rules.joined if rules and division else None
-    keys = _compile(merged)
     compiled = [rule for key_rules in keys.values() for rule in key_rules.rules]
     return RuleTable(
         keys=keys,
@@ -187,11 +188,23 @@ def rule_table(
     )
 
 
-def _layers(rules: Benchmark, division: str, chosen: frozenset[tuple[str, str]]) -> Iterator[Rules]:
-    yield rules.sections[division]
-    if division == "closed":
-        for key, value in sorted(chosen):
-            yield rules.variants.get(key, {}).get(value, {})
+@per_rulebook
+def _of_round(usage: str, round_name: str, part: str) -> Mapping[str, KeyRules]:
+    return _compile(load_round(usage, round_name).sections[part])
+
+
+@per_rulebook
+def _of_benchmark(usage: str, round_name: str, name: str, part: str) -> Mapping[str, KeyRules]:
+    rules = load_benchmark(usage, round_name, name)
+    return _compile(rules.sections[part]) if rules else {}
+
+
+@per_rulebook
+def _of_variant(
+    usage: str, round_name: str, name: str, key: str, value: str
+) -> Mapping[str, KeyRules]:
+    rules = load_benchmark(usage, round_name, name)
+    return _compile(rules.variants.get(key, {}).get(value, {})) if rules else {}
 
 
 def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
@@ -237,7 +250,8 @@ def _order(
 
 def _watched_values(rule: Rule) -> Iterator[str]:
     """Return the keys whose values a rule needs."""
-    yield from names_in_all(_formulas(rule))
+    if formulas := _formulas(rule):
+        yield from names_in_all(formulas)
     if "same_as" in rule.constraints:
         yield rule.constraints["same_as"]
     if rule.nth_since:
