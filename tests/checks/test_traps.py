@@ -6,7 +6,7 @@ verdict is our official one, and our findings are all that the row names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from tests.helpers.logs import edited, good_log, joined, line_of, records, witho
 from tests.helpers.package_checker import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_system
-from tests.parity.incumbent import rules_parsed_once
 
 SET = f"results/{SYSTEM}/resnet"
 DEEP = f"results/{SYSTEM}/strong/resnet"
@@ -52,12 +51,6 @@ class Trap:
     division: str = "closed"
     benchmark: str = "resnet"
     skipped: bool = False
-
-
-@pytest.fixture(autouse=True)
-def parsed_once() -> Iterator[None]:
-    with rules_parsed_once():
-        yield
 
 
 def submission(root: Path, trap: Trap) -> Path:

@@ -5,7 +5,6 @@ The rows are as in ``test_traps``: kept at the boundary, and broken; judged live
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from tests.checks.test_traps import FILE, OLYMPIC, Trap, of_all, system
 from tests.checks.test_traps_of_sets import LLAMA, LORA, OSS, SD, change, value
 from tests.helpers.logs import moved
 from tests.helpers.trees import SYSTEM
-from tests.parity.incumbent import rules_parsed_once
 from tests.run.test_written_rules import initialised, later, logged, positions, stopped
 
 BERT, FLUX, RNNT = (f"results/{SYSTEM}/{name}" for name in ("bert", "flux1", "rnnt"))
@@ -82,12 +80,6 @@ TRAPS = [
     Trap("no such availability", system(status="soon"), "fail", "fail", (f"SYS103 error both {FILE}:4",), "status", **IN_BERT),
     Trap("processors by one count", system(host_processor_vcpu_count="8", host_processor_core_count="", **CURRENT), "pass", "pass", **IN_BERT),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def parsed_once() -> Iterator[None]:
-    with rules_parsed_once():
-        yield
 
 
 @pytest.mark.parametrize(

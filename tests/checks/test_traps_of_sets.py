@@ -6,7 +6,7 @@ The rows are as in ``test_traps``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,11 @@ from tests.checks import test_traps as traps
 from tests.checks.test_traps import FILE, OLYMPIC, RUN, SET, Change, Trap, field, measured, system
 from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.trees import SYSTEM, remove
-from tests.parity.incumbent import rules_parsed_once
 
 LORA, LLAMA, SD, OSS = (
     f"results/{SYSTEM}/{name}"
     for name in ("llama2_70b_lora", "llama31_405b", "stable_diffusion", "gpt_oss_20b")
 )
-
-
-@pytest.fixture(autouse=True)
-def parsed_once() -> Iterator[None]:
-    with rules_parsed_once():
-        yield
 
 
 def change(folder: str, edit: Callable[[bytes], bytes], *indexes: int) -> Change:

@@ -20,6 +20,8 @@ from mlperf_logging.package_checker import package_checker
 from mlperf_logging.repo_checker import repo_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
+from tests.parity.incumbent import quickened
+
 _SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS"
 _DIRECTORY = " Running compliance checks in dir "
 _PATH = re.compile(r"\S*/result_\d+\.txt")
@@ -41,9 +43,10 @@ def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
     root.setLevel(logging.INFO)
     mlp_compliance.enqueued_configs.clear()
     try:
-        package_checker.check_training_package(
-            str(folder), usage, ruleset, True, False, False, False, False, "log"
-        )
+        with quickened():
+            package_checker.check_training_package(
+                str(folder), usage, ruleset, True, False, False, False, False, "log"
+            )
     finally:
         root.removeHandler(kept)
         root.setLevel(level)
@@ -95,7 +98,7 @@ def repository_errors(tree: Path) -> bool:
 def summary(tree: Path, ruleset: str, usage: str = "training") -> dict[tuple[str, str], float]:
     """The official scores in minutes, by system and benchmark."""
     mlp_compliance.enqueued_configs.clear()
-    with _copy(tree) as copy:
+    with _copy(tree) as copy, quickened():
         table, *_ = result_summarizer.summarize_results(str(copy), usage, ruleset)
     scores = {}
     for row in table.to_dict("records"):

@@ -12,6 +12,7 @@ from mlperf_logging.package_checker import package_checker
 from mlperf_logging.repo_checker import repo_checker
 
 from mlperf_pkg.submission.params import FILE, TRAIN_SAMPLES, top_params
+from tests.parity.incumbent import quickened
 
 SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
 NO_RULES_OF_NAMES = ("0.7.0", "1.0.0", "1.1.0")
@@ -31,7 +32,7 @@ def package_verdict(
         for names in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
     ]
     try:
-        with caplog.at_level("INFO"), warnings.catch_warnings():
+        with caplog.at_level("INFO"), quickened(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
             package_checker.check_training_package(
                 str(root), usage, ruleset, False, False, *flags, "log"

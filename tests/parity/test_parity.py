@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlperf_pkg.findings import Verdict
 from tests.helpers.rule_logs import read
@@ -52,3 +55,14 @@ def test_logs_that_the_comparison_found(name: str, tmp_path: Path) -> None:
     run = read(log, "training", round_)
     assert (official.passes, official.crash is None) == (False, run.crash is None)
     assert run.verdicts.official is Verdict.FAIL
+
+
+LINES = st.lists(st.sampled_from([":::MLLOG ", ":::MLLOG", ":", " ", "x", "\r", "\\1"])).map(
+    "".join
+)
+
+
+@given(line=LINES, end=st.sampled_from(["", "\n"]))
+def test_a_record_is_found_as_by_the_pattern_of_the_tools(line: str, end: str) -> None:
+    token = ":::MLLOG "
+    assert incumbent.sub(f".*{token}", token, line + end) == re.sub(f".*{token}", token, line + end)
