@@ -178,7 +178,8 @@ def json_text(value: Any) -> str:
 
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
-    return msgspec.json.format(json.dumps(value, allow_nan=False), indent=2) + "\n"
+    text = json.dumps(value, allow_nan=False, check_circular=False)
+    return msgspec.json.format(text, indent=2) + "\n"
 
 
 def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:

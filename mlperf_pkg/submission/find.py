@@ -171,13 +171,16 @@ class _Finder(Struct):
 
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
         """Yield the result sets whose folders have the path of one; none without a log."""
-        results = (log for log in logs if is_result_log(log.name))
-        last = {log.label.rpartition("/")[0]: log for log in results}  # in each folder
-        for folder in (log.folder for log in last.values()):
+        by_folder: dict[str, list[Place]] = {}
+        for log in filter(lambda log: is_result_log(log.name), logs):
+            by_folder.setdefault(log.label.rpartition("/")[0], []).append(log)
+        for members in by_folder.values():
+            folder = members[0].folder
             path = folder.path.resolve()
             if name := set_name(path):
                 above = [path := path.parent for _ in range(name.levels + 2)]
-                result_set = self._result_set(folder, name, self._flags_alone(folder, above))
+                flags = self._flags_alone(folder, above)
+                result_set = self._result_set(folder, name, flags, members)
                 yield replace(result_set, tree=above[-1])
 
     def _flags_alone(self, folder: Place, above: Sequence[AnyPath]) -> frozenset[str]:
@@ -282,18 +285,20 @@ class _Finder(Struct):
         above = None if folder.path.parent == system.path else folder.path.parent.name
         inner = [self._flags(level, params, inner_params) for level in (system, folder)]
         name = SetName(system.name, folder.name, above)
-        return self._result_set(folder, name, flags.union(*inner))
-
-    def _result_set(self, folder: Place, name: SetName, flags: frozenset[str]) -> ResultSet:
         entries = self._entries(folder)
-        logs = [entry.path for entry in entries if is_result_log(entry.path) and entry.file]
-        names = {entry.path for entry in entries}
+        logs = [folder.child(e.path) for e in entries if is_result_log(e.path) and e.file]
+        return self._result_set(folder, name, flags.union(*inner), logs)
+
+    def _result_set(
+        self, folder: Place, name: SetName, flags: frozenset[str], logs: Sequence[Place]
+    ) -> ResultSet:
+        names = set(self._names(folder))
         return ResultSet(
             place=folder,
             system=name.system,
             benchmark=name.benchmark,
-            logs=tuple(map(folder.child, logs)),
-            others=tuple(sorted(names.difference(logs))),
+            logs=tuple(logs),
+            others=tuple(sorted(names.difference([log.name for log in logs]))),
             flags=flags,
             scaling=self._text(folder, "scaling.json"),
             scaling_mode=name.scaling_mode,
