@@ -99,11 +99,9 @@ def _of_logs(logs: Sequence[Log]) -> bytes:
 
 
 def _sharing(logs: Sequence[Log]) -> list[int]:
-    """Return the indexes of the sets that have a log of another set."""
-    sets: dict[int, set[int]] = {}
-    for log in logs:
-        sets.setdefault(log.hash, set()).add(log.set)
-    return sorted({index for indexes in sets.values() if len(indexes) > 1 for index in indexes})
+    """Return the indexes of the sets that have a log of a set before them."""
+    first = {log.hash: log.set for log in reversed(logs)}
+    return sorted({log.set for log in logs if log.set != first[log.hash]})
 
 
 def _columns(rows: Sequence[Struct], kind: type[Struct]) -> dict[str, list[Any]]:

@@ -46,7 +46,7 @@ class File(Struct, frozen=True):
 
     ``logs`` holds numbers, little-endian: the hashes of all logs in order (eight bytes each), then
     the indexes of their sets (two bytes each). ``sharing`` are the indexes of the sets that have a
-    log of another set.
+    log of a set before them.
     """
 
     format: str
@@ -132,7 +132,7 @@ class PublishedResults:
     def is_first_of_its_logs(
         self, usage: str, round_: str, name: str, runs: int, minutes: float | None
     ) -> bool:
-        """Return whether a set is published by this name, and none of its logs in another set.
+        """Return whether a set is published by this name, and none of its logs in a set before it.
 
         It is the published one if it has as many runs and the same mean in ``minutes``.
         """

@@ -215,6 +215,9 @@ def test_published_logs_of_an_earlier_round_are_noted_in_their_later_round(
     hashed.clear()  # by what makes the published results
     assert texts(second) == [AGAIN]
     assert hashed == RUNS
+    hashed.clear()
+    assert texts(first) == []
+    assert hashed == []
 
 
 @pytest.mark.parametrize("data", [None, b"", b"no results"])
