@@ -70,10 +70,15 @@ def built_wheel(folder: Path, source: Path, **more: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command of an environment that has nothing but the wheel and its dependencies."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    wheel = built_wheel(folder, copied_source(folder))
+    return built_wheel(folder, copied_source(folder))
+
+
+@pytest.fixture(scope="module")
+def tool(wheel: Path) -> Path:
+    """The command of an environment that has nothing but the wheel and its dependencies."""
+    folder = wheel.parent
     environment = folder / "env"
     assert (
         run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder).returncode == 0
@@ -168,8 +173,8 @@ def assert_has_the_compiled_rulebook(path: Path) -> None:
     assert msgspec.msgpack.decode(data).keys() == {*of_rules}
 
 
-def test_it_has_the_compiled_rulebook(tmp_path: Path) -> None:
-    assert_has_the_compiled_rulebook(built_wheel(tmp_path, copied_source(tmp_path)))
+def test_it_has_the_compiled_rulebook(wheel: Path) -> None:
+    assert_has_the_compiled_rulebook(wheel)
 
 
 def test_a_source_distribution_builds_and_tests_itself(tmp_path: Path) -> None:

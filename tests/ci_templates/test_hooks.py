@@ -44,20 +44,28 @@ def test_the_docs_name_the_hooks() -> None:
     assert [hook["id"] for hook in block["repos"][0]["hooks"]] == list(HOOKS)
 
 
-def git(*arguments: str, cwd: Path) -> None:
+def git(*arguments: str, cwd: Path) -> str:
     name = ("-c", "user.name=Test", "-c", "user.email=test@example.com")
-    subprocess.run(["git", *name, *arguments], cwd=cwd, check=True, capture_output=True)
+    command = ["git", *name, *arguments]
+    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+
+def committed(folder: Path) -> str:
+    """Make a repository of a folder; its commit."""
+    git("init", "--quiet", cwd=folder)
+    git("add", ".", cwd=folder)
+    git("commit", "--quiet", "-m", "All", cwd=folder)
+    return git("rev-parse", "HEAD", cwd=folder).strip()
 
 
 @HAS_NETWORK
 def test_pre_commit(repository: Path, tmp_path: Path) -> None:
     source = copied(tmp_path / "source", MANIFEST.name)
-    for folder in (source, repository):
-        git("init", "--quiet", cwd=folder)
-        git("add", ".", cwd=folder)
-        git("commit", "--quiet", "-m", "All", cwd=folder)
+    hooks = {"repo": str(source), "rev": committed(source), "hooks": [{"id": id_} for id_ in HOOKS]}
+    (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [hooks]}), "utf-8")
+    committed(repository)
     more = {**QUICK, "PRE_COMMIT_HOME": str(tmp_path / "home")}
-    command = ("pre-commit", "try-repo", source, "--all-files", "--verbose")
+    command = ("pre-commit", "run", "--all-files", "--verbose")
     done = run(*command, cwd=repository, **more)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("Passed") == 2
