@@ -6,7 +6,10 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pyrage
 import pytest
@@ -50,6 +53,13 @@ def run(line: str, folder: Path) -> bytes:
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=ENV, capture_output=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
+
+
+@pytest.fixture(autouse=True, scope="module")
+def keys() -> Iterator[None]:
+    """Derive each key only once: it takes a quarter of a second, on purpose."""
+    with mock.patch.object(hashlib, "pbkdf2_hmac", cache(hashlib.pbkdf2_hmac)):
+        yield
 
 
 @pytest.fixture
@@ -130,17 +140,21 @@ def test_the_printed_command_decrypts(tmp_path: Path, form: Form) -> None:
         assert (tmp_path / "AC ME.tar.gz").read_bytes() == expected
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.fixture(scope="module")
+def in_aes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("aes")
+    how = Encryption(Form.OFFICIAL, SECRET)
+    return packed(lay(folder / "ACME", FILES), folder / "x", how).read_bytes()
+
+
+@settings(max_examples=50, deadline=None)
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_any_bit_of_an_archive_in_aes(
-    tmp_path_factory: pytest.TempPathFactory, position: float, bit: int
+    tmp_path_factory: pytest.TempPathFactory, in_aes: bytes, position: float, bit: int
 ) -> None:
     """Even without the checksum file, as the archive within is compared to the byte."""
-    folder = tmp_path_factory.mktemp("aes")
-    archive = packed(lay(folder / "ACME", FILES), folder / "x", Encryption(Form.OFFICIAL, SECRET))
-    data = archive.read_bytes()
-    (folder / "x.sha256").unlink()
-    assert failed(write(archive, flipped(data, int(position * len(data)), bit)), SECRET)
+    archive = tmp_path_factory.mktemp("aes") / "x"
+    assert failed(write(archive, flipped(in_aes, int(position * len(in_aes)), bit)), SECRET)
 
 
 def test_what_does_not_fit_its_checksum_is_not_decrypted(tmp_path: Path) -> None:
