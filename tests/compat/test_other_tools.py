@@ -13,6 +13,7 @@ import pytest
 
 from tests.compat.test_package_checker import every_log, fast, twice
 from tests.helpers.logs import edited, without
+from tests.helpers.official_process import official
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
 
 SET = f"results/{SYSTEM}/resnet"
@@ -23,11 +24,16 @@ Change = Callable[[Path], object]
 
 def ran(package: str, arguments: list[str], here: Path) -> tuple[int, str, list[str]]:
     """Exit status, standard output, and the lines that scripts read on standard error."""
-    command = [sys.executable, "-m", f"{package}.{arguments[0]}", *arguments[1:]]
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    command = [f"{package}.{arguments[0]}", *arguments[1:]]
+    done = official(*command, cwd=here) if package == "mlperf_logging" else ours_ran(command, here)
     ends = ("PASSED", "FAILED", "SUCCESS", "System description checker", "rcp_bypass")
     lines = [line for line in done.stderr.splitlines() if any(end in line for end in ends)]
     return done.returncode, done.stdout, [line.partition(" : ")[0] for line in lines]
+
+
+def ours_ran(command: list[str], here: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", *command]
+    return subprocess.run(line, cwd=here, capture_output=True, text=True, check=False)
 
 
 def log(change: Callable[[bytes], bytes]) -> Change:

@@ -6,8 +6,6 @@ import ast
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from importlib import import_module
@@ -19,6 +17,7 @@ import pytest
 
 from tests.compat.test_package_checker import every_log, fast
 from tests.helpers.console import DOCS
+from tests.helpers.official_process import official
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 
@@ -155,13 +154,7 @@ def test_outcomes_are_equal(
 ) -> None:
     theirs, ours = commands(tool)
     copy = shutil.copytree(trees[quality] / "ACME", tmp_path / "theirs" / "ACME").parent
-    done = subprocess.run(
-        [sys.executable, "-m", *theirs, *row.theirs.split()],
-        cwd=copy,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = official(*theirs, *row.theirs.split(), cwd=copy)
     failed = bool(done.returncode or ERRORS.search(done.stdout + done.stderr))
     assert failed is (quality == "bad"), done.stderr
     monkeypatch.chdir(shutil.copytree(trees[quality] / "ACME", tmp_path / "ours" / "ACME").parent)
