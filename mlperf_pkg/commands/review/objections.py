@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Objection(Struct, frozen=True):
         return self.findings[0].text + (f" (and {counted(more, 'more finding')})" if more else "")
 
 
-class Examined(Struct, frozen=True):
+class Examined(Struct, frozen=True, dict=True):
     """The check of a round or of a submission, to be searched for objections.
 
     ``within`` is a path in the submission; findings elsewhere are ignored.
@@ -57,23 +58,23 @@ class Examined(Struct, frozen=True):
     checked: Checked
     within: str = ""
 
-    @property
+    @cached_property
     def submissions(self) -> tuple[Submission, ...]:
         """All submissions."""
         return tuple(chain.from_iterable(input_.submissions for input_ in self.checked.inputs))
 
-    @property
+    @cached_property
     def rows(self) -> dict[str, ResultSetRow]:
         """The result sets by path."""
         return {self.named(row.path): row for row in self.checked.report.result_sets}
 
-    @property
+    @cached_property
     def sources(self) -> dict[str, Source]:
         """The files on this machine by path."""
         places = chain.from_iterable(input_.places.values() for input_ in self.checked.inputs)
         return {self.named(p.label): p.source for p in places if not p.source.stored}
 
-    @property
+    @cached_property
     def subjects(self) -> set[str]:
         """The subjects of findings: submissions, descriptions, result sets and logs."""
         report = self.checked.report
@@ -92,7 +93,7 @@ class Examined(Struct, frozen=True):
                 if submitter := submitters.get(about.partition("/")[0]):
                     yield submitter, self._renamed(finding, about)
 
-    @property
+    @cached_property
     def alone(self) -> Submission | None:
         """The submission if it was checked without its round."""
         return next((item for item in self.submissions if item.place.label == ""), None)
