@@ -17,7 +17,7 @@ from tests.helpers.rulesets import verify_rounds_with_ruleset
 from tests.helpers.upstream import change, copied
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _rounds_with_ruleset() -> Iterator[None]:
     with verify_rounds_with_ruleset():
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,7 @@ from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.rulebook.upstream import verify
+from mlperf_pkg.rulebook.upstream.ours import official_rules
 
 EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
 WITH_RULESET = [kind for kind in EVERY_ROUND if has_ruleset(*kind)]
@@ -29,8 +31,12 @@ def require_ruleset(usage: str, round_name: str) -> None:
 
 @contextmanager
 def verify_rounds_with_ruleset() -> Iterator[None]:
-    """Let ``verify`` compare the rounds alone of which the installed version has a ruleset."""
+    """Let ``verify`` compare the rounds alone of which the installed version has a ruleset.
+
+    It derives our side only once, as tests change the other side alone.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "official_rules", cache(official_rules))
         patch.setattr(
             verify, "rounds", lambda usage: [name for of, name in WITH_RULESET if of == usage]
         )
