@@ -139,7 +139,7 @@ class Formula:
         Raises:
             NoAnswerError, ValueError: as ``answer``, which has no answer.
         """
-        answer = self.answer(record, seen, nth)
+        answer = self.evaluate(self.operands(record, seen, nth))
         if answer is None:
             raise NoAnswerError
         return answer

@@ -76,7 +76,8 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether the formula, if there is one, holds at a record; see ``Formula``."""
-        answer = self.formula.answer(record, seen, nth) if self.formula else True
+        formula = self.formula
+        answer = formula.evaluate(formula.operands(record, seen, nth)) if formula else True
         return self.without_answer if answer is None else answer
 
 
