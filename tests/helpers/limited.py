@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from tests.helpers.program import COMMAND
-
 _CAPABILITIES = "-dac_override,-dac_read_search"  # by which root may read everything
-_PARALLEL = "from mlperf_pkg.checker import reading; reading.PARALLEL_FROM_BYTES = 0; "
-SECONDS = 60
-_MEASURED = [
-    sys.executable,
-    "-I",
-    "-S",
-    str(Path(__file__).with_name("measured_child.py")),
-    str(SECONDS),
-]
+_SECONDS = 60
+_SERVER = f"from tests.helpers.limited_server import serve; serve({_SECONDS})"
 
 
 class Outcome(Struct):
@@ -43,19 +37,31 @@ def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
 
     It uses several processes where it can if ``parallel``, however small the input is.
     """
-    command = [*COMMAND[:-1], f"{_PARALLEL if parallel else ''}{COMMAND[-1]}"]
     with tempfile.TemporaryDirectory() as folder:
-        out, err, measured = (Path(folder, name) for name in ("out", "err", "measured"))
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            subprocess.run(
-                [*_MEASURED, measured, *_unprivileged(), *command, *map(str, arguments)],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                check=True,
-            )
-        status, kibibytes = map(int, measured.read_text().split())
+        out, err = Path(folder, "out"), Path(folder, "err")
+        request = [[*map(str, arguments)], str(out), str(err), parallel]
+        status, kibibytes = _answer(json.dumps(request))
         return Outcome(status, out.read_bytes(), err.read_bytes(), kibibytes / 1024)
+
+
+def _answer(request: str) -> tuple[int, int]:
+    server = _server()
+    assert server.stdin
+    assert server.stdout
+    print(request, file=server.stdin, flush=True)
+    status, kibibytes = json.loads(server.stdout.readline())
+    return status, kibibytes
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """The process that runs commands, until this one ends."""
+    command = [*_unprivileged(), sys.executable, "-c", _SERVER]
+    root = Path(__file__).parents[2]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe, text=True)
+    atexit.register(server.communicate)
+    return server
 
 
 def can_refuse() -> bool:

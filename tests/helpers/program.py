@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -17,9 +18,14 @@ COMMAND = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
 
 def call(*arguments: str | Path) -> Result:
     """Call it here; its exit status and output are in the result."""
-    return CliRunner().invoke(
-        cli, [str(argument) for argument in arguments], prog_name="mlperf-pkg"
-    )
+    logger = logging.getLogger("mlperf_pkg")
+    level = logger.level
+    try:
+        return CliRunner().invoke(
+            cli, [str(argument) for argument in arguments], prog_name="mlperf-pkg"
+        )
+    finally:
+        logger.setLevel(level)  # which --debug changes
 
 
 def start(*arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]:

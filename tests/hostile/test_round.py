@@ -85,7 +85,6 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "check with a log": lambda root, out: [
         *("check", root, "--rcp-bypass", "--log-output", out / "check.log")
     ],
-    "score": lambda root, out: ["score", root],
     "score as CSV": lambda root, out: ["score", root, "-o", out / "scores.csv"],
     "score with tables": lambda root, out: ["score", root, "--tables", out / "tables"],
     "score with ids": lambda root, out: [
