@@ -60,14 +60,14 @@ def test_a_round_starts_with_its_submitters() -> None:
     ]
 
 
-@pytest.mark.parametrize("message", ["wrong", "ä" * 5000])
-def test_the_summary_has_a_limit(message: str) -> None:
+@pytest.mark.parametrize(("message", "number"), [("wrong", 50_000), ("ä" * 5000, 5_000)])
+def test_the_summary_has_a_limit(message: str, number: int) -> None:
     """GitHub rejects more than 1 MiB."""
-    findings = [finding(f"{number}/a", message=message) for number in range(50_000)]
+    findings = [finding(f"{index}/a", message=message) for index in range(number)]
     summary = markdown(report(findings=findings), View())
     assert MAX_BYTES - 20_000 < len(summary.encode()) < 1 << 20
     last = summary.splitlines()[-1]
-    left_out = 50_000 - summary.count("\n- ") + 4  # the verdicts are a list too
+    left_out = number - summary.count("\n- ") + 4  # the verdicts are a list too
     assert last == f"{left_out} more lines are left out: a summary has at most 1 MiB."
 
 
