@@ -66,13 +66,13 @@ def read_all(
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
-        yield from _read_batches(files, sizes, _processes(workers), mapper, observer)
+        yield from _read_batches(files, sizes, _batch_bytes(workers, sum(sizes)), mapper, observer)
 
 
 def _read_batches(
     files: Sequence[File],
     sizes: Sequence[int],
-    processes: int,
+    batch_bytes: int,
     mapper: Mapper | None,
     observer: Observer | None,
 ) -> Iterator[Run | PowerLog]:
@@ -81,11 +81,10 @@ def _read_batches(
     All others are read in their order, so that submissions are complete early, and in batches:
     logs of one benchmark and system have most values in common, which a process checks once.
     """
-    room = min(max(sum(sizes) // (_BATCHES * processes), _SMALLEST_BATCH), _LARGEST_BATCH)
     order: Sequence[int] = range(len(files))
     if mapper is not None:
-        order = sorted(order, key=lambda index: max(sizes[index], room), reverse=True)
-    batches = _batches(order, sizes, room)
+        order = sorted(order, key=lambda index: max(sizes[index], batch_bytes), reverse=True)
+    batches = _batches(order, sizes, batch_bytes)
     tasks = [[files[index] for index in batch] for batch in batches]
     results = (
         mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
@@ -125,6 +124,13 @@ def _size(file: File) -> int:
         return file.source.size
     except OSError:
         return 0
+
+
+def _batch_bytes(workers: Workers, size: int) -> int:
+    """Return how much one process reads at once: not so much that others would wait for it."""
+    if workers.scheduler is not None:  # which may have any number of workers
+        return _SMALLEST_BATCH
+    return min(max(size // (_BATCHES * _processes(workers)), _SMALLEST_BATCH), _LARGEST_BATCH)
 
 
 def _batches(order: Iterable[int], sizes: Sequence[int], most: int) -> list[list[int]]:
