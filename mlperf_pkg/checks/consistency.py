@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -152,6 +153,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         )
 
 
+@lru_cache  # the runs of a set have one name
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
