@@ -32,15 +32,13 @@ class Condition(Struct, frozen=True):
         return result.value() is True if result.type() == cel.Type.BOOL else str(result.value())
 
 
-def condition(
-    text: str, names: frozenset[str], declared: frozenset[str] = frozenset()
-) -> Condition:
+def condition(text: str, names: frozenset[str]) -> Condition:
     """Return a compiled condition; see ``compiled``.
 
     Raises:
         ValueError: it is not CEL, or not of type bool.
     """
-    expression = compiled(text, names, declared)
+    expression = compiled(text, names)
     if expression.return_type() != cel.Type.BOOL:
         raise ValueError(f"formula {text!r} is not a condition")
     return Condition(expression)
@@ -58,17 +56,14 @@ def quantity(text: str, names: frozenset[str]) -> Any:
     return expression
 
 
-def compiled(text: str, names: frozenset[str], declared: frozenset[str] = frozenset()) -> Any:
+def compiled(text: str, names: frozenset[str]) -> Any:
     """Return a compiled expression that has these names.
-
-    ``declared`` are further names to declare with them, which saves time if the next expressions
-    use these.
 
     Raises:
         ValueError: it is not CEL.
     """
     try:
-        return _compiler().compiled(text, names, declared)
+        return _compiler().compiled(text, names)
     except RuntimeError as error:
         raise ValueError(f"formula {text!r}: {error}") from error
 
@@ -92,13 +87,13 @@ class _Compiler:
         self._compiled: dict[str, Any] = {}
         self._environment: _Environment | None = None
 
-    def compiled(self, text: str, names: frozenset[str], declared: frozenset[str]) -> Any:
+    def compiled(self, text: str, names: frozenset[str]) -> Any:
         """Return an expression; see the function ``compiled``."""
         if text not in self._compiled:
             environment = self._environment
             if environment is None or not names <= environment.names:
                 before = environment.names if environment else frozenset()
-                environment = self._environment = _environment(before | names | declared)
+                environment = self._environment = _environment(before | names)
             self._compiled[text] = environment.library.compile(text)
         return self._compiled[text]
 

@@ -139,8 +139,8 @@ def _logged(keys: Sequence[str], *, expected: bool) -> Test:
     return test
 
 
-def _formula(text: str, declared: frozenset[str] = frozenset()) -> Test:
-    return Formula(text, declared).holds
+def _formula(text: str) -> Test:
+    return Formula(text).holds
 
 
 def _formula_in_words(text: str) -> str:
@@ -205,18 +205,11 @@ TARGETS: Mapping[str, Constraint] = {
 """The constraints that a quality target may have: it may be a formula, too."""
 
 
-def target_test(constraints: Mapping[str, Any], declared: frozenset[str] = frozenset()) -> Test:
-    """Return the test of all constraints of a target.
-
-    ``declared`` are names to declare for a formula, as in ``Formula``. The test raises whatever
-    comparing a record raises.
-    """
+def target_test(constraints: Mapping[str, Any]) -> Test:
+    """Return the test of all constraints of a target; it raises what comparing a record raises."""
     if constraints.keys() <= OF_VALUE.keys():  # nearly all
         return _value_test([OF_VALUE[name].compile(arg) for name, arg in constraints.items()])
-    tests = [
-        _formula(argument, declared) if name == "formula" else CONSTRAINTS[name].test(argument)
-        for name, argument in constraints.items()
-    ]
+    tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
 
     def meets_all(record: Record, seen: Seen) -> bool:
         for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long

@@ -8,7 +8,7 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -28,7 +28,6 @@ _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 _Answer = TypeVar("_Answer")
 Operand: TypeAlias = float | str
-_NO_NAMES: frozenset[str] = frozenset()
 _OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 
 
@@ -40,11 +39,6 @@ class NoAnswerError(ValueError):
 def names_in(formula: str) -> frozenset[str]:
     """Return the identifiers of a formula: ``value`` and the keys it relates."""
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
-
-
-def names_in_all(formulas: Iterable[str]) -> frozenset[str]:
-    """Return the identifiers of several formulas, to be declared for each of them."""
-    return _NO_NAMES.union(*map(names_in, formulas))
 
 
 def of_a_record(formula: str) -> bool:
@@ -86,14 +80,10 @@ class Formula:
     plain (``plain_formula``).
     """
 
-    def __init__(self, text: str, declared: frozenset[str] = _NO_NAMES) -> None:
-        """Take a formula, which may be wrong; ``declared`` are further names to declare with it.
-
-        They save time if the next formulas use them.
-        """
+    def __init__(self, text: str) -> None:
+        """Take a formula, which may be wrong."""
         self.names = names_in(text)
         self.text = text
-        self._declared = self.names | declared | _OF_A_RECORD
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
@@ -108,7 +98,7 @@ class Formula:
         """
         from mlperf_pkg.rulebook.cel import condition  # noqa: PLC0415 - slow to import
 
-        return condition(self.text, self.names, self._declared)
+        return condition(self.text, self.names)
 
     def prepare(self) -> None:
         """Do what takes time once, before this process forks.
@@ -223,13 +213,13 @@ class Answers(Generic[_Answer]):
         return answer
 
 
-def compile_formula(text: str, declared: frozenset[str] = _NO_NAMES) -> Formula:
+def compile_formula(text: str) -> Formula:
     """Return a formula that is compiled, and so known to be right.
 
     Raises:
         ValueError: it is not CEL, or not of type bool.
     """
-    formula = Formula(text, declared)
+    formula = Formula(text)
     formula.prepare()
     return formula
 

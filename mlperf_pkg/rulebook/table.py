@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Answers, Formula, names_in_all, of_a_record
+from mlperf_pkg.rulebook.formula import Answers, Formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
@@ -251,8 +251,8 @@ def _order(
 
 def _watched_values(rule: Rule) -> Iterator[str]:
     """Return the keys whose values a rule needs."""
-    if formulas := _formulas(rule):
-        yield from names_in_all(formulas)
+    for formula in _formulas(rule):
+        yield from names_in(formula)
     if "same_as" in rule.constraints:
         yield rule.constraints["same_as"]
     if rule.nth_since:
@@ -297,12 +297,7 @@ def _counting(rules: Sequence[CompiledRule]) -> Counting:
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    every = chain.from_iterable(rules.values())
-    declared = names_in_all(chain.from_iterable(map(_formulas, every)))
-    return {
-        key: _key_rules(key, [_compiled(rule, declared) for rule in key_rules])
-        for key, key_rules in rules.items()
-    }
+    return {key: _key_rules(key, list(map(_compiled, rules[key]))) for key in rules}
 
 
 def _formulas(rule: Rule) -> list[str]:
@@ -366,7 +361,7 @@ def _all_of(checks: Sequence[Check]) -> Test | None:
     return passes
 
 
-def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
+def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
     of_each = official or (of_a_record(rule.formula or "") and not rule.last)
@@ -376,8 +371,8 @@ def _compiled(rule: Rule, declared: frozenset[str]) -> CompiledRule:
         checks=checks,
         passes=_all_of(checks),
         of_metadata=tuple([c.holds for c in checks if c.constraint.part is Part.METADATA]),
-        reaches=target_test(rule.reaches, declared) if rule.reaches else None,
-        formula=Formula(rule.formula, declared) if rule.formula else None,
+        reaches=target_test(rule.reaches) if rule.reaches else None,
+        formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
         has_more=rule.tensors is not None or rule.reached,

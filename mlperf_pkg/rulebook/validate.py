@@ -15,7 +15,7 @@ from mlperf_pkg.rulebook.definitions import (
     formulas,
     reserved_names,
 )
-from mlperf_pkg.rulebook.formula import compile_formula, names_in, names_in_all
+from mlperf_pkg.rulebook.formula import compile_formula, names_in
 from mlperf_pkg.rulebook.metaschema import complaints, kind_of, owner_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
 from mlperf_pkg.rulebook.quantity import compile_quantity
@@ -44,8 +44,6 @@ def _problems(file: RuleFile, complaints: Iterable[tuple[Steps, str]]) -> Iterat
 
 
 def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    texts = [text for _, text in formulas(document)]
-    names = names_in_all(texts) - reserved_names()
     for steps, text in formulas(document):
         owner = owner_of(steps[:-1], document)
         reserved = sorted(names_in(text) & reserved_names())
@@ -53,7 +51,7 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
             yield steps, f"formula of {owner} uses {', '.join(reserved)}, which CEL reserves"
             continue
         try:
-            compile_formula(text, names)
+            compile_formula(text)
         except MissingPackageError as error:
             yield steps, f"formula of {owner}: {error}"
             continue
