@@ -167,7 +167,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         if self.places:
             return self.places
         lines = () if self.line is None else (self.line,)
-        return (Occurrence(self.path, lines, 1, _values(self.found), _values(self.expected)),)
+        return (Occurrence(self.path, lines, 1, values_of(self.found), values_of(self.expected)),)
 
     @property
     def count(self) -> int:
@@ -204,7 +204,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return counts and self.basis in (Basis.BOTH, basis)
 
     def _words(self, name: str, form: str | None) -> str:
-        values = _merged(getattr(place, name) for place in self.occurrences)
+        values = distinct(getattr(place, name) for place in self.occurrences)
         return in_words(values, "s" if name == "expected" and form is None else form)
 
 
@@ -370,12 +370,17 @@ class _Distinct:
 
     def _add(self, value: Any) -> None:
         text, by_word = word(value), self._by_word
-        if text in by_word or len(by_word) < MAX_VALUES:
-            by_word[text] = value
+        if len(by_word) < MAX_VALUES:
+            by_word.setdefault(text, value)
         self._is_numeric = self._is_numeric and _is_number(value)
         if self._is_numeric and len(by_word) > 1:
             extremes = (min(by_word.values()), max(by_word.values()))
             self._by_word = {word(extreme): extreme for extreme in extremes}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further values are left out."""
+        return len(self._by_word) >= MAX_VALUES
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -473,16 +478,19 @@ def word(value: Any, form: str | None = None) -> str:
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
 
 
-def _values(value: Any) -> tuple[Any, ...]:
+def values_of(value: Any) -> tuple[Any, ...]:
+    """Return a value as those of an ``Occurrence``: none if it is None."""
     return () if value is None else (value,)
 
 
-def _merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the different values of all parts; for numbers, the least and the greatest."""
-    distinct = _Distinct()
+def distinct(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the different values of all parts as in an ``Occurrence``."""
+    kept = _Distinct()
     for values in parts:
-        distinct.add(values)
-    return distinct.values
+        kept.add(values)
+        if kept.is_full:
+            break
+    return kept.values
 
 
 def _is_number(value: Any) -> bool:

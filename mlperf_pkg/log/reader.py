@@ -9,11 +9,21 @@ it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
 from typing import Any, BinaryIO
 
-from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    Basis,
+    Finding,
+    Occurrence,
+    Severity,
+    Unchecked,
+    bounded,
+    distinct,
+    values_of,
+)
 from mlperf_pkg.log.block import (
     HAS_SCAN,
     Block,
@@ -30,6 +40,7 @@ from mlperf_pkg.log.record import (
     Record,
     decode,
     decode_closely,
+    decode_lines_closely,
     decode_plain,
     decode_plain_lines,
     not_json_number,
@@ -133,32 +144,25 @@ class LogReader:
         elif text.isascii():
             records = decode_plain_lines(tails)
         if records is None:
-            records = self._read_lines(tails, first, is_cut=not text.endswith(b"\n"))
+            contents = decode_lines_closely(tails)
+            if contents is None:
+                contents = list(map(self._read_line, tails, count(first)))
+            records = [content if isinstance(content, Record) else None for content in contents]
+            self._report_misfits(tails, contents, first, is_cut=not text.endswith(b"\n"))
         if _may_repeat_names(text, records):
             self._report_repeated_names(tails, records, first)
         return records
 
-    def _read_lines(
-        self, tails: Sequence[bytes], first: int, *, is_cut: bool
-    ) -> list[Record | None]:
-        """Read line by line; ``is_cut`` says that the last line has no end."""
-        last = first + len(tails) - 1
-        return [
-            self._read_line(tail, number, is_cut=is_cut and number == last)
-            for number, tail in enumerate(tails, first)
-        ]
-
-    def _read_line(self, tail: bytes, number: int, *, is_cut: bool) -> Record | None:
+    def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
         for text in shadowed:
             self._report_shadowed(text, number)
-        return decode_plain(raw) or self._read_closely(raw, number, is_cut=is_cut)
+        return decode_plain(raw) or self._read_closely(raw, number)
 
-    def _read_closely(self, raw: bytes, number: int, *, is_cut: bool) -> Record | None:
-        record = decode_closely(raw)
-        if isinstance(record, Misfit):
-            self._report_misfit(raw, record, number, is_cut=is_cut)
-            return None
+    def _read_closely(self, raw: bytes, number: int) -> Record | Misfit:
+        content = decode_closely(raw)
+        if isinstance(content, Misfit):
+            return content
         if number_name := not_json_number(raw):
             text = "{found:s} is not valid JSON; Python's json accepts it"
             self._note("LOG106", text, number, found=number_name)
@@ -166,7 +170,7 @@ class LogReader:
             raw.decode("utf-8")
         except UnicodeDecodeError:
             self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
-        return record
+        return content
 
     def _keep_unofficial(self, record: Record) -> None:
         if len(self.unofficial) < MAX_UNOFFICIAL:
@@ -174,45 +178,69 @@ class LogReader:
 
     # ---- findings -------------------------------------------------------------------------
 
-    def _report_misfit(self, raw: bytes, misfit: Misfit, number: int, *, is_cut: bool) -> None:
-        line = self.line_of(number)
-        if misfit.fatal:
-            self.crash = self.crash or f"line {line}: {misfit.text}"
-        else:
-            self.parse_errors += 1
-        if misfit.recovered:
-            self._keep_unofficial(misfit.recovered)
-            self._add(
-                "LOG103",
-                "text follows the record {found} on its line: the official parser rejects the log",
-                line,
-                basis=Basis.OFFICIAL,
-                found=printable(misfit.recovered.key),
-                expected="a line of its own",
-                hint="keep other output off the lines that hold records",
-            )
-        else:
-            self._report_unread(raw, misfit, line, is_cut=is_cut)
+    def _report_misfits(
+        self,
+        tails: Sequence[bytes],
+        contents: Sequence[Record | Misfit],
+        first: int,
+        *,
+        is_cut: bool,
+    ) -> None:
+        """Report the lines without a record; ``is_cut`` says that the last line has no end."""
+        alike: dict[tuple[str, str], dict[int, Misfit]] = {}
+        for index, misfit in enumerate(contents):
+            if not isinstance(misfit, Misfit):
+                continue
+            if not misfit.fatal:
+                self.parse_errors += 1
+            elif self.crash is None:
+                self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
+            if misfit.recovered:
+                self._report_followed(misfit.recovered, first + index)
+            else:
+                alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
+        for misfits in alike.values():
+            self._report_unread(tails, misfits, first, is_cut=is_cut)
 
-    def _report_unread(self, raw: bytes, misfit: Misfit, line: int, *, is_cut: bool) -> None:
+    def _report_unread(
+        self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int, *, is_cut: bool
+    ) -> None:
+        """Report lines that cannot be read for one reason, by their indexes in the block."""
+        index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
         if "{found}" in misfit.reason:
-            self._add(
-                misfit.code,
-                message,
-                line,
-                found=printable(misfit.time_ms),
-                expected="a number",
-            )
-            return
-        position = f"at character {misfit.column} of the record" if misfit.column else None
+            found = (printable(misfit.time_ms) for misfit in misfits.values())
+            expected, hint = "a number", None
+        else:
+            message += "; found {found:s}"
+            found = (_shown(tails[index]) for index in misfits)
+            expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
+            hint = f"at character {misfit.column} of the record" if misfit.column else None
+            if is_cut and index == len(tails) - 1:
+                hint = "the log ends inside this record"
+        lines = tuple([self.line_of(first + index) for index in islice(misfits, MAX_LINES)])
+        first_found = next(found)
+        values = distinct(map(values_of, map(bounded, chain([first_found], found))))
         self._add(
             misfit.code,
-            f"{message}; found {{found:s}}",
-            line,
-            found=shown(raw.decode("latin-1").rstrip()),
-            expected='{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}',
-            hint="the log ends inside this record" if is_cut else position,
+            message,
+            lines[0],
+            found=first_found,
+            expected=expected,
+            hint=hint,
+            places=(Occurrence(self._path, lines, len(misfits), values, (expected,)),),
+        )
+
+    def _report_followed(self, record: Record, number: int) -> None:
+        self._keep_unofficial(record)
+        self._add(
+            "LOG103",
+            "text follows the record {found} on its line: the official parser rejects the log",
+            self.line_of(number),
+            basis=Basis.OFFICIAL,
+            found=printable(record.key),
+            expected="a line of its own",
+            hint="keep other output off the lines that hold records",
         )
 
     def _report_shadowed(self, raw: bytes, number: int) -> None:
@@ -273,6 +301,10 @@ class LogReader:
             code=code, message=message, path=self._path, line=line, source=_SOURCE, **fields
         )
         self._report(finding)
+
+
+def _shown(tail: bytes) -> str:
+    return shown(tail.rpartition(TOKEN)[2].decode("latin-1").rstrip())
 
 
 def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:

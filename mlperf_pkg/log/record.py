@@ -79,6 +79,7 @@ _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(_Entry).decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_value = msgspec.json.Decoder().decode
+_decode_lines = msgspec.json.Decoder().decode_lines
 _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -127,6 +128,17 @@ def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
         return [_decode(raw) for raw in raws]
     except (msgspec.MsgspecError, RecursionError):
         return None
+
+
+def decode_lines_closely(raws: Sequence[bytes]) -> list[Record | Misfit] | None:
+    """Return what each line holds, None if any of them needs a look of its own."""
+    lines = b"\n".join(raws)
+    try:
+        values = _decode_lines(lines) if lines.isascii() and TOKEN not in lines else []
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    # A value may end on a later line, but no line holds two.
+    return list(map(_from_fields, values)) if len(values) == len(raws) else None
 
 
 def decode(raw: bytes) -> Record | None:
