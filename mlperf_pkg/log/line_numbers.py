@@ -36,7 +36,7 @@ class LineNumbers:
             self._blocks.append(range(self._first, self._first + size))
         else:
             self._blocks.append(array("Q"))
-            self._later_lines = self._walk(text)
+            self._later_lines = _lines(chunk, text, self._first)
 
     def of(self, number: int) -> int:
         """Return the line of a record by its number in the log."""
@@ -67,9 +67,11 @@ class LineNumbers:
         """The line after the current block."""
         return self.at(len(self._chunk))
 
-    def _walk(self, text: bytes) -> Iterator[int]:
-        line, counted, offset = self._first, 0, text.find(TOKEN)
-        while offset >= 0:
-            line += self._chunk.count(b"\n", counted, offset)
-            yield line
-            counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
+
+def _lines(chunk: bytes, text: bytes, first: int) -> Iterator[int]:
+    """Yield the lines of the records in a block; not a method, so as not to be in a cycle."""
+    line, counted, offset = first, 0, text.find(TOKEN)
+    while offset >= 0:
+        line += chunk.count(b"\n", counted, offset)
+        yield line
+        counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
