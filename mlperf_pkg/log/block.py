@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -37,6 +38,8 @@ else:
     HAS_SCAN = True
 
 TIME, VALUE, METADATA, RECORD = range(4)  # the parts of a record, as in _scan.c
+
+_KEY = attrgetter("key")
 
 Words: TypeAlias = frozenset[bytes]
 
@@ -84,13 +87,14 @@ class Block(ABC):
         del indexes
         return None
 
-    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
-        """Yield, for each line with any of ``words``, those on the line and its record.
+    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
+        """Yield the lines with any of ``words``, in order: those on the line, and its record.
 
-        For a line without a record, what follows its token takes the place of the record.
+        For a line without a record, what follows its token takes the place of the record. Lines
+        that follow each other may come together if they hold the same words.
         """
         for raw in lines_with(words, self.text):
-            yield _words_in(raw, words), decode(raw) or raw
+            yield _words_in(raw, words), [decode(raw) or raw]
 
 
 class DecodedBlock(Block):
@@ -133,13 +137,10 @@ class ScannedBlock(Block):
     def select(self, indexes: Collection[int]) -> list[Record]:
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
-        try:
-            return [decoded[index] for index in indexes]
-        except KeyError:
-            missing = [index for index in indexes if index not in decoded]
+        if missing := [index for index in indexes if index not in decoded]:
             records = decode_records(self._json(RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
-            return [decoded[index] for index in indexes]
+        return [decoded[index] for index in indexes]
 
     def times(self, indexes: Collection[int]) -> list[int | float]:
         """Return the times of some records, in milliseconds since the epoch."""
@@ -157,8 +158,8 @@ class ScannedBlock(Block):
         """Return the metadata of some records as a JSON array, not decoded."""
         return self._json(METADATA, indexes)
 
-    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, Record | bytes]]:
-        """Yield, for each line with any of ``words``, those on the line and its record.
+    def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
+        """Yield the lines with any of ``words``, in order: those on the line, and its record.
 
         The words must be among those that the scanner looked for.
         """
@@ -166,7 +167,8 @@ class ScannedBlock(Block):
             return super().mentions(words)
         held = _words_by_key(tuple(self.indexes), words)
         indexes = sorted(chain.from_iterable([self.indexes[key] for key in held]))
-        return ((held[record.key], record) for record in self.select(indexes))
+        rows = groupby(self.select(indexes), _KEY)
+        return ((held[key], list(records)) for key, records in rows)
 
     def _json(self, part: int, indexes: Collection[int]) -> bytes:
         """Return a part of some records as a JSON array."""
@@ -244,7 +246,7 @@ def _words_in(text: bytes, words: tuple[bytes, ...]) -> Words:
     return frozenset([word for word in words if word in text])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _words_by_key(keys: tuple[str, ...], words: tuple[bytes, ...]) -> dict[str, Words]:
     return {key: matches for key in keys if (matches := _words_in(key.encode(), words))}
 

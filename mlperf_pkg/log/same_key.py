@@ -26,6 +26,8 @@ class Group:
         """Take the records at some indexes of a block, at least one."""
         self._indexes = indexes
         self._block = block
+        text = block.metadata_text(indexes)
+        self._text = text if text and len(text) <= _LONGEST_CACHED else None
         self.first = block.first + indexes[0]
         self.last = block.first + indexes[-1]
 
@@ -49,11 +51,6 @@ class Group:
     @cached_property
     def _metadata(self) -> list[Any]:
         return self._block.metadata(self._indexes)
-
-    @cached_property
-    def _text(self) -> bytes | None:
-        text = self._block.metadata_text(self._indexes)
-        return text if text and len(text) <= _LONGEST_CACHED else None
 
 
 def _all_pass(tests: tuple[Test, ...], metadata: Sequence[Any]) -> bool:

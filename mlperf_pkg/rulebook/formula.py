@@ -8,8 +8,9 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -87,8 +88,9 @@ class Formula:
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
-        self._answers = Answers(self.signature, self._answer_at)
+        self._answers = Answers(self, self._answer_at)
         self.of_a_record = self._of_value or self._of_nth
+        self.of_metadata = bool(self._metadata) and not self.of_a_record
 
     def compiled(self) -> Condition:
         """Return the formula as CEL's own.
@@ -185,22 +187,30 @@ class Formula:
                 values.append(members.get(name))
         return tuple(values)
 
+    def signatures(self, row: Sequence[Record], seen: Seen) -> Iterable[tuple[Any, ...]]:
+        """Return the signatures of records of one key in a row, if it is about their metadata."""
+        before = seen[row[0].key].metadata if row[0].key in seen else None
+        metadata = [before, *[record.metadata for record in row]]
+        members = [fields if type(fields) is dict else {} for fields in metadata]
+        return zip(
+            *(repeat(seen[key].last if key in seen else None) for key in self._keys),
+            *([fields.get(name) for fields in members[1:]] for name in self._metadata),
+            *([fields.get(name) for fields in members[:-1]] for name in self._previous),
+            strict=False,  # the last values of other keys are the same for all records
+        )
+
 
 class Answers(Generic[_Answer]):
     """The answers of ``evaluate``, remembered by the values that a formula needs of a record."""
 
-    def __init__(
-        self,
-        signature: Callable[[Record, Seen, Any], tuple[Any, ...]],
-        evaluate: Callable[[Record, Seen, Any], _Answer],
-    ) -> None:
-        """Start without answers; equal signatures have the same answer."""
-        self._signature, self._evaluate = signature, evaluate
+    def __init__(self, formula: Formula, evaluate: Callable[[Record, Seen, Any], _Answer]) -> None:
+        """Start without answers; equal signatures of the formula have the same answer."""
+        self.formula, self._evaluate = formula, evaluate
         self._answers: dict[tuple[Any, ...], _Answer] = {}
 
     def at(self, record: Record, seen: Seen, nth: Any = None) -> _Answer:
         """Return the answer at a record; see ``Formula.operands``."""
-        signature = self._signature(record, seen, nth)
+        signature = self.formula.signature(record, seen, nth)
         try:
             answer = self._answers.get(signature)
         except TypeError:  # a list or an object, which is not a number
@@ -211,6 +221,10 @@ class Answers(Generic[_Answer]):
             if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
                 self._answers[signature] = answer
         return answer
+
+    def remembered(self, row: Sequence[Record], seen: Seen) -> list[_Answer | None]:
+        """Return the answers at records of one key in a row, None for those not yet given."""
+        return list(map(self._answers.get, self.formula.signatures(row, seen)))
 
 
 def compile_formula(text: str) -> Formula:

@@ -22,7 +22,8 @@ class Logged(msgspec.Struct, eq=False):
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
     ``metadata`` is that of the last record. Of a key whose records are checked together, only
-    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it.
+    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it; of
+    one whose records are checked in rows, ``last`` and ``metadata`` are, too.
     """
 
     first: Any
@@ -44,6 +45,11 @@ class Logged(msgspec.Struct, eq=False):
             self.same = False
         if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
             self.earliest_ms = record.time_ms
+
+    def add_row(self, count: int, last: Record, last_number: int) -> None:
+        """Take the next records at once, which were checked in a row: none of them but the last."""
+        self.add_together(count, last_number)
+        self.last, self.metadata = last.value, last.metadata
 
     def add_together(self, count: int, last_number: int) -> None:
         """Take the next records of the key at once, all of which were checked together."""

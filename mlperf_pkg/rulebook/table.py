@@ -27,6 +27,7 @@ from mlperf_pkg.rulebook.formula import Answers, Formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
+from mlperf_pkg.rulebook.row import RowChecks
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -45,8 +46,8 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``passes`` is all of ``checks`` in one call, None if there are none; ``of_metadata`` are those
-    of them that test a record's metadata.
+    ``passes`` is all of ``checks`` in one call; ``of_metadata`` are those of them that test a
+    record's metadata.
 
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
@@ -57,7 +58,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     rule: Rule
     checks: tuple[Check, ...]
-    passes: Test | None
+    passes: Test
     of_metadata: tuple[Callable[[Any], Any], ...]
     reaches: Test | None
     formula: Formula | None
@@ -80,17 +81,24 @@ class CompiledRule(msgspec.Struct, frozen=True):
         answer = formula.evaluate(formula.operands(record, seen, nth)) if formula else True
         return self.without_answer if answer is None else answer
 
+    def holds_now(self, record: Record, seen: Seen) -> bool:
+        """Return what ``holds`` does, without remembering it."""
+        formula = self.formula
+        answer = formula.evaluate(formula.operands(record, seen)) if formula else True
+        return self.without_answer if answer is None else answer
+
 
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``passes`` is all of their checks in one call, None if there are none. ``refusing`` answers
-    which of their formulas do not hold, without those ``alone``, which need the record's value or
-    place. ``more`` are the rules with more to check than that.
+    ``passes`` is all of their checks in one call. ``refusing`` answers which of their formulas do
+    not hold, without those ``alone``, which need the record's value or place. ``more`` are the
+    rules with more to check than that; if there is nothing but checks, they are ``only_checks``.
     """
 
     rules: tuple[CompiledRule, ...]
-    passes: Test | None
+    only_checks: bool
+    passes: Test
     refusing: Answers[tuple[CompiledRule, ...]] | None
     alone: tuple[CompiledRule, ...]
     more: tuple[CompiledRule, ...]
@@ -112,12 +120,14 @@ class Order(msgspec.Struct, frozen=True):
 
     The records of the keys ``one_by_one`` are taken in the order of the log: rules of these or of
     other keys need their values in time. The records of the keys ``together`` may be checked as
-    groups, by the rules in this mapping, all but the first record of a key. ``followed`` are the
-    keys of both kinds, ``timed`` those whose earliest time is needed.
+    groups, by the rules in this mapping, all but the first record of a key. Those of the keys
+    ``in_rows`` may be checked together where none of the others ``one_by_one`` comes between them.
+    ``followed`` are the keys of all kinds, ``timed`` those whose earliest time is needed.
     """
 
     one_by_one: frozenset[str]
     together: Mapping[str, tuple[CompiledRule, ...]]
+    in_rows: Mapping[str, RowChecks]
     followed: frozenset[str]
     timed: frozenset[str]
 
@@ -241,11 +251,17 @@ def _order(
         if key not in values and all(map(_at_once, key_rules.rules))
     }
     followed = values.union(keys, *(_watched_presence(rule.rule) for rule in rules))
+    timed = frozenset(chain.from_iterable(_watched_times(rule.rule) for rule in rules))
     return Order(
         one_by_one=followed - together.keys(),
         together=together,
+        in_rows={
+            key: checks
+            for key in keys.keys() - together.keys() - values - timed
+            if (checks := _row_checks(keys[key].later))
+        },
         followed=followed,
-        timed=frozenset(chain.from_iterable(_watched_times(rule.rule) for rule in rules)),
+        timed=timed,
     )
 
 
@@ -284,6 +300,29 @@ def _at_once(compiled: CompiledRule) -> bool:
     )
 
 
+def _row_checks(checklist: Checklist) -> RowChecks | None:
+    """Return the checks of a row of evaluations, None if they need the state after each record.
+
+    Of other keys there are few records, or none that need order.
+    """
+    rules, refusing = checklist.rules, checklist.refusing
+    targets = {rule.reaches: rule.rule for rule in rules if rule.reaches}
+    checks = [check for rule in rules for check in rule.checks]
+    if (
+        not targets
+        or checklist.alone
+        or any(rule.has_more or rule.rule.occurs == "once" for rule in rules)
+        or not {check.name for check in checks} <= OF_ONE | {"after", "before"}
+        or not (refusing is None or refusing.formula.of_metadata)
+    ):
+        return None
+    of_values, of_metadata, of_order = (
+        tuple([check.holds for check in checks if check.constraint.part is part]) for part in Part
+    )
+    *_, target = targets.values()
+    return RowChecks(of_values, of_metadata, of_order, refusing, tuple(targets), target)
+
+
 def _counting(rules: Sequence[CompiledRule]) -> Counting:
     return Counting(
         rules=tuple(rules),
@@ -315,31 +354,34 @@ def _key_rules(key: str, rules: Sequence[CompiledRule]) -> KeyRules:
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     formulas = [(rule, rule.formula) for rule in rules if rule.formula and rule.in_passing]
+    more = tuple([rule for rule in rules if rule.has_more or rule.reaches])
     return Checklist(
         rules=tuple(rules),
+        only_checks=not formulas and not more,
         passes=_all_of(checks),
         refusing=_refusing([rule for rule, formula in formulas if not formula.of_a_record]),
         alone=tuple([rule for rule, formula in formulas if formula.of_a_record]),
-        more=tuple([rule for rule in rules if rule.has_more or rule.reaches]),
+        more=more,
     )
 
 
 def _refusing(rules: Sequence[CompiledRule]) -> Answers[tuple[CompiledRule, ...]] | None:
     """Return what evaluates the formulas of several rules, whose values are looked up once."""
 
-    def refusing(record: Record, seen: Seen, _: Any) -> tuple[CompiledRule, ...]:
-        return tuple([rule for rule in rules if not rule.holds(record, seen)])
-
     if not rules:
         return None
-    together = " && ".join([rule.formula.text for rule in rules if rule.formula])
-    return Answers(Formula(together).signature, refusing)
+    together = Formula(" && ".join([rule.formula.text for rule in rules if rule.formula]))
+
+    def refusing(record: Record, seen: Seen, _: Any) -> tuple[CompiledRule, ...]:
+        return tuple([rule for rule in rules if not rule.holds_now(record, seen)])
+
+    return Answers(together, refusing)
 
 
-def _all_of(checks: Sequence[Check]) -> Test | None:
-    """Return all checks in one call, None if there are none."""
-    if len(checks) <= 1:
-        return checks[0].test if checks else None
+def _all_of(checks: Sequence[Check]) -> Test:
+    """Return all checks in one call."""
+    if len(checks) == 1:
+        return checks[0].test
     values, metadata = (
         [check.holds for check in checks if check.constraint.part is part]
         for part in (Part.VALUE, Part.METADATA)

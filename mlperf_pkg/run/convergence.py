@@ -7,6 +7,7 @@ if such a line lacks a field. (mlperf_logging.rcp_checker)
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -78,16 +79,18 @@ class ConvergenceReader:
         """A line counts if it holds one of these words, anywhere."""
         return (*WORDS, SAMPLES) if self._train_samples else WORDS
 
-    def take(self, words: Words, line: Record | bytes) -> None:
-        """Take the next line: its words, and its record or, without one, its text."""
+    def take(self, words: Words, lines: Iterable[Record | bytes]) -> None:
+        """Take the next lines: their words, and of each its record or, without one, its text."""
         if self._crash:
             return
+        is_evaluation = words in _EVALUATION and not self._train_samples  # nearly all
         try:
-            fields = _Fields(line) if isinstance(line, bytes) else line
-            if words in _EVALUATION and not self._train_samples:  # nearly all
-                self._evaluate(fields)
-            else:
-                self._read(words, fields)
+            for line in lines:
+                fields = _Fields(line) if isinstance(line, bytes) else line
+                if is_evaluation:
+                    self._evaluate(fields)
+                else:
+                    self._read(words, fields)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash = reason_of(error)
 

@@ -33,15 +33,19 @@ class DistinctValues:
 
     def __init__(self, line_of: Callable[[int], int]) -> None:
         """Start at the head of a log; ``line_of`` returns the line of a record by its number."""
-        self._lines: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
+        self._numbers: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
         self._line_of = line_of
 
     def take(self, record: Record, number: int) -> None:
         """Take the next record, by its ``number`` in the log."""
-        lines, value = self._lines[record.key], shown(record.value)
-        if value not in lines and len(lines) < MAX_DISTINCT:
-            lines[value] = self._line_of(number)
+        numbers = self._numbers[record.key]
+        if len(numbers) < MAX_DISTINCT:
+            numbers.setdefault(shown(record.value), number)
+
+    def values(self, key: str) -> tuple[str, ...]:
+        """Return the different values of a key, as JSON."""
+        return tuple(self._numbers[key])
 
     def lines(self, key: str) -> dict[str, int]:
         """Return the different values of a key, as JSON, each with its first line."""
-        return self._lines[key]
+        return {value: self._line_of(number) for value, number in self._numbers[key].items()}

@@ -26,7 +26,8 @@ from mlperf_pkg.run.fingerprint import Fingerprint
 from mlperf_pkg.run.hyperparameters import hyperparameters_of, of_head
 from mlperf_pkg.run.identity import Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.rules import RuleChecker, Taker
+from mlperf_pkg.run.record_rules import Taker
+from mlperf_pkg.run.rules import RuleChecker
 from mlperf_pkg.run.scale import InstanceScale
 from mlperf_pkg.run.seeds import SeedReader
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
@@ -98,9 +99,9 @@ class _Reading:
         self._rules.take(block, self._takers)
         self._fingerprint.take_block(block)
         readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
-        for words, line in block.mentions(self._convergence.words):
+        for words, lines in block.mentions(self._convergence.words):
             for reader in readers:
-                reader.take(words, line)
+                reader.take(words, lines)
 
     def conclude(self, problem: str | None) -> None:
         """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
@@ -141,7 +142,7 @@ class _Reading:
             seeds_unreadable=self._seeds.unreadable,
             crash=self._reader.crash or self._rules.crash,
             fingerprint=self._fingerprint.digest,
-            batch_sizes=tuple(self._distinct.lines("global_batch_size")),
+            batch_sizes=self._distinct.values("global_batch_size"),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +22,10 @@ from mlperf_pkg.run.tensors import TensorList
 if TYPE_CHECKING:
     from mlperf_pkg.run.joined_metrics import Joiner
 
+Taker = Callable[[Record, int], None]
+"""A reader of some records, each with its number in the log."""
+
+_NOBODY: Mapping[str, Taker] = {}
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
 
@@ -64,6 +68,7 @@ class RecordRules:
         self.joiner: Joiner | None = None
         self._seen = self.evidence.seen
         self._keys = table.keys
+        self._in_rows, self._followed = table.order.in_rows, table.order.followed
         self._findings = findings
         self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
         self._series: dict[str, tuple[int, int]] = {}
@@ -72,26 +77,57 @@ class RecordRules:
 
             self.joiner = Joiner(table.joined)
 
-    def take(self, record: Record, number: int) -> None:
-        """Check the next record, by its ``number`` in the log, and keep what it shows."""
-        key = record.key
-        logged = self._seen.get(key)
-        if rules := self._keys.get(key):
-            checklist = rules.later if logged else rules.first
-            if checklist.rules:
-                self._check_all(checklist, record, number)
-        if logged:
-            logged.add(record, number)
-        else:
-            self._seen[key] = first_logged(record, number)
-        if self.joiner and self.joiner.of == key:
-            self._join(self.joiner, record, number)
+    def take(
+        self,
+        records: Sequence[Record],
+        numbers: Sequence[int],
+        others: Mapping[str, Taker] = _NOBODY,
+    ) -> None:
+        """Check the next records, by their ``numbers`` in the log, and keep what they show.
+
+        ``others`` take the records of some keys, too.
+        """
+        seen, keys, followed = self._seen, self._keys, self._followed
+        for record, number in zip(records, numbers, strict=True):
+            key = record.key
+            if key in followed:
+                logged = seen.get(key)
+                if rules := keys.get(key):
+                    checklist = rules.later if logged else rules.first
+                    if checklist.rules:
+                        try:
+                            is_quiet = checklist.only_checks and checklist.passes(record, seen)
+                        except Exception:  # noqa: BLE001 - what cannot be compared fails
+                            is_quiet = False
+                        if not is_quiet:
+                            self._check_all(checklist, record, number)
+                if logged:
+                    logged.add(record, number)
+                else:
+                    seen[key] = first_logged(record, number)
+                if self.joiner and self.joiner.of == key:
+                    self._join(self.joiner, record, number)
+            if key in others:
+                others[key](record, number)
+
+    def take_row(self, row: Sequence[Record], numbers: Sequence[int]) -> None:
+        """Check records of a key, but not its first, as ``take`` does; see ``Order.in_rows``."""
+        key, start = row[0].key, 0
+        checks = self._in_rows[key]
+        for index in [*checks.to_check(row, self._seen), len(row)]:
+            if start < index:
+                last = row[index - 1]
+                self._seen[key].add_row(index - start, last, numbers[index - 1])
+                self._last_missed = checks.target, last.value
+            if index < len(row):
+                self.take(row[index : index + 1], numbers[index : index + 1])
+            start = index + 1
 
     def take_joined(self) -> None:
         """Check the metrics that were logged apart and are judged together."""
         if self.joiner:
             for record, number in self.joiner.records():
-                self.take(record, number)
+                self.take([record], [number])
 
     def check(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
         """Check one rule of a record; ``seen`` is what was logged before it."""
@@ -107,7 +143,7 @@ class RecordRules:
 
     def _check_all(self, checklist: Checklist, record: Record, number: int) -> None:
         try:
-            passed = checklist.passes is None or checklist.passes(record, self._seen)
+            passed = checklist.passes(record, self._seen)
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             passed = False
         if passed:
@@ -240,7 +276,7 @@ def target_in_words(rule: Rule) -> str:
 
 def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
     try:
-        return compiled.passes is None or bool(compiled.passes(record, seen))
+        return bool(compiled.passes(record, seen))
     except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
         return False
 

@@ -7,30 +7,32 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import Block
-from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.same_key import Group
 from mlperf_pkg.rulebook.constraints import Part
 from mlperf_pkg.rulebook.logged import LATEST_MS, Seen
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.conclusions import Conclusions
-from mlperf_pkg.run.record_rules import RecordRules
+from mlperf_pkg.run.record_rules import RecordRules, Taker
 from mlperf_pkg.run.rule_findings import RuleFindings
 
-Taker = Callable[[Record, int], None]
-_SMALLEST_GROUP = 4  # records; fewer are not slower one by one
+_SMALLEST_GROUP = 4  # records, at least 2; fewer are not slower one by one
 
 
-class _Earlier(Struct, frozen=True, order=True):
-    """A record of a group that is earlier than all before it; ``at`` is its index in the block."""
+class _Step(NamedTuple):
+    """A step between records that are checked one by one, ``at`` an index in the block.
+
+    It checks a ``row`` of records of a key, or sets its earliest time, which a record of a group
+    lowers.
+    """
 
     at: int
     key: str
-    time_ms: float
+    row: list[int]
+    earliest_ms: float = 0.0
 
 
 class RuleChecker:
@@ -82,26 +84,22 @@ class RuleChecker:
         gives the same findings. The findings of a key come in order; all findings of a code are
         of one key.
         """
-        in_order: list[int] = []
-        groups: dict[str, list[int]] = {}
-        earlier: list[_Earlier] = []
-        for key, indexes in block.indexes.items():
-            if key in others or key in self._order.one_by_one:
-                in_order += indexes
-            elif key in self._order.together:
-                count = self._before_group(key, indexes)
-                in_order += indexes[:count]
-                if count < len(indexes):
-                    groups[key] = indexes[count:]
-                    earlier += self._earlier(key, indexes, block)
-        in_order.sort()
+        in_order, steps, groups = self._split(block, others)
+        records = block.select(in_order)
+        numbers = [block.first + index for index in in_order]
         start = 0
-        for record in sorted(earlier):
-            stop = bisect_left(in_order, record.at)
-            self._take_in_order(block, in_order[start:stop], others)
-            self._seen[record.key].earliest_ms = record.time_ms
-            start = stop
-        self._take_in_order(block, in_order[start:], others)
+        for at, key, row, earliest_ms in sorted(steps):
+            stop = bisect_left(in_order, at, start)
+            end = stop + len(row)
+            if in_order[stop:end] != row:
+                continue  # others come between these records
+            self._records.take(records[start:stop], numbers[start:stop], others)
+            if row:
+                self._records.take_row(records[stop:end], numbers[stop:end])
+            else:
+                self._seen[key].earliest_ms = earliest_ms
+            start = end
+        self._records.take(records[start:], numbers[start:], others)
         for key, indexes in groups.items():
             self._take_group(key, indexes, block)
 
@@ -122,26 +120,34 @@ class RuleChecker:
         conclusions.count(self._table)
         conclusions.conclude(self._table, success=success)
 
-    def _take_in_order(
-        self, block: Block, indexes: Sequence[int], others: Mapping[str, Taker]
-    ) -> None:
-        first, take, followed = block.first, self._records.take, self._order.followed
-        for index, record in zip(indexes, block.select(indexes), strict=True):
-            key = record.key
-            if key in followed:
-                take(record, first + index)
-            if key in others:
-                others[key](record, first + index)
-
     # ---- records of one key, checked together ---------------------------------------------
 
-    def _before_group(self, key: str, indexes: Sequence[int]) -> int:
-        """Return how many records of a key to take in order before the others."""
-        if len(indexes) < _SMALLEST_GROUP:
-            return len(indexes)
-        return 0 if key in self._seen else 1
+    def _split(
+        self, block: Block, others: Mapping[str, Taker]
+    ) -> tuple[list[int], list[_Step], dict[str, list[int]]]:
+        """Return the records to take in order, the steps between them, and the groups by key."""
+        order, followed = self._order, self._order.followed
+        in_order: list[int] = []
+        steps: list[_Step] = []
+        groups: dict[str, list[int]] = {}
+        for key, indexes in block.indexes.items():
+            if len(indexes) < _SMALLEST_GROUP or key in others:  # nearly all keys
+                if key in followed or key in others:
+                    in_order += indexes
+                continue
+            count = 0 if key in self._seen else 1
+            if key in order.together:
+                in_order += indexes[:count]
+                groups[key] = indexes[count:]
+                steps += self._earlier(key, indexes, block)
+            elif key in order.one_by_one:
+                in_order += indexes
+                if key in order.in_rows:
+                    steps.append(_Step(indexes[count], key, indexes[count:]))
+        in_order.sort()
+        return in_order, steps, groups
 
-    def _earlier(self, key: str, indexes: Sequence[int], block: Block) -> Iterator[_Earlier]:
+    def _earlier(self, key: str, indexes: Sequence[int], block: Block) -> Iterator[_Step]:
         """Yield the records of a key that lower its earliest time, if a rule needs that."""
         if key not in self._order.timed:
             return
@@ -153,14 +159,14 @@ class RuleChecker:
         for index, time_ms in zip(indexes, times, strict=True):
             if time_ms < earliest:
                 earliest = time_ms
-                yield _Earlier(index, key, time_ms)
+                yield _Step(index, key, [], time_ms)
 
     def _take_group(self, key: str, indexes: Sequence[int], block: Block) -> None:
-        group = Group(indexes, block)
-        rules = self._order.together[key]
-        if broken := [compiled for compiled in rules if not self._all_hold(compiled, group)]:
-            self._check_one_by_one(broken, indexes, block)
-        self._seen[key].add_together(len(indexes), group.last)
+        if rules := self._order.together[key]:
+            group = Group(indexes, block)
+            if broken := [compiled for compiled in rules if not self._all_hold(compiled, group)]:
+                self._check_one_by_one(broken, indexes, block)
+        self._seen[key].add_together(len(indexes), block.first + indexes[-1])
 
     def _check_one_by_one(
         self, rules: Sequence[CompiledRule], indexes: Sequence[int], block: Block

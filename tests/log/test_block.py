@@ -75,7 +75,10 @@ def contents(block: Block) -> Any:
         ]
         for indexes in (readable, *([index] for index in readable))
     ]
-    mentions = [list(block.mentions(words)) for words in (WORDS, WORDS[:1])]
+    mentions = [
+        [(on_line, line) for on_line, lines in block.mentions(words) for line in lines]
+        for words in (WORDS, WORDS[:1])
+    ]
     shape = (block.first, block.size, block.unread, block.indexes)
     return repr((shape, records, parts, mentions))
 
