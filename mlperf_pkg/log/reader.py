@@ -209,26 +209,26 @@ class LogReader:
         index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
         if "{found}" in misfit.reason:
-            found = (printable(misfit.time_ms) for misfit in misfits.values())
+            values = (printable(misfit.time_ms) for misfit in misfits.values())
             expected, hint = "a number", None
         else:
             message += "; found {found:s}"
-            found = (_shown(tails[index]) for index in misfits)
+            values = (_shown(tails[index]) for index in misfits)
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
             if is_cut and index == len(tails) - 1:
                 hint = "the log ends inside this record"
         lines = tuple([self.line_of(first + index) for index in islice(misfits, MAX_LINES)])
-        first_found = next(found)
-        values = distinct(map(values_of, map(bounded, chain([first_found], found))))
+        first_value = next(values)
+        all_values = distinct(map(values_of, map(bounded, chain([first_value], values))))
         self._add(
             misfit.code,
             message,
             lines[0],
-            found=first_found,
+            found=first_value,
             expected=expected,
             hint=hint,
-            places=(Occurrence(self._path, lines, len(misfits), values, (expected,)),),
+            places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
         )
 
     def _report_followed(self, record: Record, number: int) -> None:
