@@ -183,7 +183,7 @@ def rule_table(
     if rules and division:
         layers.append(_of_benchmark(usage, round_name, benchmark, division))
         variants = sorted(chosen) if division == "closed" else ()
-        layers += [_of_variant(usage, round_name, benchmark, *choice) for choice in variants]
+        layers += [_compile(rules.variants.get(key, {}).get(name, {})) for key, name in variants]
     keys = {key: key_rules for layer in layers for key, key_rules in layer.items()}
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
@@ -208,14 +208,6 @@ def _of_round(usage: str, round_name: str, part: str) -> Mapping[str, KeyRules]:
 def _of_benchmark(usage: str, round_name: str, name: str, part: str) -> Mapping[str, KeyRules]:
     rules = load_benchmark(usage, round_name, name)
     return _compile(rules.sections[part]) if rules else {}
-
-
-@per_rulebook
-def _of_variant(
-    usage: str, round_name: str, name: str, key: str, value: str
-) -> Mapping[str, KeyRules]:
-    rules = load_benchmark(usage, round_name, name)
-    return _compile(rules.variants.get(key, {}).get(value, {})) if rules else {}
 
 
 def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
