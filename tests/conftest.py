@@ -22,3 +22,8 @@ def pytest_collection_finish() -> None:
     """Leave what all tests share to itself: 17,000 tests are much to search for garbage, and to copy in a fork."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let it be collected at the end, without which extension modules report leaks."""
+    gc.unfreeze()

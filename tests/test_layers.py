@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -68,7 +69,12 @@ def imported(path: Path) -> Iterator[str]:
 
 
 NAMES = {name_of(path) for path in MODULES}
-IMPORTS = {name_of(path): {*imported(path)} & NAMES for path in MODULES}
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """The modules of the package that each one imports."""
+    return {name_of(path): {*imported(path)} & NAMES for path in MODULES}
 
 
 def room(name: str) -> str:
@@ -82,7 +88,7 @@ def test_every_room_has_a_layer() -> None:
 @each_module
 def test_imports_go_downward(path: Path) -> None:
     own = room(name_of(path))
-    others = {room(name) for name in IMPORTS[name_of(path)]} - {own}
+    others = {room(name) for name in imports()[name_of(path)]} - {own}
     assert {name for name in others if LEVEL[name] >= LEVEL[own]} == set()
 
 
@@ -95,13 +101,13 @@ def test_commands_do_not_import_one_another() -> None:
     arrows = {
         (command, commands[used])
         for name, command in commands.items()
-        for used in IMPORTS[name] & commands.keys()
+        for used in imports()[name] & commands.keys()
     }
     assert {(a, b) for a, b in arrows if a != b} <= ARROWS_BETWEEN_COMMANDS
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = TopologicalSorter({name: used - {name} for name, used in IMPORTS.items()})
+    graph = TopologicalSorter({name: used - {name} for name, used in imports().items()})
     assert len(list(graph.static_order())) == len(NAMES)
 
 

@@ -155,7 +155,7 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 @example(b"\n")
 @example(b"5")
 @example(f"{record()}\n5".encode())
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_both_ways_find_the_same(text: bytes) -> None:
     assert all_of(text, in_c=True) == all_of(text, in_c=False)
 
@@ -166,14 +166,14 @@ def test_both_ways_find_the_same(text: bytes) -> None:
 @example(b"\n")
 @example(b"5")
 @example(f"{record()}\n5".encode())
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_a_block_is_scanned_if_all_lines_are_plain(text: bytes) -> None:
     assert (scan(text) is not None) == all(map(is_plain, lines_of(text)))
 
 
 @NEEDS_SCAN
 @given(text=dirty() | NOISE)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
     block = scan(text)
     if block is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,16 @@ from tests.helpers.rulesets import WITH_RULESET
 from tests.parity import incumbent
 from tests.parity.seeds import seeds
 
-LOGS = {(seed.usage, seed.round): b"\n".join(seed.lines) + b"\n" for seed in seeds()}
+
+@cache
+def logs() -> dict[tuple[str, str], bytes]:
+    """A log of each round."""
+    return {(seed.usage, seed.round): b"\n".join(seed.lines) + b"\n" for seed in seeds()}
 
 
 @pytest.mark.parametrize(("usage", "round_"), WITH_RULESET)
 def test_odd_logs(tmp_path: Path, usage: str, round_: str) -> None:
-    log = LOGS[usage, round_]
+    log = logs()[usage, round_]
     killed = b"".join(log.splitlines(keepends=True)[:-30])
     odd = {
         "empty": b"",

@@ -34,12 +34,13 @@ PROBLEMS = [
     ("mlperf-logging", "'' is not a heading of mlperf-logging"),
     ("mlperf-pkg", "'mlperf-pkg' is not a document"),
 ]
+BEGINNINGS = (OWN, *(f"{document}, " for document in headings()))
 CONSTANTS = [
     pytest.param(node.value, id=f"{path.name}:{node.lineno}")
     for path in sorted(Path(mlperf_pkg.__file__).parent.rglob("*.py"))
     for node in ast.walk(ast.parse(path.read_text("utf-8")))
     if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    if node.value.startswith((OWN, *(f"{document}, " for document in headings())))
+    if node.value.startswith(BEGINNINGS)
     if node.value != OWN
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from io import BytesIO
 from itertools import chain
 
@@ -9,22 +10,22 @@ import pytest
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.rulebook.explain.describe import histories, joined, rulebook_codes
+from mlperf_pkg.rulebook.explain.describe import Span, histories, joined, rulebook_codes
 from mlperf_pkg.rulebook.explain.example import example
 from mlperf_pkg.rulebook.load import load_round
 
-SPANS = [
-    (code, history.usage, span)
-    for code in sorted(rulebook_codes())
-    for history in histories(code)
-    for span in history.spans
-]
+
+@cache
+def spans(code: str) -> list[tuple[str, Span]]:
+    """The usages and the wordings of a rule."""
+    return [(history.usage, span) for history in histories(code) for span in history.spans]
 
 
 def test_only_rules_about_several_records_have_no_example() -> None:
     rules = [
         span.rule
-        for _, usage, span in SPANS
+        for code in rulebook_codes()
+        for usage, span in spans(code)
         if example(span.rule, load_round(usage, span.until)) is None
     ]
     assert all(
@@ -36,7 +37,7 @@ def test_only_rules_about_several_records_have_no_example() -> None:
 @pytest.mark.parametrize("code", sorted(rulebook_codes()))
 def test_examples_are_records(code: str) -> None:
     findings: list[Finding] = []
-    for _, usage, span in (row for row in SPANS if row[0] == code):
+    for usage, span in spans(code):
         if line := example(span.rule, load_round(usage, span.until)):
             reader = LogReader(BytesIO(line.encode()), "example", findings.append)
             (record,) = chain(reader)
