@@ -189,7 +189,9 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
 
 
 def load_rules(plans: Iterable[Plan]) -> None:
-    """Load and compile the rules once, before processes are forked."""
+    """Load what all processes need once, before they are forked: mostly rules."""
+    import hashlib  # noqa: F401, PLC0415 - slow to import
+
     benchmarks = {
         (plan.usage, plan.round, files.benchmark)
         for plan in plans
