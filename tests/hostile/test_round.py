@@ -163,7 +163,7 @@ def test_one_submission(name: str, command: str, valid: Path, folder: Path) -> N
         "pack": ["pack", tree, "-o", folder / "x.tar.gz"],
         "verify": ["verify", tree],
         "rcp new": ["rcp", "new", tree],
-        "watch": ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.1"],
+        "watch": ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.05"],
     }
     if command == "watch" and not logs:
         pytest.skip("no log to follow")
