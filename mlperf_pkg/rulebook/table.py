@@ -81,12 +81,6 @@ class CompiledRule(msgspec.Struct, frozen=True):
         answer = formula.evaluate(formula.operands(record, seen, nth)) if formula else True
         return self.without_answer if answer is None else answer
 
-    def holds_now(self, record: Record, seen: Seen) -> bool:
-        """Return what ``holds`` does, without remembering it."""
-        formula = self.formula
-        answer = formula.evaluate(formula.operands(record, seen)) if formula else True
-        return self.without_answer if answer is None else answer
-
 
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
@@ -365,7 +359,7 @@ def _refusing(rules: Sequence[CompiledRule]) -> Answers[tuple[CompiledRule, ...]
     together = Formula(" && ".join([rule.formula.text for rule in rules if rule.formula]))
 
     def refusing(record: Record, seen: Seen, _: Any) -> tuple[CompiledRule, ...]:
-        return tuple([rule for rule in rules if not rule.holds_now(record, seen)])
+        return tuple([rule for rule in rules if not rule.holds(record, seen)])
 
     return Answers(together, refusing)
 
