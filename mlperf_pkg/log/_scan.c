@@ -23,7 +23,7 @@
 #define LONG_TIME 18   /* a time of more characters may be out of range */
 #define NUMBERS 16     /* the most numbers in a line that is remembered */
 #define WORDS 16       /* the most words to search for */
-#define KIND_BITS 10   /* two to this power is the number of kinds of lines remembered */
+#define KIND_BITS 12   /* two to this power is the number of kinds of lines remembered */
 #define MEMORY "mlperf_pkg.log._scan.memory"
 #define REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)

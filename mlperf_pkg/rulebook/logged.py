@@ -17,7 +17,7 @@ LATEST_MS = 9e99
 """In place of a time that is infinite or NaN."""
 
 
-class Logged(msgspec.Struct, eq=False):
+class Logged(msgspec.Struct, eq=False, gc=False):
     """The records of one key so far: how many, and the first and last value and number.
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
