@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -24,7 +24,8 @@ File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
 _SMALLEST_BATCH, _LARGEST_BATCH = 1 << 19, 1 << 23  # bytes
-_BATCHES = 16  # of each process at least, unless they are the smallest
+_BATCHES = 4  # of each process at least, of all that is not yet in a batch
+_LARGE_FILE = 1 << 20  # bytes
 _FILE_BYTES = 1 << 15  # added to the size of each file, as opening and judging it takes time
 
 
@@ -66,13 +67,15 @@ def read_all(
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
-        yield from _read_batches(files, sizes, _batch_bytes(workers, sum(sizes)), mapper, observer)
+        # A cluster may have any number of workers.
+        processes = None if workers.scheduler is not None else _processes(workers)
+        yield from _read_batches(files, sizes, processes, mapper, observer)
 
 
 def _read_batches(
     files: Sequence[File],
     sizes: Sequence[int],
-    batch_bytes: int,
+    processes: int | None,
     mapper: Mapper | None,
     observer: Observer | None,
 ) -> Iterator[Run | PowerLog]:
@@ -83,8 +86,8 @@ def _read_batches(
     """
     order: Sequence[int] = range(len(files))
     if mapper is not None:
-        order = sorted(order, key=lambda index: max(sizes[index], batch_bytes), reverse=True)
-    batches = _batches(order, sizes, batch_bytes)
+        order = sorted(order, key=lambda index: max(sizes[index], _LARGE_FILE), reverse=True)
+    batches = _batches(order, sizes, processes)
     tasks = [[files[index] for index in batch] for batch in batches]
     results = (
         mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
@@ -126,23 +129,21 @@ def _size(file: File) -> int:
         return 0
 
 
-def _batch_bytes(workers: Workers, size: int) -> int:
-    """Return how much one process reads at once: not so much that others would wait for it."""
-    if workers.scheduler is not None:  # which may have any number of workers
-        return _SMALLEST_BATCH
-    return min(max(size // (_BATCHES * _processes(workers)), _SMALLEST_BATCH), _LARGEST_BATCH)
+def _batches(order: Sequence[int], sizes: Sequence[int], processes: int | None) -> list[list[int]]:
+    """Group files into batches, the last ones small, so that no process waits for another.
 
-
-def _batches(order: Iterable[int], sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Group files into batches of ``most`` bytes, unless a file is larger."""
+    They are the smallest if the number of ``processes`` is not known.
+    """
     batches: list[list[int]] = []
-    room = 0
+    rest, room = sum(sizes) + _FILE_BYTES * len(sizes), 0
     for index in order:
         if not batches or sizes[index] > room:
             batches.append([])
-            room = most
+            share = rest // (_BATCHES * processes) if processes else 0
+            room = min(max(share, _SMALLEST_BATCH), _LARGEST_BATCH)
         batches[-1].append(index)
         room -= sizes[index] + _FILE_BYTES
+        rest -= sizes[index] + _FILE_BYTES
     return batches
 
 

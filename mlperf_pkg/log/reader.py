@@ -35,6 +35,7 @@ from mlperf_pkg.log.block import (
 )
 from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.log.record import (
+    MAX_SHOWN,
     TOKEN,
     Misfit,
     Record,
@@ -209,11 +210,11 @@ class LogReader:
         index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
         if "{found}" in misfit.reason:
-            values = (printable(misfit.time_ms) for misfit in misfits.values())
+            values = iter([printable(misfit.time_ms) for misfit in misfits.values()])
             expected, hint = "a number", None
         else:
             message += "; found {found:s}"
-            values = (_shown(tails[index]) for index in misfits)
+            values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
             if is_cut and index == len(tails) - 1:
@@ -303,8 +304,10 @@ class LogReader:
         self._report(finding)
 
 
-def _shown(tail: bytes) -> str:
-    return shown(tail.rpartition(TOKEN)[2].decode("latin-1").rstrip())
+def _head(tail: bytes) -> str:
+    """Return as much of what follows the last token as findings show."""
+    text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
+    return text[: MAX_SHOWN + 1] if text.isascii() else text
 
 
 def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:

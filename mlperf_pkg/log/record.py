@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
+MAX_SHOWN = 80  # characters of a value
 
 # A number outside of these bounds may not fit in a double: decode_closely reads it.
 _Time = (
@@ -143,6 +144,8 @@ def decode_lines_closely(raws: Sequence[bytes]) -> list[Record | Misfit] | None:
 
 def decode(raw: bytes) -> Record | None:
     """Return the record after a token, None where the official parser reads none."""
+    if b"time_ms" not in raw and b"\\" not in raw:  # no need to look closely
+        return None
     record = decode_plain(raw) or decode_closely(raw)
     return record if isinstance(record, Record) else None
 
@@ -207,7 +210,7 @@ def recover(text: str) -> Record | None:
     return record if isinstance(record, Record) else None
 
 
-def shown(value: Any, limit: int = 80) -> str:
+def shown(value: Any, limit: int = MAX_SHOWN) -> str:
     """Return a JSON value as it appears in the file, cut to ``limit`` characters."""
     try:
         text = str(value) if type(value) is int else _encode(printable(value))
