@@ -9,21 +9,11 @@ it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count
 from typing import Any, BinaryIO
 
-from mlperf_pkg.findings import (
-    MAX_LINES,
-    Basis,
-    Finding,
-    Occurrence,
-    Severity,
-    Unchecked,
-    bounded,
-    distinct,
-    values_of,
-)
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import (
     HAS_SCAN,
     Block,
@@ -33,9 +23,9 @@ from mlperf_pkg.log.block import (
     lines_with,
     scanner,
 )
+from mlperf_pkg.log.line_findings import LineFindings
 from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.log.record import (
-    MAX_SHOWN,
     TOKEN,
     Misfit,
     Record,
@@ -45,10 +35,8 @@ from mlperf_pkg.log.record import (
     decode_plain,
     decode_plain_lines,
     not_json_number,
-    printable,
     recover,
     repeated_names,
-    shown,
 )
 
 CHUNK_BYTES = 1 << 20
@@ -59,12 +47,8 @@ _SHOWN_BYTES = 512
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
-_SOURCE = "submission_rules, Logging requirements"
-
 _TAIL = re.compile(TOKEN + b"(.*)")
 _ALMOST_TOKEN = b":::MLL"
-# Few logs need these, which are compiled when they are used.
-_LIKE_TOKEN = _ALMOST_TOKEN + rb"(?!OG )[A-Za-z]*"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
@@ -96,10 +80,9 @@ class LogReader:
         self.unofficial: list[Record] = []
         self.head = b""
         self._stream = stream
-        self._path = path
-        self._report = report
         self._scanner = scanner(words) if HAS_SCAN else None
         self._lines = LineNumbers()
+        self._findings = LineFindings(path, report, self._lines)
 
     def __iter__(self) -> Iterator[Record | None]:
         """Yield the record of each line with a token, None where the official parser reads none."""
@@ -108,7 +91,9 @@ class LogReader:
     def blocks(self) -> Iterator[Block]:
         """Yield the log as blocks of whole lines."""
         first = 0
-        for chunk in _chunks(self._stream, CHUNK_BYTES, self._report_too_long):
+        for chunk in _chunks(
+            self._stream, CHUNK_BYTES, lambda: self._findings.too_long(MAX_LINE_BYTES)
+        ):
             self.head = self.head or chunk[:_SHOWN_BYTES]
             block = self._block(chunk, first)
             yield block
@@ -141,7 +126,7 @@ class LogReader:
         """Return the record of each line; ``tails`` is what follows their first tokens."""
         records: Sequence[Record | None] | None = None
         if text.count(_ALMOST_TOKEN) != len(tails):  # two tokens on a line, or what looks like one
-            self._report_lookalikes(text)
+            self._findings.lookalikes(text)
         elif text.isascii():
             records = decode_plain_lines(tails)
         if records is None:
@@ -149,7 +134,7 @@ class LogReader:
             if contents is None:
                 contents = list(map(self._read_line, tails, count(first)))
             records = [content if isinstance(content, Record) else None for content in contents]
-            self._report_misfits(tails, contents, first, is_cut=not text.endswith(b"\n"))
+            self._count_misfits(tails, contents, first, is_cut=not text.endswith(b"\n"))
         if _may_repeat_names(text, records):
             self._report_repeated_names(tails, records, first)
         return records
@@ -157,7 +142,7 @@ class LogReader:
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
         for text in shadowed:
-            self._report_shadowed(text, number)
+            self._keep_shadowed(text.decode("latin-1"), number)
         return decode_plain(raw) or self._read_closely(raw, number)
 
     def _read_closely(self, raw: bytes, number: int) -> Record | Misfit:
@@ -165,21 +150,25 @@ class LogReader:
         if isinstance(content, Misfit):
             return content
         if number_name := not_json_number(raw):
-            text = "{found:s} is not valid JSON; Python's json accepts it"
-            self._note("LOG106", text, number, found=number_name)
+            self._findings.not_json(number_name, number)
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:
-            self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
+            self._findings.not_utf8(number)
         return content
+
+    def _keep_shadowed(self, text: str, number: int) -> None:
+        """Keep the record that the official parser does not read between two tokens of a line."""
+        record = recover(text.rstrip())
+        if record:
+            self._keep_unofficial(record)
+        self._findings.shadowed(record, text, number)
 
     def _keep_unofficial(self, record: Record) -> None:
         if len(self.unofficial) < MAX_UNOFFICIAL:
             self.unofficial.append(record)
 
-    # ---- findings -------------------------------------------------------------------------
-
-    def _report_misfits(
+    def _count_misfits(
         self,
         tails: Sequence[bytes],
         contents: Sequence[Record | Misfit],
@@ -187,7 +176,7 @@ class LogReader:
         *,
         is_cut: bool,
     ) -> None:
-        """Report the lines without a record; ``is_cut`` says that the last line has no end."""
+        """Count and report the lines without a record."""
         alike: dict[tuple[str, str], dict[int, Misfit]] = {}
         for index, misfit in enumerate(contents):
             if not isinstance(misfit, Misfit):
@@ -197,67 +186,12 @@ class LogReader:
             elif self.crash is None:
                 self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
             if misfit.recovered:
-                self._report_followed(misfit.recovered, first + index)
+                self._keep_unofficial(misfit.recovered)
+                self._findings.followed(misfit.recovered, first + index)
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
         for misfits in alike.values():
-            self._report_unread(tails, misfits, first, is_cut=is_cut)
-
-    def _report_unread(
-        self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int, *, is_cut: bool
-    ) -> None:
-        """Report lines that cannot be read for one reason, by their indexes in the block."""
-        index, misfit = next(iter(misfits.items()))
-        message = f"cannot read this record: {misfit.reason}"
-        if "{found}" in misfit.reason:
-            values = iter([printable(misfit.time_ms) for misfit in misfits.values()])
-            expected, hint = "a number", None
-        else:
-            message += "; found {found:s}"
-            values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
-            expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
-            hint = f"at character {misfit.column} of the record" if misfit.column else None
-            if is_cut and index == len(tails) - 1:
-                hint = "the log ends inside this record"
-        lines = tuple([self.line_of(first + index) for index in islice(misfits, MAX_LINES)])
-        first_value = next(values)
-        all_values = distinct(map(values_of, map(bounded, chain([first_value], values))))
-        self._add(
-            misfit.code,
-            message,
-            lines[0],
-            found=first_value,
-            expected=expected,
-            hint=hint,
-            places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
-        )
-
-    def _report_followed(self, record: Record, number: int) -> None:
-        self._keep_unofficial(record)
-        self._add(
-            "LOG103",
-            "text follows the record {found} on its line: the official parser rejects the log",
-            self.line_of(number),
-            basis=Basis.OFFICIAL,
-            found=printable(record.key),
-            expected="a line of its own",
-            hint="keep other output off the lines that hold records",
-        )
-
-    def _report_shadowed(self, raw: bytes, number: int) -> None:
-        """Report the text between two tokens of a line."""
-        text = raw.decode("latin-1")
-        record = recover(text.rstrip())
-        if record:
-            self._keep_unofficial(record)
-        self._warn(
-            "LOG104",
-            "two records on one line: the official parser does not read {found}",
-            self.line_of(number),
-            found=printable(record.key if record else text.strip()),
-            expected="one record a line",
-            hint="several ranks write to one file without line buffering",
-        )
+            self._findings.unread(tails, misfits, first, is_cut=is_cut)
 
     def _report_repeated_names(
         self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
@@ -266,48 +200,7 @@ class LogReader:
             raw = tail.rpartition(TOKEN)[2]
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
-                    text = "the name {found} is repeated in one object: the last value counts"
-                    self._warn("LOG105", text, self.line_of(number), found=printable(name))
-
-    def _report_lookalikes(self, text: bytes) -> None:
-        """Report the first lookalike of each line: a line may hold a hundred thousand."""
-        position, end = self._lines.position(), -1
-        for match in re.finditer(_LIKE_TOKEN, text):
-            if match.start() > end:
-                end = end_of_line(text, match.end())
-                self._warn(
-                    "LOG108",
-                    "{found} resembles a record but is not read as one; expected {expected}",
-                    position(match.start()),
-                    found=match[0][:_SHOWN_BYTES].decode(),
-                    expected=":::MLLOG and one space",
-                )
-
-    def _report_too_long(self) -> None:
-        message = f"not checked: a record larger than {MAX_LINE_BYTES >> 20} MiB"
-        line = self._lines.after
-        self._report(
-            Unchecked(code="LOG109", message=message, path=self._path, line=line, source=_SOURCE)
-        )
-
-    def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
-        line = self.line_of(number)
-        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE, **fields)
-
-    def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
-        self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)
-
-    def _add(self, code: str, message: str, line: int, **fields: Any) -> None:
-        finding = Finding(
-            code=code, message=message, path=self._path, line=line, source=_SOURCE, **fields
-        )
-        self._report(finding)
-
-
-def _head(tail: bytes) -> str:
-    """Return as much of what follows the last token as findings show."""
-    text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
-    return text[: MAX_SHOWN + 1] if text.isascii() else text
+                    self._findings.repeated_name(name, number)
 
 
 def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:

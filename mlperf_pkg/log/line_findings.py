@@ -1,0 +1,155 @@
+"""The findings about the lines of a log that are not records, or not only records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    Basis,
+    Finding,
+    Occurrence,
+    Severity,
+    Unchecked,
+    bounded,
+    distinct,
+    values_of,
+)
+from mlperf_pkg.log.block import end_of_line
+from mlperf_pkg.log.line_numbers import LineNumbers
+from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, shown
+
+_SHOWN_BYTES = 512
+_SOURCE = "submission_rules, Logging requirements"
+
+# Few logs need this, which is compiled when it is used.
+_LIKE_TOKEN = rb":::MLL(?!OG )[A-Za-z]*"
+
+
+class LineFindings:
+    """Reports lines of one log by the numbers of their records; ``report`` receives findings."""
+
+    def __init__(self, path: str, report: Callable[[Finding], None], lines: LineNumbers) -> None:
+        """Report lines of the log ``path``, whose numbers are in ``lines``."""
+        self._path = path
+        self._report = report
+        self._lines = lines
+
+    def unread(
+        self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int, *, is_cut: bool
+    ) -> None:
+        """Report lines that cannot be read for one reason.
+
+        ``tails`` is what follows the first token of each line of a block, ``first`` the number of
+        the first of them; ``misfits`` are by their indexes in the block. ``is_cut`` says that the
+        last line has no end.
+        """
+        index, misfit = next(iter(misfits.items()))
+        message = f"cannot read this record: {misfit.reason}"
+        values: Iterator[Any]
+        if "{found}" in misfit.reason:
+            values = iter([printable(misfit.time_ms) for misfit in misfits.values()])
+            expected, hint = "a number", None
+        else:
+            message += "; found {found:s}"
+            values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
+            expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
+            hint = f"at character {misfit.column} of the record" if misfit.column else None
+            if is_cut and index == len(tails) - 1:
+                hint = "the log ends inside this record"
+        lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
+        value = next(values)
+        all_values = distinct(map(values_of, map(bounded, chain([value], values))))
+        self._add(
+            misfit.code,
+            message,
+            lines[0],
+            found=value,
+            expected=expected,
+            hint=hint,
+            places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
+        )
+
+    def followed(self, record: Record, number: int) -> None:
+        """Report a record that other text follows on its line."""
+        self._add(
+            "LOG103",
+            "text follows the record {found} on its line: the official parser rejects the log",
+            self._lines.of(number),
+            basis=Basis.OFFICIAL,
+            found=printable(record.key),
+            expected="a line of its own",
+            hint="keep other output off the lines that hold records",
+        )
+
+    def shadowed(self, record: Record | None, text: str, number: int) -> None:
+        """Report the text between two tokens of a line, and the record that it is, if any."""
+        self._warn(
+            "LOG104",
+            "two records on one line: the official parser does not read {found}",
+            self._lines.of(number),
+            found=printable(record.key if record else text.strip()),
+            expected="one record a line",
+            hint="several ranks write to one file without line buffering",
+        )
+
+    def repeated_name(self, name: str, number: int) -> None:
+        """Report a name that appears twice in one object of a record."""
+        text = "the name {found} is repeated in one object: the last value counts"
+        self._warn("LOG105", text, self._lines.of(number), found=printable(name))
+
+    def not_json(self, name: str, number: int) -> None:
+        """Report a number that only Python's ``json`` accepts."""
+        text = "{found:s} is not valid JSON; Python's json accepts it"
+        self._note("LOG106", text, number, found=name)
+
+    def not_utf8(self, number: int) -> None:
+        """Report bytes of a record that are not UTF-8."""
+        self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
+
+    def lookalikes(self, text: bytes) -> None:
+        """Report what resembles a token in the current block.
+
+        Of each line that is the first one: a line may hold a hundred thousand.
+        """
+        position, end = self._lines.position(), -1
+        for match in re.finditer(_LIKE_TOKEN, text):
+            if match.start() > end:
+                end = end_of_line(text, match.end())
+                self._warn(
+                    "LOG108",
+                    "{found} resembles a record but is not read as one; expected {expected}",
+                    position(match.start()),
+                    found=match[0][:_SHOWN_BYTES].decode(),
+                    expected=":::MLLOG and one space",
+                )
+
+    def too_long(self, most: int) -> None:
+        """Report that the next line is not read, as it has more bytes than this."""
+        message = f"not checked: a record larger than {most >> 20} MiB"
+        line = self._lines.after
+        self._report(
+            Unchecked(code="LOG109", message=message, path=self._path, line=line, source=_SOURCE)
+        )
+
+    def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
+        line = self._lines.of(number)
+        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE, **fields)
+
+    def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
+        self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)
+
+    def _add(self, code: str, message: str, line: int, **fields: Any) -> None:
+        finding = Finding(
+            code=code, message=message, path=self._path, line=line, source=_SOURCE, **fields
+        )
+        self._report(finding)
+
+
+def _head(tail: bytes) -> str:
+    """Return as much of what follows the last token as findings show."""
+    text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
+    return text[: MAX_SHOWN + 1] if text.isascii() else text
