@@ -37,10 +37,10 @@ ARROWS_BETWEEN_COMMANDS = {
     ("page", "score"),
     ("charts", "compare"),
     ("archive", "builder"),
-    # The summary of a round has the official tables beside its own, and the style of the page.
+    # The summary of a round has the official tables beside its own, and the page's head and style.
     ("publication", "official_tables"),
     ("publication", "page"),
-    # The page of a review has the style of the page of a report.
+    # The page of a review has the head and style of the page of a report.
     ("review", "page"),
 }
 MODULES = sorted(

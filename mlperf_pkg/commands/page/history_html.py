@@ -21,14 +21,14 @@ from mlperf_pkg.commands.charts.chart import rounded
 from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
 from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
 from mlperf_pkg.commands.page.history_model import Entry, History, Series, Trend
-from mlperf_pkg.commands.page.html import POLICY
-from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
+from mlperf_pkg.commands.page.template import environment, file, page_head, raw
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 1_500_000
 
+_TITLE = "MLPerf Training and HPC: all rounds"
 _STATUSES = {"onprem": "available", "cloud": "cloud", "preview": "preview", "research": "research"}
 _WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
 
@@ -64,11 +64,9 @@ def history_html(history: History, runtime: str) -> str:
                 element: [chart for chart in shown if chart.missing]
                 for element, shown in charts.items()
             },
-            policy=POLICY.format(
-                script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
-            ),
+            title=_TITLE,
+            head=raw(page_head(_TITLE, style, script, runtime)),
             script=raw(script),
-            style=raw(style),
             runtime=raw(packed(runtime)),
             charts=raw(packed(payload(charts))),
             table=raw(packed(_table(history))),

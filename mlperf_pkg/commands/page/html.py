@@ -22,7 +22,7 @@ from mlperf_pkg.commands.charts import Chart, Detail, prepared, set_charts
 from mlperf_pkg.commands.charts.convergence import convergence
 from mlperf_pkg.commands.page.chart_data import packable, packed, payload
 from mlperf_pkg.commands.page.content import Content, amount, badge
-from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
+from mlperf_pkg.commands.page.template import environment, file, page_head, raw
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 
@@ -30,10 +30,6 @@ MAX_BYTES = 2_000_000
 _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
 _SCRIPTS = ("charts.js", "table.js", "drawing.js", "page.js")
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
-POLICY = (
-    "default-src 'none'; script-src {script} {runtime}; style-src {style}; img-src data:;"
-    " base-uri 'none'; form-action 'none'"
-)
 
 
 def html(content: Content, runtime: str) -> str:
@@ -49,11 +45,8 @@ def html(content: Content, runtime: str) -> str:
     style = file("page.css") + _labels(content)
     values = {
         "page": content,
-        "policy": POLICY.format(
-            script=hash_source(script), runtime=hash_source(runtime), style=hash_source(style)
-        ),
+        "head": raw(page_head(content.title, style, script, runtime)),
         "script": raw(script),
-        "style": raw(style),
         "runtime": raw(packed(runtime)),
         "wording": wording,
         "amount": amount,

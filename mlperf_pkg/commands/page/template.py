@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.infra.resources import require
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.text import escape_html, visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 MAX_TEXT = 1000  # characters
 
 _PACKAGE = "mlperf_pkg.commands.page"
+_HEAD = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {scripts}\
+style-src {style_source}; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>"""
 
 
 def library() -> Any:
@@ -51,13 +65,24 @@ def file(name: str, package: str = _PACKAGE) -> str:
 
 
 def raw(text: str) -> Any:
-    """Return text that is not from a log as it is: scripts, styles, Base64."""
+    """Return HTML without text from a log as it is: heads, scripts, Base64."""
     import markupsafe  # noqa: PLC0415 - comes with Jinja
 
     return markupsafe.Markup(text)  # noqa: S704 - none of it is from a log
 
 
-def hash_source(text: str) -> str:
+def page_head(title: str, style: str, *scripts: str) -> str:
+    """Return a page up to ``</head>``; its policy allows this style, these scripts, no request."""
+    sources = " ".join(map(_hash_source, scripts))
+    return _HEAD.format(
+        scripts=f"script-src {sources}; " if scripts else "",
+        style_source=_hash_source(style),
+        title=escape_html(title),
+        style=style,
+    )
+
+
+def _hash_source(text: str) -> str:
     """Return a source of the content security policy: the script or style with this text."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

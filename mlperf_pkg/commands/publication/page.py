@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.commands.page.template import environment, file, hash_source, raw
+from mlperf_pkg.commands.page.template import environment, file, page_head, raw
 from mlperf_pkg.commands.publication.model import Publication
 from mlperf_pkg.commands.publication.tables import COUNTS, UNITS, Cell, Kind, Table, tables
 from mlperf_pkg.results import wording
 
 _PACKAGE = "mlperf_pkg.commands.publication"
-_POLICY = (
-    "default-src 'none'; style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
-)
 
 
 def page(publication: Publication) -> str:
@@ -24,8 +21,7 @@ def page(publication: Publication) -> str:
     return template.render(
         page=publication,
         tables=[(table, _used(table)) for table in tables(publication)],
-        policy=_POLICY.format(style=hash_source(style)),
-        style=raw(style),
+        head=raw(page_head(publication.title, style)),
         units=UNITS,
         counts=COUNTS,
         shown=_shown,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlperf_pkg.commands.page.template import file, hash_source
+from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review.formats import cell_text, numbers
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
 
-_POLICY = (
-    "default-src 'none'; style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
-)
 _STYLE = """
 .m { font-weight: 700; color: var(--open); }
 .problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
@@ -30,22 +27,11 @@ _LONG = 40  # characters of a cell, beyond which its lines are wrapped
 _OPEN_ROWS = 40  # a table with more rows is folded
 
 _PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>{title}: review</title>
-<style>{style}</style>
-</head>
+{head}
 <body>
 <a class="skip" href="#main">Skip to the review</a>
 <header>
-<h1>{title}: review</h1>
+<h1>{title}</h1>
 <p>{reason}</p>
 <nav aria-label="Sections">
 {links}
@@ -64,12 +50,11 @@ _PAGE = """\
 
 def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
     """Return the page; ``files`` are those of the tables, by section and table."""
-    css = file("page.css") + _STYLE
+    title = f"{reviewed.title}: review"
     links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
     return _PAGE.format(
-        policy=_POLICY.format(style=hash_source(css)),
-        style=css,
-        title=escape_html(reviewed.title),
+        head=page_head(title, file("page.css") + _STYLE),
+        title=escape_html(title),
         reason=escape_html(headings.round_in_words(reviewed.report)),
         links="\n".join(links),
         body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),

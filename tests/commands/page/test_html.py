@@ -15,6 +15,7 @@ from mlperf_pkg.commands.charts import DrawnSet
 from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.content import Content, content
 from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver, folded
 from tests.helpers.charts import drawn
 from tests.helpers.reports import report
@@ -38,7 +39,7 @@ def page_of(
 def sources(page: str) -> dict[str, str]:
     policy = re.search('Content-Security-Policy" content="([^"]*)"', page)
     assert policy
-    parts = (part.split(" ", 1) for part in policy[1].replace("&#39;", "'").split("; "))
+    parts = (part.split(" ", 1) for part in policy[1].split("; "))
     return {name: value.strip() for name, value in parts}
 
 
@@ -62,6 +63,18 @@ def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
     }
     assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
     assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
+
+
+def test_the_policy_of_a_page_without_scripts_allows_its_style() -> None:
+    head = page_head("<b>", "p {}")
+    assert "<title>&lt;b&gt;</title>\n<style>p {}</style>" in head
+    assert sources(head) == {
+        "default-src": "'none'",
+        "style-src": digest("p {}"),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
 
 
 def test_a_finding_is_shown_with_its_raw_line() -> None:

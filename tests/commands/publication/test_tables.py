@@ -291,7 +291,7 @@ def test_the_page_holds_text_as_text(hostile: Path) -> None:
     assert "&lt;script&gt;" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert "default-src &#39;none&#39;; style-src &#39;sha256-" in text
+    assert "default-src 'none'; style-src 'sha256-" in text
 
 
 def test_a_workbook(hostile: Path) -> None:
