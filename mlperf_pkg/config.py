@@ -130,6 +130,8 @@ def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, 
 
 
 def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
+    if "round" in contents:
+        contents["round"] = round_name(contents["round"])
     systems = {
         system: SystemConfig(**{name: tuple(texts) for name, texts in fields.items()})
         for system, fields in contents.pop("systems", {}).items()

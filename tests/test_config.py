@@ -75,6 +75,8 @@ def test_no_file(tmp_path: Path) -> None:
         ("submitter: NO", Config(submitter="NO")),
         ("submitter: 1e3", Config(submitter="1e3")),
         ("round: 1.10", Config(round="1.10")),
+        ("round: 5.1.0", Config(round="5.1")),
+        ("round: v5.1", Config(round="5.1")),
         ("code: {2024: 1.0}", Config(code={"2024": {"": "1.0"}})),
     ],
 )
@@ -95,6 +97,7 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
             "4: unknown key 'platform'; did you mean 'platforms'?",
         ),
         ("round: two", "1: round is 'two'; expected text such as 2.0"),
+        ("round: 5.1.2", "1: round is '5.1.2'; expected text such as 2.0"),
         ("round:", "1: round is ''; expected text such as 2.0"),
         ("usage: inference", "1: usage is 'inference'; expected training or hpc"),
         ("submitter:", "1: submitter is ''; expected text that is not empty"),
