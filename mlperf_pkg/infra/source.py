@@ -87,7 +87,7 @@ class Source(Struct, frozen=True):
             case bytes(data):
                 return len(data)
             case Path() as path:
-                return path.stat().st_size
+                return os.stat(path).st_size  # noqa: PTH116 - Path.stat takes twice as long
             case opener:
                 return opener.size
 

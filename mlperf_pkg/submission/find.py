@@ -172,11 +172,12 @@ class _Finder(Struct):
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
         """Yield the result sets whose folders have the path of one; none without a log."""
         by_folder: dict[str, list[Place]] = {}
+        resolved: dict[AnyPath, AnyPath] = {}  # of the folders above
         for log in filter(lambda log: is_result_log(log.name), logs):
             by_folder.setdefault(log.label.rpartition("/")[0], []).append(log)
         for members in by_folder.values():
             folder = members[0].folder
-            path = folder.path.resolve()
+            path = _resolved(folder.path, resolved)
             if name := set_name(path):
                 above = [path := path.parent for _ in range(name.levels + 2)]
                 flags = self._flags_alone(folder, above)
@@ -403,6 +404,15 @@ class _Finder(Struct):
         if not inside:
             self.skipped.setdefault(place.label, place)
         return inside
+
+
+def _resolved(path: AnyPath, above: dict[AnyPath, AnyPath]) -> AnyPath:
+    """Return a path without links; ``above`` remembers its parents, as many have the same."""
+    if isinstance(path, ListedPath) or path.name == ".." or path.is_symlink():
+        return path.resolve()
+    if path.parent not in above:
+        above[path.parent] = path.parent.resolve()
+    return above[path.parent] / path.name
 
 
 def _find_in(top: Place) -> Input:

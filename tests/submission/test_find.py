@@ -92,17 +92,30 @@ def test_results_that_are_not_a_folder(tmp_path: Path) -> None:
         (f"A/results/{SYSTEM}", "resnet", "resnet/result_0.txt"),
         ("A/results", f"{SYSTEM}/resnet", f"{SYSTEM}/resnet/result_0.txt"),
         ("link", "", "result_0.txt"),
+        ("links", "resnet", "resnet/result_0.txt"),
+        (f"A/results/{SYSTEM}/resnet/..", "resnet", "resnet/result_0.txt"),
     ],
 )
 def test_a_result_set_alone(tmp_path: Path, argument: str, label: str, first: str) -> None:
     root = write_submission(tmp_path / "A")
     (tmp_path / "link").symlink_to(root / "results" / SYSTEM / "resnet")
+    (tmp_path / "links").symlink_to(root / "results" / SYSTEM)
     (root / "results" / SYSTEM / "resnet" / "run.log").write_bytes(simulated()[0])
     contents = find_input(str(tmp_path / argument))
     (files,) = contents.result_sets
     assert (files.place.label, files.system, files.benchmark) == (label, SYSTEM, "resnet")
     assert next(place.label for place in files.logs) == first
     assert (len(files.logs), files.others, contents.logs) == (5, ("run.log",), ())
+
+
+def test_a_result_set_as_the_parent_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_submission(tmp_path / "A") / "results" / SYSTEM / "resnet" / "inner"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (files,) = find_input("..").result_sets
+    assert (files.system, files.benchmark, len(files.logs)) == (SYSTEM, "resnet", 5)
 
 
 @pytest.mark.parametrize(
