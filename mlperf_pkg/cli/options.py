@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -176,14 +176,15 @@ def usage_option(text: str) -> Callable[[_Function], _Function]:
     return click.option("--usage", type=Choice(["training", "hpc"]), help=text)
 
 
+_SAMPLES = {"rcp-bert-train-samples": "Take the convergence of BERT from train_samples."}
 _BYPASSES = {
     "rcp-bypass": "Accept result sets that fail the RCP test.",
     "seed-checker-bypass": "Do not check seeds.",
-    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples.",
+    **_SAMPLES,
 }
 
 
-def bypassing(function: _Command) -> _Command:
+def bypassing(function: _Command, flags: Mapping[str, str] = _BYPASSES) -> _Command:
     """Add the options of the official package checker that apply to all result sets.
 
     They are added to ``check_options``, so this decorator comes after ``checked``.
@@ -191,16 +192,21 @@ def bypassing(function: _Command) -> _Command:
 
     @wraps(function)
     def with_flags(check_options: Options, **others: Any) -> Any:
-        flags = frozenset(flag for flag in _BYPASSES if others.pop(flag.replace("-", "_")))
-        return function(check_options=replace(check_options, flags=flags), **others)
+        chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
+        return function(check_options=replace(check_options, flags=chosen), **others)
 
     return _decorated(
         with_flags,
         *(
             click.option(f"--{flag}", is_flag=True, help=f"{text} As in package_checker_params.")
-            for flag, text in _BYPASSES.items()
+            for flag, text in flags.items()
         ),
     )
+
+
+def counting_samples(function: _Command) -> _Command:
+    """Add only the option of ``bypassing`` that makes BERT count samples."""
+    return bypassing(function, _SAMPLES)
 
 
 def _config_option(function: _Function) -> _Function:

@@ -16,6 +16,7 @@ from mlperf_pkg.infra.text import visible
 
 @click.command(name="new")
 @options.checked
+@options.counting_samples
 @click.option("--creator", metavar="ORG", help="Name the organisation (default: as logged).")
 @click.option("--platform", metavar="TEXT", help="Name the system (default: as logged).")
 @click.option(

@@ -294,6 +294,26 @@ def test_the_official_checker_accepts_a_new_point(
     assert as_theirs(row) == theirs(own, file, f"{round_}.0")
 
 
+def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
+    """With the option as the official checker with --bert_train_samples; by default, epochs."""
+    runs = (
+        edited(
+            edited(log, "eval_accuracy", metadata={"epoch_num": 1}),
+            "train_samples",
+            value=2_500_000 + number,
+        )
+        for number, log in enumerate(simulated(benchmark="bert", runs=20))
+    )
+    logs = write_set(tmp_path, tuple(runs))
+    files = map(str, logs.glob("result_*.txt"))
+    _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
+    for options, expected in (((), [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
+        status, text, errors = call("new", logs, "--round", "2.0", *options)
+        assert status == 0, errors
+        [point] = json.loads(text).values()
+        assert sorted(point["Epochs to converge"]) == expected
+
+
 def test_new_names_all_platforms(tmp_path: Path) -> None:
     other = edited(REFERENCE[0], "submission_platform", value="another")
     status, text, _ = call("new", write_set(tmp_path, (other, *REFERENCE[1:])))
