@@ -47,7 +47,7 @@ class Logged(msgspec.Struct, eq=False, gc=False):
             self.earliest_ms = record.time_ms
 
     def add_row(self, count: int, last: Record, last_number: int) -> None:
-        """Take the next records at once, which were checked in a row: none of them but the last."""
+        """Take the next records, which were checked in a row, by the last of them."""
         self.add_together(count, last_number)
         self.last, self.metadata = last.value, last.metadata
 
