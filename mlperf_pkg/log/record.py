@@ -16,6 +16,7 @@ from msgspec import Meta
 
 TOKEN = b":::MLLOG "
 MAX_SHOWN = 80  # characters of a value
+_SHORT = 4300  # bytes of a line, in which Python's json refuses no number
 
 # A number outside of these bounds may not fit in a double: decode_closely reads it.
 _Time = (
@@ -23,18 +24,17 @@ _Time = (
 )
 
 
-class Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Record(msgspec.Struct, gc=False):
     """One record: its key, time in milliseconds since the epoch, value and metadata.
 
     ``value`` and ``metadata`` are plain JSON values, unchecked: real logs hold anything there.
+    Nothing else that a record holds is kept.
     """
 
     key: str
     time_ms: _Time
     value: Any
     metadata: Any
-    namespace: Any = None
-    event_type: Any = None
 
 
 class _Entry(msgspec.Struct, gc=False):
@@ -89,7 +89,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 def count_records(lines: bytes) -> int:
     """Return the number of lines if each is one record, and fewer if one needs a closer look.
 
-    The lines must be short, in ASCII: Python's ``json`` refuses numbers of more than 4,300 digits.
+    The lines must be short, in ASCII.
     """
     try:
         return len(_decode_entries(lines))
@@ -110,15 +110,15 @@ def decode_records(array: bytes) -> list[Record]:
     """Return the members of a JSON array of records."""
     try:
         return _decode_records(array)
-    except msgspec.MsgspecError:  # other fields, or a number that does not fit in a double
+    except msgspec.MsgspecError:  # a number does not fit in a double
         records = map(_from_fields, decode_values(array))
         return [record for record in records if isinstance(record, Record)]
 
 
 def decode_plain(raw: bytes) -> Record | None:
-    """Return the record of a line of ASCII, None if the line needs a closer look."""
+    """Return the record of a short line of ASCII, None if the line needs a closer look."""
     try:
-        return _decode(raw) if raw.isascii() else None
+        return _decode(raw) if len(raw) <= _SHORT and raw.isascii() else None
     except (msgspec.MsgspecError, RecursionError):
         return None
 
@@ -126,7 +126,8 @@ def decode_plain(raw: bytes) -> Record | None:
 def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
     """Return the records of lines of ASCII, None if any of them needs a closer look."""
     try:
-        return [_decode(raw) for raw in raws]
+        short = max(map(len, raws), default=0) <= _SHORT
+        return [_decode(raw) for raw in raws] if short else None
     except (msgspec.MsgspecError, RecursionError):
         return None
 
