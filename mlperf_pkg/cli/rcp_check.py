@@ -15,6 +15,7 @@ from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 
 @click.command(name="check")
 @options.checked
+@options.counting_samples
 @origin_options
 @options.written(CHECK_FORMATS)
 def command(

@@ -168,4 +168,4 @@ def test_outcomes_are_equal(
 def test_the_number_of_options() -> None:
     """As the report of a release counts them."""
     assert len([name for section in [*PARSERS, *OF_SCRIPTS, "compute_score"] for name in names(section)]) == 64  # fmt: skip
-    assert len(EQUAL) == 15
+    assert len(EQUAL) == 16
