@@ -479,12 +479,12 @@ def word(value: Any, form: str | None = None) -> str:
 
 
 def values_of(value: Any) -> tuple[Any, ...]:
-    """Return a value as those of an ``Occurrence``: none if it is None."""
+    """Return a value as the values of an ``Occurrence``: empty for None."""
     return () if value is None else (value,)
 
 
 def distinct(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the different values of all parts as in an ``Occurrence``."""
+    """Return the different values of all parts, up to a limit; of numbers, the extremes."""
     kept = _Distinct()
     for values in parts:
         kept.add(values)

@@ -19,11 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what all tests share to itself: 17,000 tests are much to search for garbage, and to copy in a fork."""
+    """Exclude what all tests share from garbage collection, which copies its memory in forks."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Let it be collected at the end, without which extension modules report leaks."""
+    """Allow its collection at the end; otherwise extension modules report leaks."""
     gc.unfreeze()

@@ -189,7 +189,7 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
 
 
 def load_rules(plans: Iterable[Plan]) -> None:
-    """Load what all processes need once, before they are forked: mostly rules."""
+    """Load the rules, and whatever else all processes need, before they are forked."""
     import hashlib  # noqa: F401, PLC0415 - slow to import
 
     benchmarks = {

@@ -24,7 +24,7 @@ File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
 _SMALLEST_BATCH, _LARGEST_BATCH = 1 << 19, 1 << 23  # bytes
-_BATCHES = 4  # of each process at least, of all that is not yet in a batch
+_BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
 _LARGE_FILE = 1 << 20  # bytes
 _FILE_BYTES = 1 << 15  # added to the size of each file, as opening and judging it takes time
 
@@ -132,7 +132,7 @@ def _size(file: File) -> int:
 def _batches(order: Sequence[int], sizes: Sequence[int], processes: int | None) -> list[list[int]]:
     """Group files into batches, the last ones small, so that no process waits for another.
 
-    They are the smallest if the number of ``processes`` is not known.
+    All batches are small if the number of ``processes`` is not known.
     """
     batches: list[list[int]] = []
     rest, room = sum(sizes) + _FILE_BYTES * len(sizes), 0

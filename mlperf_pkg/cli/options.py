@@ -205,7 +205,7 @@ def bypassing(function: _Command, flags: Mapping[str, str] = _BYPASSES) -> _Comm
 
 
 def counting_samples(function: _Command) -> _Command:
-    """Add only the option of ``bypassing`` that makes BERT count samples."""
+    """Add ``--rcp-bert-train-samples``, but no other option of ``bypassing``."""
     return bypassing(function, _SAMPLES)
 
 

@@ -88,10 +88,10 @@ class Block(ABC):
         return None
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
-        """Yield the lines with any of ``words``, in order: those on the line, and its record.
+        """Yield, in order, the words on each line that has any of ``words``, with its record.
 
-        For a line without a record, what follows its token takes the place of the record. Lines
-        that follow each other may come together if they hold the same words.
+        A line without a record is represented by what follows its token. Consecutive lines that
+        hold the same words may be yielded together.
         """
         for raw in lines_with(words, self.text):
             yield _words_in(raw, words), [decode(raw) or raw]
@@ -159,7 +159,7 @@ class ScannedBlock(Block):
         return self._json(METADATA, indexes)
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
-        """Yield the lines with any of ``words``, in order: those on the line, and its record.
+        """Yield, in order, the words on each line that has any of ``words``, with its record.
 
         The words must be among those that the scanner looked for.
         """

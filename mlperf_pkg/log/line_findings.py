@@ -1,4 +1,4 @@
-"""The findings about the lines of a log that are not records, or not only records."""
+"""The findings about single lines of a log: unreadable, ambiguous or unusual ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LIKE_TOKEN = rb":::MLL(?!OG )[A-Za-z]*"
 
 
 class LineFindings:
-    """Reports lines of one log by the numbers of their records; ``report`` receives findings."""
+    """The reporter of findings about the lines of one log; ``report`` receives them."""
 
     def __init__(self, path: str, report: Callable[[Finding], None], lines: LineNumbers) -> None:
         """Report lines of the log ``path``, whose numbers are in ``lines``."""
@@ -41,11 +41,11 @@ class LineFindings:
     def unread(
         self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int, *, is_cut: bool
     ) -> None:
-        """Report lines that cannot be read for one reason.
+        """Report as one finding the lines that cannot be read for the same reason.
 
-        ``tails`` is what follows the first token of each line of a block, ``first`` the number of
-        the first of them; ``misfits`` are by their indexes in the block. ``is_cut`` says that the
-        last line has no end.
+        ``tails`` holds what follows the first token of each line of a block, ``first`` is the
+        number of its first record, and ``misfits`` maps indexes in the block to misfits.
+        ``is_cut`` says that the last line has no line end.
         """
         index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
@@ -113,7 +113,7 @@ class LineFindings:
     def lookalikes(self, text: bytes) -> None:
         """Report what resembles a token in the current block.
 
-        Of each line that is the first one: a line may hold a hundred thousand.
+        Only the first lookalike of a line is reported: a line may hold a hundred thousand.
         """
         position, end = self._lines.position(), -1
         for match in re.finditer(_LIKE_TOKEN, text):

@@ -158,7 +158,7 @@ class LogReader:
         return content
 
     def _keep_shadowed(self, text: str, number: int) -> None:
-        """Keep the record that the official parser does not read between two tokens of a line."""
+        """Keep and report what is between two tokens of a line: the official parser skips it."""
         record = recover(text.rstrip())
         if record:
             self._keep_unofficial(record)

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 TOKEN = b":::MLLOG "
 MAX_SHOWN = 80  # characters of a value
-_SHORT = 4300  # bytes of a line, in which Python's json refuses no number
+_SHORT = 4300  # bytes; Python's json refuses numbers of more digits
 
 # A number outside of these bounds may not fit in a double: decode_closely reads it.
 _Time = (
@@ -28,7 +28,7 @@ class Record(msgspec.Struct, gc=False):
     """One record: its key, time in milliseconds since the epoch, value and metadata.
 
     ``value`` and ``metadata`` are plain JSON values, unchecked: real logs hold anything there.
-    Nothing else that a record holds is kept.
+    Other fields are ignored.
     """
 
     key: str
@@ -133,7 +133,7 @@ def decode_plain_lines(raws: Sequence[bytes]) -> list[Record] | None:
 
 
 def decode_lines_closely(raws: Sequence[bytes]) -> list[Record | Misfit] | None:
-    """Return what each line holds, None if any of them needs a look of its own."""
+    """Return the record or misfit of each line, None if any line must be read on its own."""
     lines = b"\n".join(raws)
     try:
         values = _decode_lines(lines) if lines.isascii() and TOKEN not in lines else []
@@ -145,7 +145,7 @@ def decode_lines_closely(raws: Sequence[bytes]) -> list[Record | Misfit] | None:
 
 def decode(raw: bytes) -> Record | None:
     """Return the record after a token, None where the official parser reads none."""
-    if b"time_ms" not in raw and b"\\" not in raw:  # no need to look closely
+    if b"time_ms" not in raw and b"\\" not in raw:  # not even one with escapes
         return None
     record = decode_plain(raw) or decode_closely(raw)
     return record if isinstance(record, Record) else None

@@ -46,7 +46,7 @@ class File(Struct, frozen=True):
 
     ``logs`` holds numbers, little-endian: the hashes of all logs in order (eight bytes each), then
     the indexes of their sets (two bytes each). ``sharing`` are the indexes of the sets that have a
-    log of a set before them.
+    log of an earlier set.
     """
 
     format: str

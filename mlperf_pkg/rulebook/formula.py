@@ -188,7 +188,7 @@ class Formula:
         return tuple(values)
 
     def signatures(self, row: Sequence[Record], seen: Seen) -> Iterable[tuple[Any, ...]]:
-        """Return the signatures of records of one key in a row, if it is about their metadata."""
+        """Return the signatures of the records of a row; it must be a formula ``of_metadata``."""
         before = seen[row[0].key].metadata if row[0].key in seen else None
         metadata = [before, *[record.metadata for record in row]]
         members = [fields if type(fields) is dict else {} for fields in metadata]
@@ -223,7 +223,7 @@ class Answers(Generic[_Answer]):
         return answer
 
     def remembered(self, row: Sequence[Record], seen: Seen) -> list[_Answer | None]:
-        """Return the answers at records of one key in a row, None for those not yet given."""
+        """Return the answers at the records of a row, None where it was not evaluated yet."""
         return list(map(self._answers.get, self.formula.signatures(row, seen)))
 
 

@@ -22,8 +22,8 @@ class Logged(msgspec.Struct, eq=False, gc=False):
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
     ``metadata`` is that of the last record. Of a key whose records are checked together, only
-    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it; of
-    one whose records are checked in rows, ``last`` and ``metadata`` are, too.
+    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it. Of a
+    key whose records are checked in rows, ``last`` and ``metadata`` are kept up to date, too.
     """
 
     first: Any

@@ -1,4 +1,4 @@
-"""Checks of a row: records of one key, between which nothing else is logged that a rule needs."""
+"""Checks of a row: records of one key without other records between them that a rule needs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mlperf_pkg.rulebook.model import Rule
 
 
 class RowChecks(msgspec.Struct, frozen=True):
-    """All that the rules check of the records of a row, each part for all records at once.
+    """All that the rules check in the records of a row, part by part.
 
-    ``refusing`` is as in ``Checklist``; ``reaches`` are the tests of the targets, of which
-    ``target`` is the last.
+    ``refusing`` is as in ``Checklist``; ``reaches`` are the tests of the targets, and ``target``
+    is the rule of the last one.
     """
 
     of_values: tuple[Callable[[Any], Any], ...]

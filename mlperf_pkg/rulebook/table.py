@@ -86,8 +86,9 @@ class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
     ``passes`` is all of their checks in one call. ``refusing`` answers which of their formulas do
-    not hold, without those ``alone``, which need the record's value or place. ``more`` are the
-    rules with more to check than that; if there is nothing but checks, they are ``only_checks``.
+    not hold, without those ``alone``, which need the record's value or ``nth``. ``more`` are the
+    rules with more to check than that. ``only_checks`` says that ``passes`` is all there is to
+    check.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -289,7 +290,7 @@ def _at_once(compiled: CompiledRule) -> bool:
 def _row_checks(checklist: Checklist) -> RowChecks | None:
     """Return the checks of a row of evaluations, None if they need the state after each record.
 
-    Of other keys there are few records, or none that need order.
+    Rows of other keys are not worth it: their records are few, or are not checked in order.
     """
     rules, refusing = checklist.rules, checklist.refusing
     targets = {rule.reaches: rule.rule for rule in rules if rule.reaches}

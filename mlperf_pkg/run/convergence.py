@@ -80,7 +80,7 @@ class ConvergenceReader:
         return (*WORDS, SAMPLES) if self._train_samples else WORDS
 
     def take(self, words: Words, lines: Iterable[Record | bytes]) -> None:
-        """Take the next lines: their words, and of each its record or, without one, its text."""
+        """Take the next lines, which hold the same words: records, or text where there is none."""
         if self._crash:
             return
         is_evaluation = words in _EVALUATION and not self._train_samples  # nearly all

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Taker = Callable[[Record, int], None]
 """A reader of some records, each with its number in the log."""
 
-_NOBODY: Mapping[str, Taker] = {}
+_NO_TAKERS: Mapping[str, Taker] = {}
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
 
@@ -81,7 +81,7 @@ class RecordRules:
         self,
         records: Sequence[Record],
         numbers: Sequence[int],
-        others: Mapping[str, Taker] = _NOBODY,
+        others: Mapping[str, Taker] = _NO_TAKERS,
     ) -> None:
         """Check the next records, by their ``numbers`` in the log, and keep what they show.
 

@@ -23,10 +23,10 @@ _SMALLEST_GROUP = 4  # records, at least 2; fewer are not slower one by one
 
 
 class _Step(NamedTuple):
-    """A step between records that are checked one by one, ``at`` an index in the block.
+    """A step to take before the record at index ``at`` of the block.
 
-    It checks a ``row`` of records of a key, or sets its earliest time, which a record of a group
-    lowers.
+    If ``row`` has indexes, the step checks these records of ``key`` as a row; otherwise it sets
+    the earliest time of ``key``, which a record of a group lowers.
     """
 
     at: int
@@ -125,7 +125,7 @@ class RuleChecker:
     def _split(
         self, block: Block, others: Mapping[str, Taker]
     ) -> tuple[list[int], list[_Step], dict[str, list[int]]]:
-        """Return the records to take in order, the steps between them, and the groups by key."""
+        """Return the indexes to take in order, the steps between them, and the groups by key."""
         order, followed = self._order, self._order.followed
         in_order: list[int] = []
         steps: list[_Step] = []

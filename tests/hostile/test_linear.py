@@ -24,7 +24,7 @@ from tests.hostile.cases import many
 
 SMALL, LARGE = 60_000, 960_000  # bytes; a line of either is read
 FACTOR = LARGE // SMALL
-COUNTED = 4  # calls are exact, but slow to count: those of a quarter of the bytes
+COUNTED = 4  # counting calls is exact but slow, so a quarter of the bytes is used
 HEAD = (
     b':::MLLOG {"key": "submission_benchmark", "value": "resnet", "time_ms": 1, "metadata": {}}\n'
 )

@@ -41,7 +41,7 @@ def check(path: Path, usage: str, ruleset: str) -> Official:
 
 @contextmanager
 def cached_rules() -> Iterator[None]:
-    """Quicken the checker, and let it log nothing."""
+    """Speed up the official checker and silence its logging."""
     logging.disable(logging.CRITICAL)
     try:
         with quickened():

@@ -312,7 +312,7 @@ def test_nothing_that_was_read_stays_in_a_circle(log: bytes) -> None:
     gc.disable()
     try:
         run_of(log, "2.0")
-        # The collector does not count circles that it can open by closing a generator.
+        # The collector does not count cycles that it breaks by closing a generator.
         assert not [item for item in gc.get_objects() if isinstance(item, LogReader | LineNumbers)]
         assert gc.collect() == 0
     finally:

@@ -65,10 +65,13 @@ def file(name: str, package: str = _PACKAGE) -> str:
 
 
 def raw(text: str) -> Any:
-    """Return HTML without text from a log as it is: heads, scripts, Base64."""
+    """Mark text as HTML, so that it is not escaped again: heads, scripts, Base64.
+
+    Text from a log must already be escaped in it.
+    """
     import markupsafe  # noqa: PLC0415 - comes with Jinja
 
-    return markupsafe.Markup(text)  # noqa: S704 - none of it is from a log
+    return markupsafe.Markup(text)  # noqa: S704 - text from logs is already escaped
 
 
 def page_head(title: str, style: str, *scripts: str) -> str:
