@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mlperf_pkg.config import round_name
-from tests.helpers.logs import edited
+from tests.helpers.broken_runs import SET, every_log, fast, same_seed
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
-
-SET = f"results/{SYSTEM}/resnet"
+from tests.helpers.trees import simulated, write_set, write_submission, write_system
 
 
 def report(*arguments: str | Path) -> Any:
@@ -54,21 +51,6 @@ def test_the_round_of_a_check(tmp_path: Path) -> None:
 
 
 # ---- bypasses -----------------------------------------------------------------------------
-
-
-def every_log(change: Callable[[bytes], bytes], root: Path) -> Path:
-    for path in (root / SET).glob("result_*.txt"):
-        path.write_bytes(change(path.read_bytes()))
-    return root
-
-
-def fast(text: bytes) -> bytes:
-    """A run that converges too early."""
-    return edited(text, "eval_accuracy", metadata={"epoch_num": 10})
-
-
-def same_seed(text: bytes) -> bytes:
-    return edited(text, "seed", value=1)
 
 
 def codes(document: Any) -> set[str]:

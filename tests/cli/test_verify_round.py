@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.test_package_checker import every_log, fast
+from tests.helpers.broken_runs import SET, every_log, fast
 from tests.helpers.package_checker import official_verdict
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, write_submission
 
-SET = f"results/{SYSTEM}/resnet"
 CASES: dict[str, Callable[[Path], object]] = {
     "valid": lambda root: None,
     "too fast": lambda root: every_log(fast, root),

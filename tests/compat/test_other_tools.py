@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.test_package_checker import every_log, fast, twice
+from tests.helpers.broken_runs import SET, every_log, fast, twice
 from tests.helpers.logs import edited, without
 from tests.helpers.official_process import official
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
 
-SET = f"results/{SYSTEM}/resnet"
 LOG = f"ACME/{SET}/result_0.txt"
 DESCRIPTION = f"ACME/systems/{SYSTEM}.json"
 Change = Callable[[Path], object]

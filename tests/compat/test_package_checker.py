@@ -14,10 +14,9 @@ from mlperf_pkg.compat import package_checker
 from tests.checks import test_traps, test_traps_of_runs, test_traps_of_sets
 from tests.checks.test_traps import Trap
 from tests.compat.official import FINAL, outcomes, package_checker_run
-from tests.helpers.logs import edited
+from tests.helpers.broken_runs import SET, every_log, fast, same_seed, twice
 from tests.helpers.trees import SYSTEM, write_submission
 
-SET = f"results/{SYSTEM}/resnet"
 UNLIKE = {
     # The official checker takes "[" for a pattern, and ends without a final line on a Closed set.
     "[ in a system's name",
@@ -87,26 +86,6 @@ def _others() -> list[Trap]:
 
 
 # ---- options ------------------------------------------------------------------------------
-
-
-def every_log(change: Callable[[bytes], bytes], root: Path) -> Path:
-    for path in (root / SET).glob("result_*.txt"):
-        path.write_bytes(change(path.read_bytes()))
-    return root
-
-
-def fast(text: bytes) -> bytes:
-    return edited(text, "eval_accuracy", metadata={"epoch_num": 10})
-
-
-def same_seed(text: bytes) -> bytes:
-    return edited(text, "seed", value=1)
-
-
-def twice(text: bytes) -> bytes:
-    """The optimizer is logged twice with one value, which is a warning."""
-    line = next(line for line in text.splitlines(keepends=True) if b'"opt_name"' in line)
-    return text.replace(line, line * 2)
 
 
 BROKEN: dict[str, Callable[[bytes], bytes]] = {

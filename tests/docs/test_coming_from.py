@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.compat.test_package_checker import every_log, fast
+from tests.helpers.broken_runs import every_log, fast
 from tests.helpers.console import DOCS
 from tests.helpers.official_process import official
 from tests.helpers.program import call

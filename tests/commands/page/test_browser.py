@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from mlperf_pkg.commands.page import html
 from tests.commands.page.test_html import many
-from tests.helpers.browser import chromium, needs_chromium, opened
+from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission, write_system
@@ -24,13 +23,6 @@ HOSTILE = (
     "</script><script>window.taken = 1</script><img src=x onerror='window.taken = 2'>"
     "]]>&lt;b&gt;\u2028\u202e{{ 7 * 7 }}"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

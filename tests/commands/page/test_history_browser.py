@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 from mlperf_pkg.commands.charts import pictures
 from mlperf_pkg.commands.page.history_html import history_html
 from tests.commands.page.test_history import entry, of
-from tests.helpers.browser import chromium, needs_chromium, opened
+from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.program import call
 
 pytestmark = needs_chromium
 
 RESNET = "training_results_v4.0/NVIDIA/results/eos_n316_ngc24.04_mxnet/resnet"
 HOSTILE = "=1+1</script><img src=x onerror='window.taken = 1'>{{ 7 * 7 }}"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from tests.helpers.browser import chromium, needs_chromium, opened
+from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

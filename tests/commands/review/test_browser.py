@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,13 @@ from playwright.sync_api import Browser
 
 from mlperf_pkg.commands.review.sections import sections
 from mlperf_pkg.commands.review.writing import files_of
-from tests.helpers.browser import chromium, needs_chromium, opened
+from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.reports import rcp
 from tests.helpers.reviews import a_round, a_set, a_system
 
 pytestmark = needs_chromium
 
 NASTY = "<script>window.taken=1</script>\x1b"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
