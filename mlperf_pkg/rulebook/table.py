@@ -294,10 +294,11 @@ def _row_checks(checklist: Checklist) -> RowChecks | None:
     """
     rules, refusing = checklist.rules, checklist.refusing
     targets = {rule.reaches: rule.rule for rule in rules if rule.reaches}
+    if not targets:
+        return None
     checks = [check for rule in rules for check in rule.checks]
     if (
-        not targets
-        or checklist.alone
+        checklist.alone
         or any(rule.has_more or rule.rule.occurs == "once" for rule in rules)
         or not {check.name for check in checks} <= OF_ONE | {"after", "before"}
         or not (refusing is None or refusing.formula.of_metadata)

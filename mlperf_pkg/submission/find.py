@@ -410,9 +410,10 @@ def _resolved(path: AnyPath, above: dict[AnyPath, AnyPath]) -> AnyPath:
     """Return a path without links; ``above`` remembers its parents, as many have the same."""
     if isinstance(path, ListedPath) or path.name == ".." or path.is_symlink():
         return path.resolve()
-    if path.parent not in above:
-        above[path.parent] = path.parent.resolve()
-    return above[path.parent] / path.name
+    parent = path.parent
+    if parent not in above:
+        above[parent] = parent.resolve()
+    return above[parent] / path.name
 
 
 def _find_in(top: Place) -> Input:
