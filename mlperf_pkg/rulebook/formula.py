@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -47,7 +47,7 @@ def of_a_record(formula: str) -> bool:
     return bool(_MEMBER.search(formula))
 
 
-class Operands(msgspec.Struct, frozen=True):
+class Operands(msgspec.Struct, frozen=True, dict=True):
     """The values that a formula is evaluated with, by name; None where there is none.
 
     ``values`` are those of the formula's ``names``, ``metadata`` the members that it uses of the
@@ -58,7 +58,7 @@ class Operands(msgspec.Struct, frozen=True):
     metadata: dict[str, Any]
     previous: dict[str, Any]
 
-    @property
+    @cached_property
     def data(self) -> dict[str, Any]:
         """The values as CEL takes them, without those that it cannot take."""
         data: dict[str, Any] = _converted(self.values, to_float)
@@ -85,10 +85,11 @@ class Formula:
         """Take a formula, which may be wrong."""
         self.names = names_in(text)
         self.text = text
-        self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
+        self._keys = tuple(sorted(self.names - _OF_A_RECORD))
+        self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
-        self._answers = Answers(self, self._answer_at)
+        self._answers = Answers(self, self._answer)
         self.of_a_record = self._of_value or self._of_nth
         self.of_metadata = bool(self._metadata) and not self.of_a_record
 
@@ -113,17 +114,16 @@ class Formula:
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
-        values = {key: seen[key].last if key in seen else None for key in self._keys}
-        if self._of_value:
-            values["value"] = record.value
-        if self._of_nth:
-            values["nth"] = nth
-        before = seen[record.key].metadata if record.key in seen else None
-        metadata, previous = (
-            _chosen(record.metadata, self._metadata),
-            _chosen(before, self._previous),
+        return self.with_names(self.signature(record, seen, nth))
+
+    def with_names(self, signature: tuple[Any, ...]) -> Operands:
+        """Return the operands with this signature."""
+        start, end = len(self._values), len(signature) - len(self._previous)
+        return Operands(
+            dict(zip(self._values, signature, strict=False)),
+            dict(zip(self._metadata, signature[start:end], strict=True)),
+            dict(zip(self._previous, signature[end:], strict=True)),
         )
-        return Operands(values, metadata, previous)
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether it holds at a record; see ``operands``.
@@ -166,11 +166,8 @@ class Formula:
         except NO_ANSWER:
             return "a value is missing or is not a number"
 
-    def _answer_at(self, record: Record, seen: Seen, nth: Any) -> bool | str:
-        return self._answer(self.operands(record, seen, nth))
-
     def signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
-        """Return all values that ``operands`` would have, to find an answer given before."""
+        """Return all values of ``operands``, without their names."""
         values = [record.value] if self._of_value else []
         if self._of_nth:
             values.append(nth)
@@ -203,28 +200,30 @@ class Formula:
 class Answers(Generic[_Answer]):
     """The answers of ``evaluate``, remembered by the values that a formula needs of a record."""
 
-    def __init__(self, formula: Formula, evaluate: Callable[[Record, Seen, Any], _Answer]) -> None:
+    def __init__(self, formula: Formula, evaluate: Callable[[Operands], _Answer]) -> None:
         """Start without answers; equal signatures of the formula have the same answer."""
         self.formula, self._evaluate = formula, evaluate
         self._answers: dict[tuple[Any, ...], _Answer] = {}
 
     def at(self, record: Record, seen: Seen, nth: Any = None) -> _Answer:
         """Return the answer at a record; see ``Formula.operands``."""
-        signature = self.formula.signature(record, seen, nth)
+        return self._answer(self.formula.signature(record, seen, nth))
+
+    def of_row(self, row: Sequence[Record], seen: Seen) -> list[_Answer]:
+        """Return the answers at the records of a row; see ``Formula.signatures``."""
+        return list(map(self._answer, self.formula.signatures(row, seen)))
+
+    def _answer(self, signature: tuple[Any, ...]) -> _Answer:
         try:
             answer = self._answers.get(signature)
         except TypeError:  # a list or an object, which is not a number
-            return self._evaluate(record, seen, nth)
+            return self._evaluate(self.formula.with_names(signature))
         if answer is None:
-            answer = self._evaluate(record, seen, nth)
+            answer = self._evaluate(self.formula.with_names(signature))
             # Zeros have a sign, which equality does not see.
             if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
                 self._answers[signature] = answer
         return answer
-
-    def remembered(self, row: Sequence[Record], seen: Seen) -> list[_Answer | None]:
-        """Return the answers at the records of a row, None where it was not evaluated yet."""
-        return list(map(self._answers.get, self.formula.signatures(row, seen)))
 
 
 def compile_formula(text: str) -> Formula:
@@ -241,13 +240,6 @@ def compile_formula(text: str) -> Formula:
 def _members(text: str, record: str) -> tuple[str, ...]:
     """Return the members that a formula uses of ``metadata`` or of ``previous``, sorted."""
     return tuple(sorted({name for owner, name in _MEMBER.findall(text) if owner == record}))
-
-
-def _chosen(metadata: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    if not names:
-        return {}
-    members = metadata if isinstance(metadata, dict) else {}
-    return {name: members.get(name) for name in names}
 
 
 def _converted(

@@ -41,8 +41,8 @@ class RowChecks(msgspec.Struct, frozen=True):
     def _to_check(self, row: Sequence[Record], seen: Seen) -> Sequence[int]:
         indexes: set[int] = set()
         if self.refusing:
-            answers = self.refusing.remembered(row, seen)
-            indexes.update([index for index, answer in enumerate(answers) if answer != ()])
+            refusing = self.refusing.of_row(row, seen)
+            indexes.update([index for index, rules in enumerate(refusing) if rules])
         for reaches in self.reaches:
             indexes.update([index for index, record in enumerate(row) if reaches(record, seen)])
         return sorted(indexes)

@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Answers, Formula, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Answers, Formula, Operands, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
@@ -75,10 +75,9 @@ class CompiledRule(msgspec.Struct, frozen=True):
         timed = bool(rule.no_later_than) or rule.covers_target
         return self.reaches is not None or rule.tensors is not None or at_the_end or timed
 
-    def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
-        """Return whether the formula, if there is one, holds at a record; see ``Formula``."""
-        formula = self.formula
-        answer = formula.evaluate(formula.operands(record, seen, nth)) if formula else True
+    def holds(self, operands: Operands) -> bool:
+        """Return whether the formula, if there is one, holds for its operands."""
+        answer = self.formula.evaluate(operands) if self.formula else True
         return self.without_answer if answer is None else answer
 
 
@@ -360,8 +359,8 @@ def _refusing(rules: Sequence[CompiledRule]) -> Answers[tuple[CompiledRule, ...]
         return None
     together = Formula(" && ".join([rule.formula.text for rule in rules if rule.formula]))
 
-    def refusing(record: Record, seen: Seen, _: Any) -> tuple[CompiledRule, ...]:
-        return tuple([rule for rule in rules if not rule.holds(record, seen)])
+    def refusing(operands: Operands) -> tuple[CompiledRule, ...]:
+        return tuple([rule for rule in rules if not rule.holds(operands)])
 
     return Answers(together, refusing)
 

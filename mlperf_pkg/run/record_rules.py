@@ -149,7 +149,7 @@ class RecordRules:
         if passed:
             if checklist.refusing:
                 for compiled in checklist.refusing.at(record, self._seen):
-                    self._refuse(compiled, record, number)
+                    self._evaluate(compiled, record, number)
             for compiled in checklist.alone:
                 self._evaluate(compiled, record, number)
             for compiled in checklist.more:
@@ -195,16 +195,12 @@ class RecordRules:
             self._report_missing(rule, record, number, "tensor")
 
     def _evaluate(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        if not compiled.formula:
+            return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-        if not compiled.holds(record, self._seen, nth):
-            self._refuse(compiled, record, number, nth)
-
-    def _refuse(
-        self, compiled: CompiledRule, record: Record, number: int, nth: int | None = None
-    ) -> None:
+        operands = compiled.formula.operands(record, self._seen, nth)
         refusals = self.evidence.refusals
-        if compiled.formula and len(refusals) < _MOST_REFUSALS:
-            operands = compiled.formula.operands(record, self._seen, nth)
+        if not compiled.holds(operands) and len(refusals) < _MOST_REFUSALS:
             refusals.append(Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:
