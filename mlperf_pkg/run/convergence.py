@@ -7,7 +7,7 @@ if such a line lacks a field. (mlperf_logging.rcp_checker)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -83,14 +83,13 @@ class ConvergenceReader:
         """Take the next lines, which hold the same words: records, or text where there is none."""
         if self._crash:
             return
-        is_evaluation = words in _EVALUATION and not self._train_samples  # nearly all
         try:
-            for line in lines:
-                fields = _Fields(line) if isinstance(line, bytes) else line
-                if is_evaluation:
-                    self._evaluate(fields)
-                else:
-                    self._read(words, fields)
+            fields = [_Fields(line) if isinstance(line, bytes) else line for line in lines]
+            if words in _EVALUATION and not self._train_samples:  # nearly all
+                self._evaluate(fields)
+            else:
+                for line in fields:
+                    self._read(words, line)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash = reason_of(error)
 
@@ -116,26 +115,32 @@ class ConvergenceReader:
             self._counts_samples = counts_samples(self._benchmark)
         if not self._train_samples:
             if b"eval_error" in words or b"eval_accuracy" in words:
-                self._evaluate(line)
+                self._evaluate([line])
         elif SAMPLES in words:
             self._position = line.value
         if b"run_stop" in words and line.key == "run_stop":
             self._stop(success=line.metadata["status"] == "success")
 
-    def _evaluate(self, line: Any) -> None:
-        metadata = line.metadata
+    def _evaluate(self, lines: Sequence[Any]) -> None:
         if self._benchmark == "stable_diffusion":
-            scores = self._scores.setdefault(metadata[self._step_unit], {})
-            scores[metadata["metric"]] = line.value
-            self._metrics += 1
-            if self._metrics > MAX_METRICS:
-                raise OverflowError(f"more than {MAX_METRICS:,} metrics")
-        elif self._counts_samples:
-            self._position, self._is_epoch = metadata["samples_count"], False
-        else:
-            epoch = metadata["epoch_num"]  # rounding every number would take time
-            self._position = epoch if type(epoch) in (float, int) else round(epoch, 3)
-            self._is_epoch = True
+            for line in lines:
+                self._score(line)
+            return
+        self._is_epoch = not self._counts_samples
+        name = "epoch_num" if self._is_epoch else "samples_count"
+        for line in lines:
+            position = line.metadata[name]
+            if self._is_epoch and type(position) not in (float, int):
+                position = round(position, 3)  # rounding every number would take time
+        self._position = position
+
+    def _score(self, line: Any) -> None:
+        metadata = line.metadata
+        scores = self._scores.setdefault(metadata[self._step_unit], {})
+        scores[metadata["metric"]] = line.value
+        self._metrics += 1
+        if self._metrics > MAX_METRICS:
+            raise OverflowError(f"more than {MAX_METRICS:,} metrics")
 
     def _stop(self, *, success: bool) -> None:
         self._converged = success

@@ -48,7 +48,7 @@ class Identity(msgspec.Struct, frozen=True):
     @property
     def complete(self) -> bool:
         """Whether the log names everything that decides which rules apply."""
-        return all(key in self.values for key in (*_IDENTITY_KEYS, *self.variant_keys))
+        return self.values.keys() >= {*_IDENTITY_KEYS, *self.variant_keys}
 
     def text(self, key: str) -> str:
         """Return the value of a key, empty where it is not text."""

@@ -88,25 +88,25 @@ class RecordRules:
         ``others`` take the records of some keys, too.
         """
         seen, keys, followed = self._seen, self._keys, self._followed
+        joiner = self.joiner
         for record, number in zip(records, numbers, strict=True):
             key = record.key
-            if key in followed:
+            if (rules := keys.get(key)) or key in followed:
                 logged = seen.get(key)
-                if rules := keys.get(key):
-                    checklist = rules.later if logged else rules.first
-                    if checklist.rules:
-                        try:
-                            is_quiet = checklist.only_checks and checklist.passes(record, seen)
-                        except Exception:  # noqa: BLE001 - what cannot be compared fails
-                            is_quiet = False
-                        if not is_quiet:
-                            self._check_all(checklist, record, number)
+                checklist = rules and (rules.later if logged else rules.first)
+                if checklist and checklist.rules:
+                    try:
+                        is_quiet = checklist.only_checks and checklist.passes(record, seen)
+                    except Exception:  # noqa: BLE001 - what cannot be compared fails
+                        is_quiet = False
+                    if not is_quiet:
+                        self._check_all(checklist, record, number)
                 if logged:
                     logged.add(record, number)
                 else:
                     seen[key] = first_logged(record, number)
-                if self.joiner and self.joiner.of == key:
-                    self._join(self.joiner, record, number)
+                if joiner and joiner.of == key:
+                    self._join(joiner, record, number)
             if key in others:
                 others[key](record, number)
 
