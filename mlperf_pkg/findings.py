@@ -115,7 +115,7 @@ class Occurrence(Struct, frozen=True):
     expected: tuple[Any, ...] = ()
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Finding(Struct, frozen=True):
     """One observation about a submission.
 
     ``path`` is relative to the argument that was checked, with ``/``; ``line`` is the 1-based line
@@ -204,7 +204,8 @@ class Finding(Struct, frozen=True, kw_only=True):
         return counts and self.basis in (Basis.BOTH, basis)
 
     def _words(self, name: str, form: str | None) -> str:
-        values = distinct(getattr(place, name) for place in self.occurrences)
+        parts = [getattr(place, name) for place in self.occurrences]
+        values = parts[0] if len(parts) == 1 else distinct(parts)
         return in_words(values, "s" if name == "expected" and form is None else form)
 
 
@@ -273,8 +274,8 @@ class Folding:
 
     def add(self, finding: Finding) -> None:
         """Add a finding; those of one file are added in the order of their lines."""
-        if type(finding.found) not in _SCALARS:
-            finding = replace(finding, found=bounded(finding.found))
+        if (value := bounded(finding.found)) is not finding.found:
+            finding = replace(finding, found=value)
         by_message = self._kinds.setdefault(_kind(finding), {})
         kind = by_message.get(finding.message)
         if kind is None and len(by_message) == MAX_MESSAGES:
@@ -283,13 +284,13 @@ class Folding:
             kind = by_message[finding.message] = _Kind(finding, {})
         kind.add(finding)
 
-    def folded(self) -> list[Finding]:
-        """Return a finding of each kind, in the order in which their codes were added."""
-        return [
-            replace(kind.first, places=tuple(place.merged for place in kind.places.values()))
-            for by_message in self._kinds.values()
-            for kind in by_message.values()
-        ]
+    def folded(self, subject: str | None = None, runs: Collection[str] = ()) -> list[Finding]:
+        """Return a finding of each kind, in the order in which their codes were added.
+
+        They are about a ``subject``: a result set with these ``runs`` (paths), or another.
+        """
+        kinds = self._kinds.values()
+        return [kind.folded(subject, runs) for by_message in kinds for kind in by_message.values()]
 
     @property
     def verdicts(self) -> Verdicts:
@@ -311,6 +312,13 @@ class _Kind(Struct):
                 self.places[place.path] = _InFile(place)
             else:
                 of_file.add(place)
+
+    def folded(self, subject: str | None, runs: Collection[str]) -> Finding:
+        places = tuple([place.merged for place in self.places.values()])
+        if affected := len(self.places.keys() & runs):
+            of_runs = {"runs": affected, "of_runs": len(runs)}
+            return replace(self.first, places=places, subject=subject, **of_runs)
+        return replace(self.first, places=places, subject=subject)
 
 
 class _InFile:
@@ -391,18 +399,11 @@ class _Distinct:
 def folded(
     findings: Iterable[Finding], subject: str | None = None, runs: Collection[str] = ()
 ) -> list[Finding]:
-    """Fold findings about a subject: a result set with these ``runs`` (paths), or another."""
+    """Fold findings about a subject, as ``Folding.folded``."""
     folding = Folding()
     for finding in findings:
         folding.add(finding)
-    return [_about(finding, subject, runs) for finding in folding.folded()]
-
-
-def _about(finding: Finding, subject: str | None, runs: Collection[str]) -> Finding:
-    affected = len({place.path for place in finding.places}.intersection(runs))
-    if not affected:
-        return replace(finding, subject=subject)
-    return replace(finding, subject=subject, runs=affected, of_runs=len(runs))
+    return folding.folded(subject, runs)
 
 
 def _kind(finding: Finding) -> tuple[Any, ...]:

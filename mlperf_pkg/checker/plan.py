@@ -184,8 +184,8 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
     for files in plan.sets:
         if files.power is not None:
             for log in files.logs:
-                for place, switch in files.power.logs(log.name):
-                    yield PowerFile(place.source, switch)
+                for name in files.power.names(log.name):
+                    yield PowerFile(files.power.place.child(name).source, "/sw_" in name)
 
 
 def load_rules(plans: Iterable[Plan]) -> None:

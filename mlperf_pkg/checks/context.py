@@ -151,8 +151,10 @@ class SetContext(Struct, frozen=True):
 
     def power_of(self, run: Run) -> list[PowerLog]:
         """Return the power logs of a run."""
-        logs = self.files.power.logs(run.path.rpartition("/")[2]) if self.files.power else ()
-        return [self.power_logs[place.label] for place, _ in logs]
+        if (folder := self.files.power) is None:
+            return []
+        names = folder.names(run.path.rpartition("/")[2])
+        return [self.power_logs[f"{folder.place.label}/{name}"] for name in names]
 
 
 def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:

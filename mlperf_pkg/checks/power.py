@@ -325,11 +325,10 @@ class Energy(Struct, frozen=True):
     crash: str | None = None
 
 
-def energy(context: SetContext, factor: float = 1.0) -> Energy:
-    """Return the mean energy of the runs that the mean time counts, times ``factor``.
+def energy(context: SetContext) -> Energy:
+    """Return the mean energy of the runs that the mean time counts.
 
-    ``factor`` is that of ``scaling.json``. For a weak scaling set it is the mean of all but the
-    smallest energy, without any factor.
+    For a weak scaling set it is the mean of all but the smallest energy.
     """
     if context.files.power is None or context.files.power.results is None:
         return Energy()
@@ -350,7 +349,7 @@ def energy(context: SetContext, factor: float = 1.0) -> Energy:
     kept = joules[context.drop : len(joules) - context.drop + failed]
     if not kept or failed > context.drop:
         return Energy()
-    return Energy(sum(kept) / len(kept) * factor)
+    return Energy(sum(kept) / len(kept))
 
 
 def _energy_crash(logs: Sequence[PowerLog]) -> str | None:

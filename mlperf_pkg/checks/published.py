@@ -15,7 +15,6 @@ from mlperf_pkg.published.hashing import digests_of, log_hash
 from mlperf_pkg.published.model import PublishedName, PublishedSet
 from mlperf_pkg.published.results import (
     PublishedResultsError,
-    may_be_published,
     published_results,
     usable_results,
 )
@@ -32,11 +31,14 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     """Return which runs of a set were published; None if all were, first in this set.
 
     Only logs of runs as old as the published ones are hashed, unless they are those of a published
-    set: it has the same name, number of runs and mean in ``minutes``.
+    set: it has the same name, number of runs and mean in ``minutes``. Logs without a start are
+    placeholders.
     """
-    results = usable_results()
-    runs = [run for run in context.runs if may_be_published(run.start_ms)]
-    if results is None or not runs:
+    if (results := usable_results()) is None:
+        return {}
+    end_ms = results.provenance.end_ms
+    runs = [run for run in context.runs if run.start_ms is not None and run.start_ms <= end_ms]
+    if not runs:
         return {}
     own = context.round
     if context.origin.has_folder and results.is_first_of_its_logs(

@@ -186,7 +186,8 @@ def _row(
     of_file = None if context.weak else scaling_factor(context.files.scaling)
     official_factor = 1.0 if of_file is None else of_file
     factor = normalisation(context, rcp_result) if of_file is None else of_file
-    official = _official_minutes(context)
+    power = energy(context)
+    official = None if power.crash else _official_minutes(context)
     return ResultSetRow(
         path=context.path,
         submitter=context.submitter,
@@ -204,7 +205,7 @@ def _row(
         score_note=score.reason,
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
-        energy_joules=energy(context, official_factor).joules,
+        energy_joules=None if power.joules is None else power.joules * official_factor,
         scaling=context.files.scaling_mode,
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
@@ -213,7 +214,7 @@ def _row(
 
 def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
-    if any(run.crash or run.unchecked for run in context.runs) or energy(context).crash:
+    if any(run.crash or run.unchecked for run in context.runs):
         return None
     minutes = [
         run.official_minutes

@@ -242,19 +242,6 @@ def usable_results() -> PublishedResults | None:
     return results
 
 
-def may_be_published(start_ms: float | None) -> bool:
-    """Return whether a log with this start of its run may be a published one.
-
-    Later logs are not, and logs without a start are placeholders.
-    """
-    if start_ms is None:
-        return False
-    try:
-        return start_ms <= published_results().provenance.end_ms
-    except PublishedResultsError:
-        return False
-
-
 @cache
 def read_results(path: Path) -> PublishedResults:
     """Return the published results in a file.

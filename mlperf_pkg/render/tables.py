@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -17,13 +18,15 @@ from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
     ResultSetRow,
-    as_builtins,
+    as_encoded,
     as_json,
     description_path,
 )
 
 FORMAT = "mlperf-pkg/results/1"
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
+# Numbers that msgspec may write in another way than Python; each is searched for by its first text.
+_EXPONENT, _SMALL = re.compile(r"e-?\d+[],}](?! )"), re.compile(r"0\.0000(?<=[:,[-]0\.0000)")
 
 _TITLES = {  # column: whether it holds numbers
     "Submitter": False,
@@ -168,7 +171,7 @@ def _csv_cell(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
     try:
-        text = _indented(as_builtins(value))
+        text = _indented(as_encoded(value))
         if _TOO_DEEP not in text:
             return text
     except (ValueError, msgspec.DecodeError, RecursionError):
@@ -178,7 +181,10 @@ def json_text(value: Any) -> str:
 
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
-    text = json.dumps(value, allow_nan=False, check_circular=False)
+    text = msgspec.json.encode(value).decode()
+    is_plain = text.isascii() and "\x7f" not in text
+    if not is_plain or _EXPONENT.search(text) or _SMALL.search(text):
+        text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
     return msgspec.json.format(text, indent=2) + "\n"
 
 

@@ -157,19 +157,15 @@ class Report(Struct, frozen=True):
         return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 
 
-def as_builtins(value: Any) -> Any:
-    """Convert a report, or any part of it, to dicts and lists: fast, but not always valid JSON.
+def as_encoded(value: Any) -> Any:
+    """Return a report as msgspec is to encode it; other values are encoded as they are.
 
     Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
     """
-    fields = msgspec.to_builtins(value)
     if not isinstance(value, Report):
-        return fields
-    for finding, item in zip(value.findings, fields["findings"], strict=True):
-        item["message"] = finding.text
-        if not finding.places:
-            item["places"] = msgspec.to_builtins(finding.occurrences)
-    return {"format": FORMAT, **fields}
+        return value
+    findings = [replace(f, message=f.text, places=f.occurrences) for f in value.findings]
+    return {"format": FORMAT, **msgspec.structs.asdict(value), "findings": findings}
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:

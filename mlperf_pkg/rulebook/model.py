@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
@@ -37,6 +38,7 @@ def is_round_name(name: str) -> bool:
     return len(numbers) == 2 and all(map(str.isdecimal, numbers))  # noqa: PLR2004 - as in 2.0
 
 
+@lru_cache
 def version_of(name: str) -> tuple[int, ...]:
     """Return the name of a round or ruleset ("2.0") as numbers that compare: 10.0 after 9.1.
 

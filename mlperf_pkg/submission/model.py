@@ -81,12 +81,11 @@ class PowerFolder(Struct, frozen=True):
     place: Place
     results: Mapping[str, tuple[str, ...] | None] | None
 
-    def logs(self, log: str) -> Iterator[tuple[Place, bool]]:
-        """Yield the power logs of the run ``log``, and whether each measures a switch."""
+    def names(self, log: str) -> list[str]:
+        """Return the paths of the power logs of the run ``log`` in this folder."""
         result = log.partition(".")[0]
-        for name in (self.results or {}).get(result) or ():
-            if is_power_log(name):
-                yield self.place.child(f"{result}/{name}"), name.startswith("sw_")
+        names = (self.results or {}).get(result) or ()
+        return [f"{result}/{name}" for name in names if is_power_log(name)]
 
 
 class ResultSet(Struct, frozen=True):
