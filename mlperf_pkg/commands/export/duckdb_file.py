@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,7 @@ def library() -> Any:
         MissingPackageError: DuckDB or pyarrow is not installed.
     """
     arrow_library()
-    duckdb = require("duckdb", "data", "an export as DuckDB")
-    atexit.register(gc.unfreeze)  # it prints warnings if its objects are never collected
-    return duckdb
+    return require("duckdb", "data", "an export as DuckDB")
 
 
 def write(path: Path, rows: Rows) -> None:
