@@ -236,7 +236,7 @@ def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     """Return verdicts in which nothing passes if something was not checked (``Unchecked``)."""
-    if not any(isinstance(finding, Unchecked) for finding in findings):
+    if Unchecked not in map(type, findings):
         return verdicts
     return Verdicts(_not_passed(verdicts.official), _not_passed(verdicts.rules))
 

@@ -30,20 +30,19 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
         if run.convergence.crash:
             return f"{run.path}: {run.convergence.crash}"
     names = {str(run.convergence.benchmark) for run in context.runs}
-    if _batch_size(context.runs) is None:
+    if (batch_size := _batch_size(context.runs)) is None:
         return "the batch sizes of the logs differ"
     if len(names) != 1:
         return f"the logs are of {' and '.join(sorted(names)) or 'no benchmark'}"
     name = names.pop()
     if not rcp.is_covered(context.round.usage, name):
         return f"it does not cover {name}"
-    if reason := _odd_numbers(context):
+    if reason := _odd_numbers(context, batch_size):
         return reason
     return None if points or _points_of(context, name) else f"it has no reference points of {name}"
 
 
-def _odd_numbers(context: SetContext) -> str | None:
-    batch_size = _batch_size(context.runs)
+def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
     numbers = [*(run.convergence.to_converge for run in context.runs), batch_size]
     if not all(map(is_number, numbers)):
         return "not all epochs, samples and batch sizes are numbers"

@@ -44,11 +44,10 @@ def _guess(run: Run) -> Finding:
 
 
 def _outside_window(runs: Sequence[Run], name: str, expected: Window) -> Iterator[Finding]:
-    days = {run.path: day for run in runs if (day := _day(run))}
-    if any(expected.first <= day <= expected.last for day in days.values()):
+    if any((day := _day(run)) and expected.first <= day <= expected.last for run in runs):
         return
     for run in runs:
-        if day := days.get(run.path):
+        if day := _day(run):
             is_older = day < expected.first
             limit = f"{expected.first} or later" if is_older else f"{expected.last} or earlier"
             yield _finding(

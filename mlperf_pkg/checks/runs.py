@@ -108,7 +108,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
             expected=list(context.round.benchmarks),
         )
     for run in context.runs:
-        if run.benchmark and run.benchmark != context.files.benchmark:
+        if run.benchmark not in ("", context.files.benchmark):
             yield set_finding(
                 context,
                 "SET107",

@@ -57,8 +57,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
     """Warn about runs with several seeds; the official seed checker only prints a warning."""
     for run in context.runs:
-        count = len({seed.value for seed in run.seeds})
-        if count > 1:
+        if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
             yield set_finding(
                 context,
                 "SEED105",
@@ -87,7 +86,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     """
     in_rules = context.round.version >= _IN_RULES_FROM
     source = _RULES if in_rules else PACKAGE_CHECKER
-    first: dict[tuple[Any, Any, int], str] = {}
+    logged: set[tuple[Any, Any, int]] = set()
     for run in context.runs:
         basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL
         fields: dict[str, Any] = {"basis": basis, "source": source}
@@ -97,7 +96,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
             yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
-            if key in first:
+            if key in logged:
                 yield set_finding(
                     context,
                     "SEED102",
@@ -108,5 +107,4 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     found=seed.value,
                     **(_OF_HPC if context.round.usage == "hpc" else fields),
                 )
-            else:
-                first[key] = run.path
+            logged.add(key)

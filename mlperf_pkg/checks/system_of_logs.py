@@ -28,11 +28,12 @@ def check_status(context: SetContext) -> Iterator[Finding]:
 
     The results table shows that of the description, so it may promise less than the logs.
     """
-    system = context.system
-    expected = logged_statuses(system.status or "") if system else ()
-    for run in context.runs:
+    if (system := context.system) is None:
+        return
+    expected = logged_statuses(system.status or "")
+    for run in context.runs if expected else ():
         status = run.text("status")
-        if system and expected and status in _CLAIMS and status not in expected:
+        if status in _CLAIMS and status not in expected:
             yield set_finding(
                 context,
                 "SET140",

@@ -5,6 +5,8 @@ Source: training_rules, Benchmark run: timing; mlperf_logging.result_summarizer.
 
 from __future__ import annotations
 
+from sys import intern
+
 import msgspec
 
 from mlperf_pkg.log.record import Record
@@ -35,7 +37,7 @@ class Clock(msgspec.Struct, eq=False):
         elif self.start_ms is not None and self.stop_ms is None:
             self.stop_ms, self.stop_number = time_ms, number
             status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            self.status = status if isinstance(status, str) else None
+            self.status = intern(status) if type(status) is str else None
 
     @property
     def ending(self) -> str:

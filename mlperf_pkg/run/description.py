@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any
 
 from mlperf_pkg.findings import bounded
@@ -25,7 +26,8 @@ class Description:
     def take(self, record: Record, _: int) -> None:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
-            self.values[name] = bounded(record.value)
+            value = bounded(record.value)
+            self.values[name] = intern(value) if type(value) is str else value
 
 
 class DistinctValues:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import lru_cache
+from sys import intern
 from typing import Any
 
 from mlperf_pkg.infra.numbers import to_finite
@@ -45,7 +46,8 @@ def hyperparameters_of(
     that the rules have ``followed``, ``others`` those that they do not (``of_head``).
     """
     names = _hyperparameters(followed)
-    return {**{key: in_words(seen[key].first) for key in seen if key in names}, **others}
+    # One object for a key of all runs is sent to another process once.
+    return {**{intern(key): in_words(seen[key].first) for key in seen if key in names}, **others}
 
 
 @lru_cache

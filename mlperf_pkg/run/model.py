@@ -100,7 +100,7 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def unchecked(self) -> bool:
         """Whether some of the log was not checked."""
-        return any(isinstance(finding, Unchecked) for finding in self.findings)
+        return Unchecked in map(type, self.findings)
 
     @property
     def official_minutes(self) -> float | None:
