@@ -85,6 +85,7 @@ def _merged(below: Document, above: Document) -> Document:
 # ---- from which files ---------------------------------------------------------------------
 
 
+@per_rulebook
 def parent_of(usage: str, round_name: str) -> str | None:
     """Return the earlier round that a round extends, None where it extends none.
 

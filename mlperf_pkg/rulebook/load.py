@@ -38,6 +38,7 @@ from mlperf_pkg.rulebook.model import (
 from mlperf_pkg.rulebook.problems import Steps
 
 
+@per_rulebook
 def benchmarks_of(usage: str, name: str) -> tuple[str, ...]:
     """Return the benchmarks of one of the ``rounds``; its rules are not read."""
     return tuple(_round_document(usage, name)["benchmarks"])
@@ -241,10 +242,10 @@ class _RuleReader(Struct, frozen=True):
     def rules(self, section: Document, defaults: Document, steps: Steps) -> Rules:
         """Return every key's rules, whether it has one or a list."""
         return {
-            key: (self.rule(key, {**defaults, **entry}, (*steps, key)),)
+            key: (self.rule(key, defaults | entry, (*steps, key)),)
             if isinstance(entry, dict)
             else tuple(
-                self.rule(key, {**defaults, **fields}, (*steps, key, index))
+                self.rule(key, defaults | fields, (*steps, key, index))
                 for index, fields in enumerate(entry)
             )
             for key, entry in section.items()
@@ -256,20 +257,20 @@ class _RuleReader(Struct, frozen=True):
         Raises:
             RulebookError: the rule has no source, or cites tensors that do not exist.
         """
-        plain = {name: value for name, value in fields.items() if name not in CONSTRAINTS}
-        plain["key"] = key
-        plain["constraints"] = {
+        constraints = {
             name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS
         }
-        if "tensors" in plain:
-            plain["tensors"] = self._tensors(plain["tensors"], (*steps, "tensors"))
-        plain["source"] = plain.get("source") or self.sources.source(key, plain.get("basis"))
-        if not plain["source"]:
+        if "tensors" in fields:
+            fields["tensors"] = self._tensors(fields["tensors"], (*steps, "tensors"))
+        source = fields.get("source") or self.sources.source(key, fields.get("basis"))
+        if not source:
             raise self._error(steps, f"{fields['code']} has no source")
-        if "formula" in plain:
-            plain["units"] = self.units
-        plain["reaches"] = self._cited(plain.get("reaches"))
-        return convert(plain, Rule)
+        fields |= {"key": key, "source": source, "constraints": constraints}
+        if "formula" in fields:
+            fields["units"] = self.units
+        if "reaches" in fields:
+            fields["reaches"] = self._cited(fields["reaches"])
+        return convert(fields, Rule)
 
     def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:
         names = tensors(name)

@@ -48,7 +48,7 @@ def version_of(name: str) -> tuple[int, ...]:
     return tuple([int(part) for part in name.split(".")])
 
 
-class Rule(Struct, frozen=True):
+class Rule(Struct, frozen=True, omit_defaults=True):
     """One rule about the records of one key.
 
     ``constraints`` maps names of ``constraints.CONSTRAINTS`` to their arguments: every record must

@@ -6,7 +6,8 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain, product
 from typing import Any
 
@@ -28,6 +29,8 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
 from mlperf_pkg.rulebook.row import RowChecks
+
+_DECODER = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -67,14 +70,6 @@ class CompiledRule(msgspec.Struct, frozen=True):
     has_more: bool
     tensors: frozenset[str]
 
-    @property
-    def concludes(self) -> bool:
-        """Whether there is something to check of the whole run, besides the number of records."""
-        rule = self.rule
-        at_the_end = self.formula is not None and not self.in_passing
-        timed = bool(rule.no_later_than) or rule.covers_target
-        return self.reaches is not None or rule.tensors is not None or at_the_end or timed
-
     def holds(self, operands: Operands) -> bool:
         """Return whether the formula, if there is one, holds for its operands."""
         answer = self.formula.evaluate(operands) if self.formula else True
@@ -101,12 +96,22 @@ class Checklist(msgspec.Struct, frozen=True):
 class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    Of later ``submission_*`` records there is nothing to check.
+    Of later ``submission_*`` records there is nothing to check. The rules need the values of the
+    keys ``values``, the earliest times of ``timed``, and whether those of ``logged`` were logged
+    before. ``at_once`` says that all of them need only a record itself besides that; ``in_row``
+    checks later records as a row. ``concluded`` and ``counted`` are as in ``RuleTable``.
     """
 
     rules: tuple[CompiledRule, ...]
     first: Checklist
     later: Checklist
+    values: frozenset[str]
+    logged: frozenset[str]
+    timed: frozenset[str]
+    at_once: bool
+    in_row: RowChecks | None
+    concluded: tuple[CompiledRule, ...]
+    counted: tuple[CompiledRule, ...]
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -175,20 +180,19 @@ def rule_table(
     layers = [_of_round(usage, round_name, part) for part in ("common", division) if part]
     rules = load_benchmark(usage, round_name, benchmark)
     if rules and division:
-        layers.append(_of_benchmark(usage, round_name, benchmark, division))
+        layers.append(_compile(rules.sections[division]))
         variants = sorted(chosen) if division == "closed" else ()
         layers += [_compile(rules.variants.get(key, {}).get(name, {})) for key, name in variants]
-    keys = {key: key_rules for layer in layers for key, key_rules in layer.items()}
+    keys = dict(chain.from_iterable(layer.items() for layer in layers))
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
     joined = rules.joined if rules and division else None
-    compiled = [rule for key_rules in keys.values() for rule in key_rules.rules]
     return RuleTable(
         keys=keys,
-        order=_order(keys, compiled, joined),
-        counting=_counting([rule for rule in compiled if rule.rule.occurs]),
-        concluded=tuple([rule for rule in compiled if rule.concludes]),
+        order=_order(keys, joined),
+        counting=_counting([rule for of_key in keys.values() for rule in of_key.counted]),
+        concluded=tuple([rule for of_key in keys.values() for rule in of_key.concluded]),
         joined=joined,
     )
 
@@ -196,12 +200,6 @@ def rule_table(
 @per_rulebook
 def _of_round(usage: str, round_name: str, part: str) -> Mapping[str, KeyRules]:
     return _compile(load_round(usage, round_name).sections[part])
-
-
-@per_rulebook
-def _of_benchmark(usage: str, round_name: str, name: str, part: str) -> Mapping[str, KeyRules]:
-    rules = load_benchmark(usage, round_name, name)
-    return _compile(rules.sections[part]) if rules else {}
 
 
 def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
@@ -225,54 +223,45 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 # ---- in which order -----------------------------------------------------------------------
 
 
-def _order(
-    keys: Mapping[str, KeyRules], rules: Iterable[CompiledRule], joined: Joined | None
-) -> Order:
-    values = frozenset(chain.from_iterable(_watched_values(rule.rule) for rule in rules))
-    if joined:
-        values |= {joined.of}
-    together = {
-        key: key_rules.later.rules
-        for key, key_rules in keys.items()
-        if key not in values and all(map(_at_once, key_rules.rules))
-    }
-    followed = values.union(keys, *(_watched_presence(rule.rule) for rule in rules))
-    timed = frozenset(chain.from_iterable(_watched_times(rule.rule) for rule in rules))
+def _order(keys: Mapping[str, KeyRules], joined: Joined | None) -> Order:
+    of_keys = keys.values()
+    values = frozenset([joined.of] if joined else ()).union(*[rules.values for rules in of_keys])
+    timed = frozenset().union(*[rules.timed for rules in of_keys])
+    followed = values.union(keys, *[rules.logged for rules in of_keys])
+    items = [item for item in keys.items() if item[0] not in values]
+    together = {key: rules.later.rules for key, rules in items if rules.at_once}
     return Order(
         one_by_one=followed - together.keys(),
         together=together,
-        in_rows={
-            key: checks
-            for key in keys.keys() - together.keys() - values - timed
-            if (checks := _row_checks(keys[key].later))
-        },
+        in_rows={key: rules.in_row for key, rules in items if rules.in_row and key not in timed},
         followed=followed,
         timed=timed,
     )
 
 
-def _watched_values(rule: Rule) -> Iterator[str]:
-    """Return the keys whose values a rule needs."""
-    for formula in _formulas(rule):
-        yield from names_in(formula)
-    if "same_as" in rule.constraints:
-        yield rule.constraints["same_as"]
-    if rule.nth_since:
-        yield rule.nth_since
+def _watched(rules: Iterable[Rule]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return keys: whose values, whose logging before a record, whose earliest time rules need."""
+    values: set[str] = set()
+    logged: set[str] = set()
+    timed: set[str] = set()
+    for rule in rules:
+        constraints = rule.constraints
+        values.update(*map(names_in, _formulas(rule)))
+        values.update(filter(None, (constraints.get("same_as"), rule.nth_since)))
+        logged.update(constraints.get("after", ()), constraints.get("before", ()))
+        if limit := constraints.get("within_minutes"):
+            timed.add(limit["of"])
+        if rule.no_later_than:
+            timed.update((rule.key, *rule.no_later_than))
+    return frozenset(values), frozenset(logged), frozenset(timed)
 
 
-def _watched_times(rule: Rule) -> Iterator[str]:
-    """Return the keys whose earliest time a rule needs."""
-    if limit := rule.constraints.get("within_minutes"):
-        yield limit["of"]
-    if rule.no_later_than:
-        yield rule.key
-        yield from rule.no_later_than
-
-
-def _watched_presence(rule: Rule) -> set[str]:
-    """Return the keys of which a rule needs to know whether they were logged before."""
-    return {key for name in ("after", "before") for key in rule.constraints.get(name, ())}
+def _concludes(compiled: CompiledRule) -> bool:
+    """Return whether a rule checks something of the whole run, besides the number of records."""
+    rule = compiled.rule
+    at_the_end = compiled.formula is not None and not compiled.in_passing
+    timed = bool(rule.no_later_than) or rule.covers_target
+    return compiled.reaches is not None or rule.tensors is not None or at_the_end or timed
 
 
 def _at_once(compiled: CompiledRule) -> bool:
@@ -323,7 +312,7 @@ def _counting(rules: Sequence[CompiledRule]) -> Counting:
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(key, list(map(_compiled, rules[key]))) for key in rules}
+    return {key: _key_rules(msgspec.msgpack.encode(rules[key])) for key in rules}
 
 
 def _formulas(rule: Rule) -> list[str]:
@@ -331,11 +320,25 @@ def _formulas(rule: Rule) -> list[str]:
     return [formula for formula in formulas if formula]
 
 
-def _key_rules(key: str, rules: Sequence[CompiledRule]) -> KeyRules:
-    of_records = [r for r in rules if r.checks or r.in_passing or r.has_more or r.reaches]
-    later = [] if "submission_" in key else [rule for rule in of_records if not rule.rule.first]
+@cache
+def _key_rules(encoded: bytes) -> KeyRules:
+    """Return the rules of a key, which are the same in most rounds."""
+    rules = _DECODER.decode(encoded)
+    compiled = tuple(map(_compiled, rules))
+    of_records = [r for r in compiled if r.checks or r.in_passing or r.has_more or r.reaches]
+    rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
     first = _checklist(of_records)
-    return KeyRules(tuple(rules), first, first if later == of_records else _checklist(later))
+    later = first if rest == of_records else _checklist(rest)
+    return KeyRules(
+        compiled,
+        first,
+        later,
+        *_watched(rules),
+        at_once=all(map(_at_once, compiled)),
+        in_row=_row_checks(later),
+        concluded=tuple(filter(_concludes, compiled)),
+        counted=tuple([rule for rule in compiled if rule.rule.occurs]),
+    )
 
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
