@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -277,7 +276,7 @@ def _loose_sets(plan: Plan, runs: Iterable[Run]) -> Iterator[SetContext]:
             is_complete = rules is not None and len(members) == rules.runs.required
             yield SetContext(
                 files=ResultSet(
-                    Place(Path(key.folder), key.folder),
+                    Place(key.folder, key.folder),
                     key.system or None,
                     key.benchmark,
                     (),

@@ -78,11 +78,11 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
         for submission in input_.submissions:
             choice = choice_for(submission.place.path, options)
             yield _guarded_plan(submission.result_sets, choice, submission)
-    by_tree: dict[AnyPath, dict[str, ResultSet]] = {}
+    by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in (files for input_ in inputs for files in input_.result_sets):
-        by_tree.setdefault(files.tree or files.place.path, {})[files.place.label] = files
+        by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
-        yield _guarded_plan(tuple(sets.values()), choice_for(tree, options))
+        yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
     if logs := {log.label: log for input_ in inputs for log in input_.logs}:
         yield _plan_loose_logs(tuple(logs.values()), options)
 
@@ -93,12 +93,10 @@ def with_curves(plan: Plan) -> Plan:
 
 
 def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
-    folders = {place.path.parent for place in places}
-    choices = {folder: choice_for(folder, options) for folder in folders}
+    folders = {place.folder for place in places}
+    choices = {folder: choice_for(folder.path, options) for folder in folders}
     samples = bool(TRAIN_SAMPLES & options.flags)
-    logs = tuple(
-        _log_file(place, choices[place.path.parent], train_samples=samples) for place in places
-    )
+    logs = tuple(_log_file(place, choices[place.folder], train_samples=samples) for place in places)
     return Plan(None, (), None, None, "", logs, flags=options.flags)
 
 

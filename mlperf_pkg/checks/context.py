@@ -10,14 +10,14 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.model import ResultSet
+from mlperf_pkg.submission.model import Place, ResultSet, place_at
 
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
 
@@ -88,12 +88,13 @@ class SetContext(Struct, frozen=True):
         return self.files.place.label or "."
 
     @property
-    def tree(self) -> AnyPath:
+    def tree(self) -> Place:
         """The folder of its submission, links resolved."""
         if self.files.tree is not None:
             return self.files.tree
         results = self.files.place.path.resolve().parent.parent
-        return results.parent if self.files.scaling_mode is None else results.parent.parent
+        tree = results.parent if self.files.scaling_mode is None else results.parent.parent
+        return place_at(location_of(tree))
 
     @property
     def division(self) -> str | None:

@@ -12,9 +12,9 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.checks.shared_runs import Members
 from mlperf_pkg.checks.system_of_logs import names_of
-from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import Place
 
 MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
 _VARIANT = str.maketrans("-+ ", "___")
@@ -31,7 +31,7 @@ class Owner(Struct, frozen=True, dict=True):
     run: Run
 
     @cached_property
-    def tree(self) -> AnyPath:
+    def tree(self) -> Place:
         """The folder of its submission."""
         return self.context.tree
 

@@ -11,9 +11,9 @@ from mlperf_pkg.checks.copies import Owner, Pair
 from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
-from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.submission.model import Place
 
 COPIED, RESUBMITTED = "SET150", "SET151"
 _SCALINGS = {"strong", "weak"}
@@ -33,7 +33,7 @@ class _Opinion(Struct, frozen=True):
         return tuple(Severity).index(self.severity)
 
 
-def findings_on(pairs: Sequence[Pair], with_power: Collection[AnyPath]) -> Iterator[Finding]:
+def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
     """Yield the findings on the copies of one result set: one for each original and run.
 
     ``with_power`` are the trees with power measurements. If there are more than ``MAX_MESSAGES``
@@ -67,7 +67,7 @@ def _findings(opinion: _Opinion, pairs: Sequence[Pair]) -> Iterator[Finding]:
         )
 
 
-def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
+def _opinion(pair: Pair, with_power: Collection[Place]) -> _Opinion:
     original, copy = pair.original, pair.copy
     if not (original.context.origin.has_folder and copy.context.origin.has_folder):
         return _Opinion(f"the same runs as {_name(pair)}")
@@ -76,7 +76,7 @@ def _opinion(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion:
     return allowed or _Opinion(_copied(_name(pair)), severity=Severity.ERROR, basis=Basis.RULES)
 
 
-def _allowed(pair: Pair, with_power: Collection[AnyPath]) -> _Opinion | None:
+def _allowed(pair: Pair, with_power: Collection[Place]) -> _Opinion | None:
     """Return the reason why a submitter may use the same runs twice; None if it may not."""
     original, copy, name = pair.original, pair.copy, _name(pair)
     if copy.identity == original.identity:

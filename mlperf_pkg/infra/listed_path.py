@@ -119,3 +119,19 @@ class ListedPath(Struct, frozen=True):
 
 
 AnyPath: TypeAlias = Path | ListedPath
+
+Location: TypeAlias = str | ListedPath
+"""A path of this machine as text, with ``/``, or one in a listing.
+
+Many are joined, but few opened: a ``Path`` takes ten times as long.
+"""
+
+
+def location_of(path: AnyPath | Location) -> Location:
+    """Return a path as it is joined."""
+    return path.as_posix() if isinstance(path, Path) else path
+
+
+def below(folder: Location, path: str) -> Location:
+    """Return the location of an entry below a folder."""
+    return f"{folder.rstrip('/')}/{path}" if isinstance(folder, str) else folder / path

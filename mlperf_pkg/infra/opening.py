@@ -13,7 +13,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
@@ -38,13 +38,13 @@ class _File(FileIO):
         return super().readall() or b""
 
 
-def open_file(path: AnyPath) -> BufferedReader:
+def open_file(path: AnyPath | Location) -> BufferedReader:
     """Open a file of this machine or of a listing.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.
     """
-    if not isinstance(path, Path):
+    if isinstance(path, ListedPath):
         return path.open()
     descriptor = os.open(path, _FLAGS)
     try:
@@ -55,12 +55,12 @@ def open_file(path: AnyPath) -> BufferedReader:
         raise
 
 
-def is_folder(path: AnyPath) -> bool:
+def is_folder(path: AnyPath | Location) -> bool:
     """Return whether this is a folder; where that cannot be seen, it is none."""
-    return os.path.isdir(path) if isinstance(path, Path) else path.is_dir()  # noqa: PTH112 - raises
+    return path.is_dir() if isinstance(path, ListedPath) else os.path.isdir(path)  # noqa: PTH112 - raises
 
 
-def read_file(path: AnyPath, limit: int) -> bytes:
+def read_file(path: AnyPath | Location, limit: int) -> bytes:
     """Return the content of a file of at most ``limit`` bytes.
 
     Raises:
@@ -74,7 +74,7 @@ def read_file(path: AnyPath, limit: int) -> bytes:
     return data
 
 
-def _refuse_others(mode: int, path: Path) -> None:
+def _refuse_others(mode: int, path: Path | str) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):

@@ -46,18 +46,20 @@ class SharedFile(Struct, frozen=True):
         )
 
 
-Origin: TypeAlias = Path | Opener | bytes
+Origin: TypeAlias = str | Path | Opener | bytes
 
 
 class Source(Struct, frozen=True):
     """A file to be read by any process: its path in reports, and where its bytes are.
 
     With a ``compression`` the bytes are read decompressed; ``size`` is then that on the disk.
+    ``listed_size`` is that from the listing of its folder, if it is known.
     """
 
     label: str
     origin: Origin
     compression: Compression | None = None
+    listed_size: int | None = None
 
     def open(self) -> BinaryIO:
         """Open the file; one that this process may not read opens as empty.
@@ -83,13 +85,12 @@ class Source(Struct, frozen=True):
         Raises:
             OSError: the file does not exist.
         """
-        match self.origin:
-            case bytes(data):
-                return len(data)
-            case Path() as path:
-                return os.stat(path).st_size  # noqa: PTH116 - Path.stat takes twice as long
-            case opener:
-                return opener.size
+        origin = self.origin
+        if self.listed_size is not None:
+            return self.listed_size
+        if isinstance(origin, str | Path):
+            return os.stat(origin).st_size  # noqa: PTH116 - Path.stat takes twice as long
+        return len(origin) if isinstance(origin, bytes) else origin.size
 
     @property
     def stored(self) -> bool:
@@ -107,8 +108,8 @@ class Source(Struct, frozen=True):
         from mlperf_pkg.infra.parts import Deflated, Part  # noqa: PLC0415 - only archives have any
 
         match self.origin:
-            case Path() as path:
-                return self._shared(path.absolute())
+            case str() | Path() as path:
+                return self._shared(Path(path).absolute())
             case Part() as part:
                 return replace(self, origin=part.open().read())
             case Deflated(packed=Part() as part) as member:
@@ -121,30 +122,27 @@ class Source(Struct, frozen=True):
         return replace(self, origin=SharedFile(path, path.stat().st_size))
 
 
-def source_of(path: AnyPath, label: str, compression: Compression | None = None) -> Source:
+def source_of(
+    path: AnyPath | str, label: str, compression: Compression | None = None, size: int | None = None
+) -> Source:
     """Return the source of a file of this machine or of a listing.
 
     Raises:
         FileNotFoundError: the listing has no such file.
     """
-    if not isinstance(path, ListedPath):
-        return Source(label, path, compression)
-    if path.opener is None:
+    origin = path.opener if isinstance(path, ListedPath) else path
+    if origin is None:
         raise FileNotFoundError(str(path))
-    return Source(label, path.opener, compression)
+    return Source(label, origin, compression, size)
 
 
 def _open(origin: Origin) -> BinaryIO:
-    match origin:
-        case bytes(data):
-            return BytesIO(data)
-        case Path() as path:
-            return _open_or_empty(path)
-        case opener:
-            return opener.open()
+    if isinstance(origin, str | Path):
+        return _open_or_empty(origin)
+    return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
 
 
-def _open_or_empty(path: Path) -> BinaryIO:
+def _open_or_empty(path: Path | str) -> BinaryIO:
     try:
         return open_file(path)
     except PermissionError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location, below, location_of
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -41,7 +41,7 @@ class Entry(Struct, frozen=True, gc=False):
     @property
     def hidden(self) -> bool:
         """Whether its name begins with a dot."""
-        return self.name.startswith(".")
+        return self.path.rpartition("/")[2].startswith(".")
 
 
 class FolderCache:
@@ -49,34 +49,33 @@ class FolderCache:
 
     def __init__(self) -> None:
         """Begin without any folder."""
-        self._entries: dict[str, tuple[Entry, ...]] = {}
+        self._entries: dict[str, dict[str, Entry]] = {}
 
-    def entries(self, folder: AnyPath) -> tuple[Entry, ...]:
-        """Return the entries of a folder, sorted by name; their paths are their names.
+    def entries(self, folder: Location) -> Mapping[str, Entry]:
+        """Return the entries of a folder by name, sorted; their paths are their names.
 
         Raises:
             OSError: the folder cannot be read.
         """
         key = str(folder)
         if key not in self._entries:
-            if isinstance(folder, ListedPath):
-                self._entries[key] = _listed_entries(folder)
-            else:
-                self._entries[key] = _local_entries(key)
+            self._entries[key] = (
+                _local_entries(folder) if isinstance(folder, str) else _listed_entries(folder)
+            )
         return self._entries[key]
 
 
-def _listed_entries(folder: ListedPath) -> tuple[Entry, ...]:
-    return tuple(_listed_entry(folder / name) for name in folder.names)
+def _listed_entries(folder: ListedPath) -> dict[str, Entry]:
+    return {name: _listed_entry(folder / name) for name in folder.names}
 
 
 def _listed_entry(path: ListedPath) -> Entry:
     return Entry(path.name, path.is_dir(), path.opener.size if path.opener else 0)
 
 
-def _local_entries(folder: str) -> tuple[Entry, ...]:
+def _local_entries(folder: str) -> dict[str, Entry]:
     with os.scandir(folder) as entries:
-        return tuple(sorted(map(_local_entry, entries), key=attrgetter("path")))
+        return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
 
 
 def _local_entry(entry: os.DirEntry[str]) -> Entry:
@@ -86,14 +85,13 @@ def _local_entry(entry: os.DirEntry[str]) -> Entry:
         special = resolves and not folder and not entry.is_file()
         link = os.readlink(path)  # noqa: PTH115 - the text as written
         return Entry(entry.name, folder, link=link, resolves=resolves, special=special)
-    readable = os.access(path, os.R_OK)
     if folder:
-        return Entry(entry.name, folder, readable=readable)
+        return Entry(entry.name, folder)
     try:
         size = entry.stat(follow_symlinks=False).st_size
     except OSError:  # no permission to enter its folder, or it has vanished
         return Entry(entry.name, folder, readable=False)
-    return Entry(entry.name, folder, size, readable=readable, special=not entry.is_file())
+    return Entry(entry.name, folder, size, special=not entry.is_file())
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -108,13 +106,16 @@ def with_slashes(path: object, separator: str = os.sep) -> str:
     return str(path).replace(separator, "/")
 
 
+def skip(path: str, error: OSError) -> None:
+    """Do nothing about a folder that ``walk`` cannot read."""
+
+
 def walk(
-    top: AnyPath,
+    top: AnyPath | Location,
     *,
     cache: FolderCache | None = None,
     keep: Callable[[Entry], bool] | None = None,
     follow_links: bool = False,
-    skip_unreadable: bool = False,
     unreadable: Callable[[str, OSError], None] | None = None,
 ) -> Iterator[Entry]:
     """Yield the entries below a folder: siblings by name, a folder before its contents.
@@ -123,10 +124,10 @@ def walk(
     only with ``follow_links``, where ``keep`` must reject those that lead round in circles.
 
     Raises:
-        OSError: a folder cannot be read; with ``skip_unreadable`` it counts as empty, and so it
-            does with ``unreadable``, which is called with its path.
+        OSError: a folder cannot be read; with ``unreadable``, which is called with its path, it
+            counts as empty.
     """
-    cache = cache or FolderCache()
+    cache, location = cache or FolderCache(), location_of(top)
     pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
     while pending:
         entry = pending.pop()
@@ -134,21 +135,31 @@ def walk(
             yield entry
         if entry.folder and (entry.link is None or follow_links):
             try:
-                children = _children(top, entry.path, cache)
+                children = _children(location, entry.path, cache)
             except OSError as error:
-                if unreadable:
-                    unreadable(entry.path, error)
-                elif not skip_unreadable:
+                if unreadable is None:
                     raise
+                unreadable(entry.path, error)
                 continue
-            pending += reversed(list(filter(keep, children)) if keep else children)
+            pending += reversed(list(filter(keep, children)))
 
 
-def _children(top: AnyPath, path: str, cache: FolderCache) -> list[Entry]:
-    entries = cache.entries(top / path if path else top)
-    return [replace(entry, path=f"{path}/{entry.path}") if path else entry for entry in entries]
+def _children(top: Location, path: str, cache: FolderCache) -> Iterable[Entry]:
+    if not path:
+        return cache.entries(top).values()
+    entries = cache.entries(below(top, path))
+    return [replace(entry, path=f"{path}/{name}") for name, entry in entries.items()]
 
 
-def list_tree(top: AnyPath, cache: FolderCache | None = None) -> tuple[Entry, ...]:
+def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[Entry, ...]:
     """Return everything below a folder, sorted by path; unreadable folders appear as empty."""
-    return tuple(sorted(walk(top, cache=cache, skip_unreadable=True), key=attrgetter("path")))
+    entries = sorted(walk(top, cache=cache, unreadable=skip), key=attrgetter("path"))
+    return tuple([_tried(location_of(top), entry) for entry in entries])
+
+
+def _tried(top: Location, entry: Entry) -> Entry:
+    """Return an entry that says whether this process may open it."""
+    path = below(top, entry.path)
+    if entry.link is not None or not isinstance(path, str) or os.access(path, os.R_OK):
+        return entry
+    return replace(entry, readable=False)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -19,7 +17,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
 from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.listed_path import ListedPath, Location, location_of
 from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
@@ -34,6 +32,7 @@ from mlperf_pkg.submission.model import (
     SystemFolder,
     Unread,
     Why,
+    place_at,
 )
 from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_name
 from mlperf_pkg.submission.params import FILE as PARAMS
@@ -53,7 +52,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
     if isinstance(path, Path) and not path.exists():
         raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
     try:
-        top = Place(path, prefix)
+        top = Place(location_of(path), prefix)
         contents = _Finder(top).find()
     except (OSError, ArchiveError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -86,11 +85,12 @@ class _Finder(Struct):
 
     ``unread`` is what cannot be opened. What is wrong in one folder ends the reading of no other.
 
-    ``in_archive`` says that it is the top folder of an archive.
+    ``in_archive`` says that it is the top folder of an archive, ``has_links`` that it has links.
     """
 
     top: Place
     in_archive: bool = False
+    has_links: bool = False
     skipped: dict[str, Place] = field(default_factory=dict)  # by label
     unread: dict[str, Unread] = field(default_factory=dict)  # by label
     folder_cache: FolderCache = field(default_factory=FolderCache)
@@ -120,7 +120,7 @@ class _Finder(Struct):
             raise UserError(f"{path}: {ENCRYPTED}: 'mlperf-pkg verify {path}' checks it")
         if content.problem:
             raise UserError(f"{path}: cannot be read: {content.problem}")
-        place = Place(path, self.top.label or path.name, content.compression)
+        place = Place(self.top.location, self.top.label or path.name, content.compression)
         if not content.is_archive:
             return Input(logs=(place,))
         loose = Loose(_find_in, in_archive=self.in_archive)
@@ -131,16 +131,18 @@ class _Finder(Struct):
         from mlperf_pkg.submission.loose import Loose  # noqa: PLC0415 - submissions need none
 
         entries = walk(
-            self.top.path,
+            self.top.location,
             cache=self.folder_cache,
-            keep=lambda entry: self._inside(self.top, entry) and not entry.hidden,
+            keep=lambda entry: (
+                (entry.link is None or self._inside(self.top, entry)) and not entry.hidden
+            ),
             follow_links=True,
             unreadable=lambda path, error: self._leave(self._below_top(path), error),
         )
         loose = Loose(_find_in, in_archive=self.in_archive)
         for entry in entries:
             if entry.file:
-                file = self.top.child(entry.path)
+                file = _file(self.top, entry)
                 try:
                     loose.take(file)
                 except OSError as error:
@@ -172,26 +174,21 @@ class _Finder(Struct):
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
         """Yield the result sets whose folders have the path of one; none without a log."""
         by_folder: dict[str, list[Place]] = {}
-        resolved: dict[AnyPath, AnyPath] = {}  # of the folders above
-        for log in filter(lambda log: is_result_log(log.name), logs):
-            by_folder.setdefault(log.label.rpartition("/")[0], []).append(log)
+        for log in logs:
+            label, _, file_name = log.label.rpartition("/")
+            if is_result_log(file_name):
+                by_folder.setdefault(label, []).append(log)
+        top = str(location_of(self.top.path.resolve()))
         for members in by_folder.values():
             folder = members[0].folder
-            path = _resolved(folder.path, resolved)
+            path = self._without_links(folder.location, top)
             if name := set_name(path):
-                above = [path := path.parent for _ in range(name.levels + 2)]
-                flags = self._flags_alone(folder, above)
-                result_set = self._result_set(folder, name, flags, members)
-                yield replace(result_set, tree=above[-1])
-
-    def _flags_alone(self, folder: Place, above: Sequence[AnyPath]) -> frozenset[str]:
-        """Return the flags of a set, of its system and of its submission, as in that submission.
-
-        ``above`` are the folders that contain it, from that of the benchmark or the system on.
-        """
-        *_, system, _, submission = folder, *(Place(path, with_slashes(path)) for path in above)
-        inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
-        return self._flags(submission, {}, top_params).union(*inner)
+                place = place_at(path)
+                above = [place := place.folder for _ in range(name.levels + 2)]
+                system, tree = above[name.levels - 1], above[-1]
+                inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
+                flags = self._flags(tree, {}, top_params).union(*inner)
+                yield replace(self._result_set(folder, name, flags, members), tree=tree)
 
     # ---- submissions ----------------------------------------------------------------------
 
@@ -203,7 +200,7 @@ class _Finder(Struct):
         reason = "an archive beside submissions"
         return tuple(
             Unread(self.top.child(entry.name), reason)
-            for entry in self._entries(self.top)
+            for entry in self._entries(self.top).values()
             if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names
         )
 
@@ -222,10 +219,10 @@ class _Finder(Struct):
                 self._leave(folder.child("results"), NotADirectoryError(errno.ENOTDIR, reason))
             return False
         return has_systems or any(
-            is_result_log(entry.name)
+            is_result_log(name)
             for system in self._folders_in(folder, "results")
             for benchmark in self._folders(system)
-            for entry in self._entries(benchmark)
+            for name in self._entries(benchmark)
         )
 
     def _submission_or_none(self, folder: Place) -> Submission | None:
@@ -243,11 +240,10 @@ class _Finder(Struct):
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
         systems = self._folders_in(folder, "results")
-        descriptions = self._inside_child(folder, "systems")
         return Submission(
             place=folder,
             name=folder.path.resolve().name,
-            systems=self._descriptions(descriptions) if descriptions else (),
+            systems=self._descriptions(folder),
             result_sets=tuple(
                 self._submitted_set(system, benchmark, flags, params)
                 for system in systems
@@ -255,15 +251,17 @@ class _Finder(Struct):
             ),
             flags=flags,
             params=params,
-            entries=list_tree(folder.path, self.folder_cache),
+            entries=list_tree(folder.location, self.folder_cache),
             tested=tuple(map(self._system_folder, systems)),
         )
 
-    def _descriptions(self, folder: Place) -> tuple[Place, ...]:
+    def _descriptions(self, submission: Place) -> tuple[Place, ...]:
+        folder = submission.child("systems")
+        entries = self._entries(folder) if self._inside_child(submission, "systems") else {}
         return tuple(
-            folder.child(entry.name)
-            for entry in self._entries(folder)
-            if entry.file and entry.name.endswith(".json") and not entry.hidden
+            folder.child(name)
+            for name, entry in entries.items()
+            if entry.file and name.endswith(".json") and not entry.hidden
         )
 
     def _system_folder(self, system: Place) -> SystemFolder:
@@ -283,23 +281,23 @@ class _Finder(Struct):
     def _submitted_set(
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
-        above = None if folder.path.parent == system.path else folder.path.parent.name
+        above = folder.label[len(system.label) :].split("/")[1:-1]
         inner = [self._flags(level, params, inner_params) for level in (system, folder)]
-        name = SetName(system.name, folder.name, above)
-        entries = self._entries(folder)
-        logs = [folder.child(e.path) for e in entries if is_result_log(e.path) and e.file]
+        name = SetName(system.name, folder.name, *above)
+        entries = self._entries(folder).values()
+        logs = [_file(folder, e) for e in entries if is_result_log(e.path) and e.file]
         return self._result_set(folder, name, flags.union(*inner), logs)
 
     def _result_set(
         self, folder: Place, name: SetName, flags: frozenset[str], logs: Sequence[Place]
     ) -> ResultSet:
-        names = set(self._names(folder))
+        names = self._entries(folder).keys()
         return ResultSet(
             place=folder,
             system=name.system,
             benchmark=name.benchmark,
             logs=tuple(logs),
-            others=tuple(sorted(names.difference([log.name for log in logs]))),
+            others=tuple(sorted(names - {log.name for log in logs})),
             flags=flags,
             scaling=self._text(folder, "scaling.json"),
             scaling_mode=name.scaling_mode,
@@ -307,11 +305,11 @@ class _Finder(Struct):
         )
 
     def _power(self, folder: Place) -> PowerFolder:
-        if not is_folder(folder.path):
+        if not is_folder(folder.location):
             return PowerFolder(folder, None)
         names = {
-            entry.name: self._names(folder.child(entry.name)) if entry.folder else None
-            for entry in self._entries(folder)
+            name: tuple(self._entries(folder.child(name))) if entry.folder else None
+            for name, entry in self._entries(folder).items()
         }
         return PowerFolder(folder, names)
 
@@ -324,7 +322,7 @@ class _Finder(Struct):
             return frozenset()
         if file.label not in params:
             try:
-                params[file.label] = parse(read_file(file.path, _MAX_BYTES))
+                params[file.label] = parse(read_file(file.location, _MAX_BYTES))
             except TooLargeError as error:
                 params[file.label] = Params()
                 self._leave(file, error)
@@ -335,11 +333,10 @@ class _Finder(Struct):
     def _text(self, folder: Place, name: str) -> str | None:
         """Return the text of a file in a folder; None if there is no such file."""
         file = self._inside_child(folder, name)
-        entry = self._child(folder, name) if file else None
-        if file is None or entry is None or entry.folder or not entry.resolves:
+        if file is None or self._entries(folder)[name].folder:
             return None
         try:
-            return read_file(file.path, _MAX_BYTES).decode("utf-8", "replace")
+            return read_file(file.location, _MAX_BYTES).decode("utf-8", "replace")
         except OSError as error:
             self._leave(file, error)
             return None
@@ -361,59 +358,55 @@ class _Finder(Struct):
 
     def _child(self, folder: Place, name: str) -> Entry | None:
         try:
-            entries = self.folder_cache.entries(folder.path)
+            return self.folder_cache.entries(folder.location).get(name)
         except OSError:
             return None
-        index = bisect_left(entries, name, key=attrgetter("path"))
-        return entries[index] if index < len(entries) and entries[index].path == name else None
-
-    def _names(self, folder: Place) -> tuple[str, ...]:
-        return tuple(entry.path for entry in self._entries(folder))
 
     def _folders(self, folder: Place) -> list[Place]:
-        entries = self._entries(folder)
+        entries = self._entries(folder).values()
         return [folder.child(e.path) for e in entries if e.folder and not e.hidden]
 
-    def _entries(self, folder: Place) -> list[Entry]:
-        """Return the entries of a folder, without links that lead out of the argument.
+    def _entries(self, folder: Place) -> Mapping[str, Entry]:
+        """Return the entries of a folder by name, without links that lead out of the argument.
 
-        They are sorted by name; their paths are their names.
+        They are sorted; their paths are their names.
         """
         try:
-            entries = self.folder_cache.entries(folder.path)
+            entries = self.folder_cache.entries(folder.location)
         except OSError as error:
-            if is_folder(folder.path):
+            if is_folder(folder.location):
                 self._leave(folder, error)
-            return []
-        return [entry for entry in entries if entry.link is None or self._inside(folder, entry)]
+            return {}
+        return {n: e for n, e in entries.items() if e.link is None or self._inside(folder, e)}
 
     def _inside(self, folder: Place, entry: Entry) -> bool:
         return entry.link is None or self._leads_inside(folder.child(entry.path))
 
     def _leads_inside(self, place: Place) -> bool:
         """Return whether a path, links resolved, is within the argument; if not, skip it."""
-        if isinstance(place.path, ListedPath):  # it has no links
-            return True
+        self.has_links, path = True, place.local
         try:
-            target = place.path.resolve(strict=True)
+            target = path.resolve(strict=True)
         except (OSError, RuntimeError):
             target = Path()
         # A link to a folder above itself would never end.
         inside = target.is_relative_to(self.top.local.resolve())
-        inside = inside and not place.path.parent.resolve().is_relative_to(target)
+        inside = inside and not path.parent.resolve().is_relative_to(target)
         if not inside:
             self.skipped.setdefault(place.label, place)
         return inside
 
+    def _without_links(self, folder: Location, top: str) -> Location:
+        """Return the path of a folder without links; ``top`` is that of the argument."""
+        if isinstance(folder, ListedPath):
+            return folder
+        if self.has_links:
+            return Path(folder).resolve().as_posix()
+        return top + folder[len(str(self.top.location)) :]
 
-def _resolved(path: AnyPath, above: dict[AnyPath, AnyPath]) -> AnyPath:
-    """Return a path without links; ``above`` remembers its parents, as many have the same."""
-    if isinstance(path, ListedPath) or path.name == ".." or path.is_symlink():
-        return path.resolve()
-    parent = path.parent
-    if parent not in above:
-        above[parent] = parent.resolve()
-    return above[parent] / path.name
+
+def _file(folder: Place, entry: Entry) -> Place:
+    return folder.child(entry.path, entry.size if entry.link is None else None)
 
 
 def _find_in(top: Place) -> Input:

@@ -66,7 +66,7 @@ class Loose(Struct):
         if is_result_log(file.name):
             self.logs.append(file)
             return
-        if file.path.parent.parent.name == "power" and is_power_log(file.name):
+        if is_power_log(file.name) and file.path.parent.parent.name == "power":
             return
         if file.path.suffix.lower() not in _SUFFIXES:
             return
@@ -131,8 +131,8 @@ class Loose(Struct):
 
 def _below_only_folder(top: Place) -> Place:
     """Return the only folder of an archive, as most have one that contains everything."""
-    assert isinstance(top.path, ListedPath)  # noqa: S101
-    names = top.path.names
-    if len(names) == 1 and names[0] != "results" and (top.path / names[0]).is_dir():
+    assert isinstance(top.location, ListedPath)  # noqa: S101
+    names = top.location.names
+    if len(names) == 1 and names[0] != "results" and (top.location / names[0]).is_dir():
         return top.child(names[0])
     return top

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from itertools import chain
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location, below
 from mlperf_pkg.infra.source import Source, source_of
 from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.params import Params
@@ -22,28 +23,39 @@ if TYPE_CHECKING:
 
 
 class Place(Struct, frozen=True):
-    """A file or folder: its path, and its ``label``, the path that reports show.
+    """A file or folder: its location, and its ``label``, the path that reports show.
 
-    A file with a ``compression`` is a log that is read decompressed.
+    A file with a ``compression`` is a log that is read decompressed. ``size`` is that of a file
+    in bytes, if the listing of its folder has it.
     """
 
-    path: AnyPath
+    location: Location
     label: str
     compression: Compression | None = None
+    size: int | None = None
 
-    def child(self, name: str) -> Place:
+    def child(self, name: str, size: int | None = None) -> Place:
         """Return the entry ``name`` of this folder; ``name`` may be a path below it."""
-        return Place(self.path / name, f"{self.label}/{name}" if self.label else name)
+        label = f"{self.label}/{name}" if self.label else name
+        return Place(below(self.location, name), label, None, size)
+
+    @property
+    def path(self) -> AnyPath:
+        """Its path."""
+        return Path(self.location) if isinstance(self.location, str) else self.location
 
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return self.path.name
+        location = self.location
+        return location.rpartition("/")[2] if isinstance(location, str) else location.name
 
     @property
     def folder(self) -> Place:
         """The folder that contains it."""
-        return Place(self.path.parent, self.label.rpartition("/")[0])
+        path = self.location
+        above = os.path.dirname(path) or "." if isinstance(path, str) else path.parent  # noqa: PTH120
+        return Place(above, self.label.rpartition("/")[0])
 
     @property
     def labels_above(self) -> Iterator[str]:
@@ -56,7 +68,7 @@ class Place(Struct, frozen=True):
     @property
     def source(self) -> Source:
         """The file to be read."""
-        return source_of(self.path, self.label, self.compression)
+        return source_of(self.location, self.label, self.compression, self.size)
 
     @property
     def local(self) -> Path:
@@ -65,10 +77,15 @@ class Place(Struct, frozen=True):
         Raises:
             UserError: the file is in an object store or in an archive.
         """
-        if isinstance(self.path, ListedPath):
-            where = self.path.whereabouts
-            raise UserError(f"{self.path}: is in {where}; expected a path of this machine")
-        return self.path
+        if isinstance(self.location, ListedPath):
+            where = self.location.whereabouts
+            raise UserError(f"{self.location}: is in {where}; expected a path of this machine")
+        return Path(self.location)
+
+
+def place_at(location: Location) -> Place:
+    """Return a place that reports show with its whole path."""
+    return Place(location, str(location))
 
 
 class PowerFolder(Struct, frozen=True):
@@ -107,7 +124,7 @@ class ResultSet(Struct, frozen=True):
     scaling: str | None = None
     scaling_mode: str | None = None
     power: PowerFolder | None = None
-    tree: AnyPath | None = None
+    tree: Place | None = None
 
     def at_level(self, usage: str) -> bool:
         """Return whether it is at the level of a usage: HPC results are one level lower."""

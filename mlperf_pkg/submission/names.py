@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.listed_path import Location
 
 SCALINGS = ("strong", "weak")
 
@@ -26,12 +26,13 @@ class SetName(Struct, frozen=True):
         return 1 if self.scaling_mode is None else 2
 
 
-def set_name(folder: AnyPath) -> SetName | None:
+def set_name(folder: Location) -> SetName | None:
     """Return the names in the path of a folder; None if a result set is elsewhere.
 
     Only the path is used, in which links are resolved.
     """
-    *_, top, system, scaling, benchmark = ("", "", "", *folder.parts)
+    parts = folder.split("/") if isinstance(folder, str) else list(folder.parts)
+    *_, top, system, scaling, benchmark = ("", "", "", *parts)
     if scaling in SCALINGS and top == "results":
         name = SetName(system, benchmark, scaling)
     elif system == "results" and benchmark not in SCALINGS:

@@ -46,8 +46,5 @@ def _read_elsewhere(argument: str, other: str, contents: Input) -> Input:
     """Return an input without contents, that says where they are read."""
     places = (*contents.every_log, *(submission.place for submission in contents.submissions))
     reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
-    return Input(
-        unread=(
-            Unread(Place(places[0].path, with_slashes(argument).rstrip("/")), reason, Why.TWICE),
-        )
-    )
+    place = Place(places[0].location, with_slashes(argument).rstrip("/"))
+    return Input(unread=(Unread(place, reason, Why.TWICE),))

@@ -124,7 +124,7 @@ def contexts() -> list[SetContext]:
 
 
 def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
-    place = Place(Path("/") / paths()[row["set"]], paths()[row["set"]])
+    place = Place(f"/{paths()[row['set']]}", paths()[row["set"]])
     scaling = place.path.parent.name
     run = unread_run(LogFile(Source("", b""), row["usage"], row["round"]), NOTHING)
     return SetContext(

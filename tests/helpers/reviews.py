@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
@@ -15,7 +14,7 @@ from tests.helpers.reports import report, result_set, system
 
 
 def submission(name: str) -> Submission:
-    return Submission(Place(Path(name), name), name, (), ())
+    return Submission(Place(name, name), name, (), ())
 
 
 def a_set(

@@ -136,7 +136,7 @@ def test_a_result_set_as_the_parent_of_the_working_folder(
 def test_the_path_of_a_result_set(
     tmp_path: Path, folder: str, expected: tuple[str, str, str | None] | None
 ) -> None:
-    name = set_name(write_set(tmp_path / folder, simulated()[:1]))
+    name = set_name(str(write_set(tmp_path / folder, simulated()[:1])))
     assert name == (SetName(*expected) if expected else None)
 
 

@@ -107,7 +107,7 @@ def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
         factor = parent / "scaling.json"
         if not others and _in_a_tree(factor, workspace) and factor.is_file():
             origin = workspace.folders.relative(factor)
-            content = _content(Place(factor, origin))
+            content = _content(Place(str(factor), origin))
             yield PlannedFile(f"{planned.folder}/scaling.json", content, origin)
 
 
@@ -232,4 +232,4 @@ def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[Plann
     entries = walk(folder, keep=lambda entry: entry.link is None and not entry.hidden)
     for path in [entry.path for entry in entries if entry.file]:
         origin = workspace.folders.relative(folder / path)
-        yield PlannedFile(f"{target}/{path}", _content(Place(folder / path, origin)), origin)
+        yield PlannedFile(f"{target}/{path}", _content(Place(str(folder / path), origin)), origin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -194,7 +193,7 @@ def _context(
 ) -> SetContext:
     return SetContext(
         files=ResultSet(
-            place=Place(Path(planned.folder), planned.folder),
+            place=Place(planned.folder, planned.folder),
             system=planned.system.id,
             benchmark=planned.benchmark,
             logs=(),

@@ -229,7 +229,7 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
 
 def _descriptions(folder: Path) -> list[Path]:
     try:
-        entries = FolderCache().entries(folder)
+        entries = FolderCache().entries(str(folder))
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
@@ -237,7 +237,7 @@ def _descriptions(folder: Path) -> list[Path]:
         ) from error
     return [
         folder / entry.name
-        for entry in entries
+        for entry in entries.values()
         if entry.file and entry.name.endswith(".json") and not entry.hidden
     ]
 
