@@ -303,18 +303,18 @@ class _Kind(Struct):
     """Findings to fold: the first one, and the places of all by path, in the order of lines."""
 
     first: Finding
-    places: dict[str, _InFile]
+    places: dict[str, Occurrence | _InFile]
 
     def add(self, finding: Finding) -> None:
         for place in finding.occurrences:
             of_file = self.places.get(place.path)
-            if of_file is None:
-                self.places[place.path] = _InFile(place)
-            else:
+            if isinstance(of_file, _InFile):
                 of_file.add(place)
+            else:
+                self.places[place.path] = _InFile(of_file, place) if of_file else place
 
     def folded(self, subject: str | None, runs: Collection[str]) -> Finding:
-        places = tuple([place.merged for place in self.places.values()])
+        places = tuple([p.merged if isinstance(p, _InFile) else p for p in self.places.values()])
         if affected := len(self.places.keys() & runs):
             of_runs = {"runs": affected, "of_runs": len(runs)}
             return replace(self.first, places=places, subject=subject, **of_runs)
@@ -322,21 +322,18 @@ class _Kind(Struct):
 
 
 class _InFile:
-    """Occurrences in one file, merged in the order of their lines."""
+    """Several occurrences in one file, merged in the order of their lines."""
 
-    def __init__(self, first: Occurrence) -> None:
-        """Start with one of them."""
-        self._first = first
-        self._count = first.count
-        self._lines: dict[int, None] | None = None  # of more than one
+    def __init__(self, *places: Occurrence) -> None:
+        """Start with some of them."""
+        self._path, self._count = places[0].path, 0
+        self._lines: dict[int, None] = {}
         self._found, self._expected = _Distinct(), _Distinct()
+        for place in places:
+            self.add(place)
 
     def add(self, place: Occurrence) -> None:
         """Merge the next one."""
-        if self._lines is None:
-            self._lines = dict.fromkeys(self._first.lines)
-            self._found.add(self._first.found)
-            self._expected.add(self._first.expected)
         if len(self._lines) < MAX_LINES:
             self._lines.update(dict.fromkeys(place.lines))
         self._count += place.count
@@ -346,10 +343,8 @@ class _InFile:
     @property
     def merged(self) -> Occurrence:
         """All of them as one."""
-        if self._lines is None:
-            return self._first
         return Occurrence(
-            self._first.path,
+            self._path,
             tuple(self._lines)[:MAX_LINES],
             self._count,
             self._found.values,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
@@ -25,7 +26,8 @@ def with_comparisons(
 ) -> list[JudgedPlan]:
     """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""
     contexts = [context for item in judged for context in item.contexts]
-    sources = {path: source for item in judged for path, source in item.plan.sources.items()}
+    runs = ((index, run) for group in groups for index in group for run in group[index])
+    sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
     findings = copies_in(contexts, find_pairs(contexts, groups, sources))
     if has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
@@ -38,10 +40,25 @@ def with_comparisons(
 def find_pairs(
     contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
 ) -> list[Pair]:
-    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path."""
-    runs = (run for group in groups for members in group.values() for run in members)
-    paths = dict.fromkeys(run.path for run in runs if run.path in sources)
-    return pairs_of(contexts, groups, digests_of({path: sources[path] for path in paths}))
+    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
+
+    Only logs of one size are hashed, or all of a group if the size of one is not known.
+    """
+    alike: dict[str, Source] = {}
+    for group in groups:
+        runs = chain.from_iterable(group.values())
+        logs = {run.path: sources[run.path] for run in runs if run.path in sources}
+        sizes = Counter(map(_size, logs.values()))
+        alike |= {path: log for path, log in logs.items() if sizes[None] or sizes[_size(log)] > 1}
+    return pairs_of(contexts, groups, digests_of(alike))
+
+
+def _size(log: Source) -> int | None:
+    """Return the size of what a log holds, None if only reading it shows that."""
+    try:
+        return None if log.compression else log.size
+    except OSError:
+        return None
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:

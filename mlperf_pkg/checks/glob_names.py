@@ -76,7 +76,7 @@ def _finding(context: SetContext, matches: tuple[ResultSet, ...], verdict: Verdi
 def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
     """Return the sets whose logs the official checkers find for a set, by the names in its path."""
     files, name, system = context.files, context.submitter or "", context.files.system or ""
-    if not context.origin.has_folder or not _SPECIAL & {*name, *system}:
+    if not context.origin.has_folder or _SPECIAL.isdisjoint(name + system):
         return (files,)
     return tuple(
         other

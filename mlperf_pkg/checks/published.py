@@ -12,7 +12,7 @@ from mlperf_pkg.checks.described import PREVIEW, category, differences
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
 from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedName, PublishedSet
+from mlperf_pkg.published.model import PublishedName
 from mlperf_pkg.published.results import (
     PublishedResultsError,
     published_results,
@@ -59,14 +59,11 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
 
     A set that is checked together with the one that had its runs is compared with that itself.
     """
-    results = usable_results() if published else None
-    if results is None:
-        return
     fields: dict[PublishedName, dict[str, Any]] = {}
     for run in context.runs:
         name = _published_as(context, published.get(run.path, ()))
         if name and (name.usage, name.round, name.name) not in context.together:
-            fields[name] = fields.get(name) or _fields(context, results.sets[name.index])
+            fields[name] = fields.get(name) or _fields(context, name)
             yield set_finding(context, path=run.path, found=_words(name), **fields[name])
 
 
@@ -117,9 +114,9 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
     return is_same and name.name == name_in_round(submitter, context.files)
 
 
-def _fields(context: SetContext, row: PublishedSet) -> dict[str, Any]:
+def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     """Return the finding on runs of a published set."""
-    if reasons := list(_reasons(context, row)):
+    if reasons := list(_reasons(context, name)):
         return {
             "code": "SET161",
             "message": f"published in {{found:s}}; expected {', and '.join(reasons)}",
@@ -136,14 +133,15 @@ def _fields(context: SetContext, row: PublishedSet) -> dict[str, Any]:
     }
 
 
-def _reasons(context: SetContext, row: PublishedSet) -> Iterator[str]:
+def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
     """Yield what the rules expect of resubmitted runs that is not so."""
-    if context.origin.has_folder and row.benchmark != context.files.benchmark:
+    if context.origin.has_folder and name.name.rpartition("/")[2] != context.files.benchmark:
         yield f"runs of {context.files.benchmark}"
-    if context.submitter and not are_alike(row.submitter, context.submitter):
+    if context.submitter and not are_alike(name.name.partition("/")[0], context.submitter):
         yield f"runs of {context.submitter}"
     if context.system is None or context.system.contents is None:
         return
+    row = published_results().sets[name.index]
     is_preview = category(row.status) == PREVIEW
     if is_preview and category(context.system.status or "") != PREVIEW:
         yield "new runs, as these were of a Preview"

@@ -90,7 +90,8 @@ def check_set(context: SetContext) -> SetResult:
             findings = unread(findings, _SKIPPED)
             run_findings = unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    row = _row(context, verdict, score, rcp_result, SeedsRow(not seeds))
+    in_file = scaling_factor(context.files.scaling)
+    row = _row(context, verdict, score, rcp_result, seeds=SeedsRow(not seeds), in_file=in_file)
     if published is not None and not any(published.values()):
         # Checks of published rounds do not need it.
         from mlperf_pkg.checks.unlike_published import check_unlike_published  # noqa: PLC0415
@@ -101,7 +102,7 @@ def check_set(context: SetContext) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(context, scaling_factor(context.files.scaling), rcp_result),
+        summarized=summarized(context, in_file, rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
     )
@@ -181,11 +182,13 @@ def _row(
     verdict: Verdicts,
     score: scoring.Score,
     rcp_result: rcp.RcpResult | None,
+    *,
     seeds: SeedsRow,
+    in_file: float | None,
 ) -> ResultSetRow:
-    of_file = None if context.weak else scaling_factor(context.files.scaling)
-    official_factor = 1.0 if of_file is None else of_file
-    factor = normalisation(context, rcp_result) if of_file is None else of_file
+    in_file = None if context.weak else in_file
+    official_factor = 1.0 if in_file is None else in_file
+    factor = normalisation(context, rcp_result) if in_file is None else in_file
     power = energy(context)
     official = None if power.crash else _official_minutes(context)
     return ResultSetRow(
