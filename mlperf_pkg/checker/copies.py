@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.judge import JudgedPlan
+from mlperf_pkg.checker.reading import size_of
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import Pair, pairs_of
@@ -42,23 +42,15 @@ def find_pairs(
 ) -> list[Pair]:
     """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
 
-    Only logs of one size are hashed, or all of a group if the size of one is not known.
+    Logs are hashed where several of a group have one size, or are compressed.
     """
     alike: dict[str, Source] = {}
     for group in groups:
         runs = chain.from_iterable(group.values())
         logs = {run.path: sources[run.path] for run in runs if run.path in sources}
-        sizes = Counter(map(_size, logs.values()))
-        alike |= {path: log for path, log in logs.items() if sizes[None] or sizes[_size(log)] > 1}
+        sizes = {0 if log.compression else size_of(log) for log in logs.values()}
+        alike |= logs if 0 in sizes or len(sizes) < len(logs) else {}
     return pairs_of(contexts, groups, digests_of(alike))
-
-
-def _size(log: Source) -> int | None:
-    """Return the size of what a log holds, None if only reading it shows that."""
-    try:
-        return None if log.compression else log.size
-    except OSError:
-        return None
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.guard import guarded, lost
 from mlperf_pkg.findings import Finding, Unchecked
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.run.model import LogFile, Run, unread_run
 from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log, unread_power_log
@@ -63,7 +64,7 @@ def read_all(
     """
     if workers.scheduler is not None:
         files = [replace(file, source=file.source.shared()) for file in files]
-    sizes = list(map(_size, files))
+    sizes = [size_of(file.source) for file in files]
     if observer:
         observer.begin(len(files), sum(sizes))
     with _mapper(workers, files, sum(sizes)) as mapper:
@@ -121,10 +122,10 @@ def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
     return next(iter(mapper.map(_read, [file], instead=unread)))
 
 
-def _size(file: File) -> int:
+def size_of(source: Source) -> int:
     """Return the size of a file in bytes, 0 if it has vanished since it was found."""
     try:
-        return file.source.size
+        return source.size
     except OSError:
         return 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
@@ -20,17 +19,6 @@ _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
 
 
-class _Forgiveness(Struct, frozen=True):
-    """What is forgiven in a set.
-
-    ``officially`` are the runs whose logs may break any rule, ``by_rules`` the runs that may fail
-    to converge.
-    """
-
-    officially: list[Run]
-    by_rules: list[Run]
-
-
 def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     """Yield the findings of the runs, with a lower basis or severity where the set forgives them.
 
@@ -38,18 +26,18 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge; of a run that was killed, no missing record counts.
     """
-    forgiveness = _forgiveness(context)
+    officially, by_rules = _forgiven(context)
     of_power = power_files(context).findings
     for run in context.runs:
-        accepted = run in forgiveness.officially
+        accepted = run in officially
         findings = (*run.findings, *of_power.get(run.path, ()))
-        if run in forgiveness.by_rules:
+        if run in by_rules:
             findings = tuple(map(_without_power, findings))
         if run.killed:
             findings = tuple(_of_killed(findings, shown=not accepted))
         if accepted:
             findings = tuple(map(_accepted, findings))
-        yield from map(partial(_noted, run), findings) if run in forgiveness.by_rules else findings
+        yield from map(partial(_noted, run), findings) if run in by_rules else findings
 
 
 def failed_runs(context: SetContext) -> list[Run]:
@@ -82,11 +70,12 @@ def allowed_failures(context: SetContext) -> int:
     return max(len(context.runs) - (context.rules.runs.required if context.rules else 0), 0)
 
 
-def _forgiveness(context: SetContext) -> _Forgiveness:
+def _forgiven(context: SetContext) -> tuple[list[Run], list[Run]]:
+    """Return the runs whose logs may break any rule, and those that may fail to converge."""
     failed, unconverged = failed_runs(context), unconverged_runs(context)
     accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
     forgives = len(unconverged) <= allowed_failures(context)
-    return _Forgiveness(failed if accepts else [], unconverged if forgives else [])
+    return failed if accepts else [], unconverged if forgives else []
 
 
 def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]:

@@ -46,17 +46,17 @@ def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
     numbers = [*(run.convergence.to_converge for run in context.runs), batch_size]
     if not all(map(is_number, numbers)):
         return "not all epochs, samples and batch sizes are numbers"
-    if batch_size != -1 and rcp.is_too_large(_kept(context)):
+    values = sorted(to_converge(context) or ())
+    if batch_size != -1 and rcp.is_too_large(values[context.drop : len(values) - context.drop]):
         return "an integer of the epochs or samples is too large"
     return None
 
 
-def _kept(context: SetContext) -> Sequence[Any]:
-    """Return the epochs or samples whose mean counts; none if too many runs did not converge."""
+def to_converge(context: SetContext) -> list[Any] | None:
+    """Return the epochs or samples of the runs; None if too many runs did not converge."""
     if sum(not run.convergence.converged for run in context.runs) > context.drop:
-        return ()
-    values = sorted(run.convergence.to_converge for run in context.runs)
-    return values[context.drop : len(values) - context.drop]
+        return None
+    return [run.convergence.to_converge for run in context.runs]
 
 
 def _batch_size(runs: Sequence[Run]) -> Any:
@@ -98,12 +98,10 @@ def rcp_test(
     """
     if context.rules is None or context.round.version < (1, 0) or crash_of(context, points):
         return None
-    unconverged = sum(not run.convergence.converged for run in context.runs)
-    to_converge = [run.convergence.to_converge for run in context.runs]
     return rcp.judge(
         points or _points_of_set(context),
         _batch_size(context.runs),
-        None if unconverged > context.drop else to_converge,
+        to_converge(context),
         runs=context.rules.runs.required,
         drop=context.drop,
         allowance=0 if strict else _allowance(context),

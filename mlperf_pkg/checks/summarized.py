@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.rcp import rcp_test
+from mlperf_pkg.checks.rcp import rcp_test, to_converge
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.results import rcp
@@ -88,11 +88,8 @@ def _rcp_state(result: rcp.RcpResult) -> str:
 
 def _to_converge(context: SetContext) -> float | None:
     """Return the mean without one run at either end, for U-Net3D too."""
-    unconverged = sum(not run.convergence.converged for run in context.runs)
-    kept = sorted(run.convergence.to_converge for run in context.runs)[1:-1]
-    if not kept or unconverged > context.drop or rcp.is_too_large(kept):
-        return None
-    return rcp.numpy_mean(kept)
+    kept = sorted(to_converge(context) or ())[1:-1]
+    return rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
 
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:
