@@ -76,37 +76,35 @@ def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
 
 
 def _unjudged(plan: Plan, contents: Contents, finding: Unchecked) -> JudgedPlan:
-    runs = (contents.runs[log.source.label] for log in plan.logs)
-    findings = [f for run in runs for f in folded(run.findings)]
+    findings = [f for run in contents.runs.values() for f in folded(run.findings)]
     return JudgedPlan(plan, verdicts_of([finding]), (), (), (*findings, *folded([finding])))
 
 
 def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     if plan.unchecked:
         return _unjudged(plan, contents, plan.unchecked)
-    runs = [contents.runs[log.source.label] for log in plan.logs]
-    judged = _judge(plan, runs, contents, waivers)
-    of_round = folded(waivers.waive(check_round_choice(runs)), plan.label, [r.path for r in runs])
-    findings = (*judged.findings, *of_round)
+    judged = _judge(plan, contents, waivers)
+    of_rounds = waivers.waive(check_round_choice(contents.runs.values()))
+    findings = (*judged.findings, *folded(of_rounds, plan.label, contents.runs))
     return replace(judged, verdict=without_pass(judged.verdict, findings), findings=findings)
 
 
-def _judge(plan: Plan, runs: Sequence[Run], contents: Contents, waivers: Waivers) -> JudgedPlan:
+def _judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
     if plan.submission is None:
-        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(plan, runs)
-        return _judge_sets(plan, contexts, runs, waivers)
+        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(plan, contents)
+        return _judge_sets(plan, tuple(contexts), contents, waivers)
     if round_ is None:
         return _judge_without_round(plan, plan.submission, waivers)
     return _judge_submission(plan, plan.submission, round_, contents, waivers)
 
 
 def _judge_sets(
-    plan: Plan, contexts: Iterable[SetContext], runs: Sequence[Run], waivers: Waivers
+    plan: Plan, contexts: tuple[SetContext, ...], contents: Contents, waivers: Waivers
 ) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
-    by_path, contexts = {run.path: run for run in runs}, tuple(contexts)
-    sets = tuple(waivers.waive_set(_check_set(context, plan.sets, by_path)) for context in contexts)
+    runs = contents.runs.values()
+    sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
     findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
@@ -135,9 +133,7 @@ def _judge_submission(
         waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
     contexts = tuple(_contexts(plan, round_, contents, systems))
-    sets = tuple(
-        waivers.waive_set(_check_set(context, plan.sets, contents.runs)) for context in contexts
-    )
+    sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
     around = waivers.waive(
         guarded(
             submission.place.label or ".",
@@ -157,9 +153,7 @@ def _judge_submission(
     return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
 
 
-def _check_set(
-    context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
-) -> SetResult:
+def _check_set(context: SetContext, plan: Plan, contents: Contents) -> SetResult:
     """Judge a result set, unless a log or the system description of it could not be checked."""
     is_known = context.system is None or not context.system.unchecked
     if not is_known or not all(run.is_read for run in context.runs):
@@ -167,7 +161,7 @@ def _check_set(
     return guarded(
         context.path,
         "judging this result set",
-        lambda: check_globbed_set(context, sets, runs),
+        lambda: check_globbed_set(context, plan.sets, contents.runs),
         lambda finding: unchecked_set(context, (finding,)),
     )
 
@@ -262,11 +256,11 @@ class _SetKey(Struct, frozen=True):
     round: str
 
 
-def _loose_sets(plan: Plan, runs: Iterable[Run]) -> Iterator[SetContext]:
+def _loose_sets(plan: Plan, contents: Contents) -> Iterator[SetContext]:
     """Group loose logs into result sets; logs without a benchmark are in none."""
     groups: dict[_SetKey, list[Run]] = {}
     sources = plan.sources
-    for run in runs:
+    for run in contents.runs.values():
         folder, division = run.path.rpartition("/")[0], run.division
         key = _SetKey(folder, run.text("platform"), run.benchmark, division, run.usage, run.round)
         groups.setdefault(key, []).append(run)

@@ -25,8 +25,8 @@ from mlperf_pkg.results.report import (
 
 FORMAT = "mlperf-pkg/results/1"
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
-# Numbers that msgspec may write in another way than Python; each is searched for by its first text.
-_EXPONENT, _SMALL = re.compile(r"e-?\d+[],}](?! )"), re.compile(r"0\.0000(?<=[:,[-]0\.0000)")
+# Numbers that msgspec may write in another way than Python.
+_EXPONENT, _SMALL = r"e-?\d+[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _TITLES = {  # column: whether it holds numbers
     "Submitter": False,
@@ -182,8 +182,8 @@ def json_text(value: Any) -> str:
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
     text = msgspec.json.encode(value).decode()
-    is_plain = text.isascii() and "\x7f" not in text
-    if not is_plain or _EXPONENT.search(text) or _SMALL.search(text):
+    may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
+    if may_differ or "\x7f" in text or not text.isascii():
         text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
     return msgspec.json.format(text, indent=2) + "\n"
 
