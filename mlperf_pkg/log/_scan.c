@@ -12,6 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,8 +23,7 @@
 #define LONG_LINE 1200 /* on a shorter line, Python's json refuses no number and no nesting */
 #define LONG_TIME 18   /* a time of more characters may be out of range */
 #define NUMBERS 16     /* the most numbers in a line that is remembered */
-#define WORDS 16       /* the most words to search for */
-#define KIND_BITS 12   /* two to this power is the number of kinds of lines remembered */
+#define KIND_BITS 13   /* two to this power is the number of kinds of lines remembered */
 #define MEMORY "mlperf_pkg.log._scan.memory"
 #define REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
@@ -35,31 +35,24 @@ typedef struct {
     uint32_t start, end;
 } Part;
 
-/* A plain line with the offsets of its token, its key and its parts. */
+/* A plain line with the offsets of its key and its parts. */
 typedef struct Line {
-    char *text;
-    Py_ssize_t size, token, key, key_end;
+    const char *text;
+    Py_ssize_t size, key, key_end;
     Part parts[PARTS];
     uint16_t numbers[NUMBERS]; /* offsets of those with two digits or more before any point */
-    int count;                 /* of numbers */
-    int unique;                /* whether no other line may be taken for one like it */
-    int holds_word;            /* outside its key */
-    PyObject *key_text;        /* owned, as is the text of a remembered line */
+    int count;                 /* of such numbers, even if only the first are noted */
+    int repeats;               /* whether other lines may be taken for lines like it */
+    PyObject *owner;           /* of its text and its key */
+    PyObject *key_text;        /* borrowed from the owner */
     PyObject *indexes;         /* of its key; borrowed from the last scan that met the line */
     uint64_t scan;             /* the number of that scan */
     struct Line *next;         /* the kind of line that followed the last line like this */
 } Line;
 
-/* A word to search for; found by its first underscore, as underscores are rare. */
 typedef struct {
-    char *start;
-    Py_ssize_t size, underscore;
-} Word;
-
-typedef struct {
+    Line before; /* comes before the first line of each text */
     Line kinds[1 << KIND_BITS];
-    PyObject *words_object;
-    Word words[WORDS + 1]; /* ends with a word of size 0 */
     uint64_t scans;
 } Memory;
 
@@ -71,13 +64,14 @@ typedef struct {
 typedef struct {
     Memory *memory;
     const char *text;
-    PyObject *indexes;       /* of the lines with a token, by key */
-    Line *first, **next;     /* the kind of line expected first, and the one expected next */
-    Buffer spans;            /* of each line's parts, as offsets in the text */
-    Buffer unproven;         /* the records of lines unlike all remembered ones */
-    Py_ssize_t count, new;   /* of lines with a token; of those unlike all remembered ones */
-    int contiguous;          /* whether every line has a token */
-    int scattered;           /* whether a word appears on a line with a token, outside its key */
+    PyObject *indexes; /* of the lines with a token, by key */
+    Line *last;        /* the kind of the line before */
+    Buffer spans;      /* of each line's parts, as offsets in the text */
+    Buffer unproven;   /* the records of lines unlike all remembered ones */
+    Buffer elsewhere;  /* the text of these lines outside their keys */
+    Py_ssize_t count;  /* of lines with a token */
+    Py_ssize_t new;    /* how many of them are unlike all remembered ones */
+    int contiguous;    /* whether every line has a token */
 } Scan;
 
 static int add(Buffer *buffer, const void *bytes, size_t size)
@@ -104,29 +98,19 @@ static PyObject *bytes_of(const Buffer *buffer)
 
 /* ---- one line --------------------------------------------------------------------------- */
 
-static const char *find(const char *start, const char *end, char byte)
-{
-    return start < end ? memchr(start, byte, (size_t)(end - start)) : NULL;
-}
-
 static const char *almost_token(const char *start, const char *end)
 {
-    for (; (start = find(start, end, *START)) && end - start >= ALMOST_SIZE; start++)
+    for (; (start = memchr(start, *START, end - start)) && end - start >= ALMOST_SIZE; start++)
         if (!memcmp(start, START, ALMOST_SIZE))
             return start;
     return NULL;
 }
 
-static const char *skip_blanks(const char *at, const char *end)
+static const char *skip_blanks(const char *at)
 {
-    while (at < end && (*at == ' ' || *at == '\t'))
+    while (*at == ' ' || *at == '\t')
         at++;
     return at;
-}
-
-static int is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
 }
 
 static int part_named(const char *name, size_t size)
@@ -142,34 +126,30 @@ static int part_named(const char *name, size_t size)
 static const char *pass_number(Line *line, const char *at)
 {
     const char before = at[-1] == '-' || at[-1] == '+' ? at[-2] : at[-1];
-    if (is_digit(at[1]) && before != 'e' && before != 'E') {
-        if (line->count == NUMBERS)
-            line->unique = 1;
-        else
-            line->numbers[line->count++] = (uint16_t)(at - line->text);
-    }
-    while (is_digit(at[1]) || at[1] == '.')
+    if (isdigit(at[1]) && before != 'e' && before != 'E' && line->count++ < NUMBERS)
+        line->numbers[line->count - 1] = (uint16_t)(at - line->text);
+    while (isdigit(at[1]) || at[1] == '.')
         at++;
     return at;
 }
 
 /* Find the parts and the numbers of a record; 0 if it is not one, or has a name twice. */
-static int find_parts(Line *line)
+static int find_parts(Line *line, const char *at)
 {
-    const char *end = line->text + line->size;
+    const char *end = line->text + line->size; /* after a brace, where blanks and numbers end */
     int depth = 0, open = PARTS, seen = 0;
-    for (const char *at = line->text + line->token + TOKEN_SIZE; at < end; at++) {
+    for (; at < end; at++) {
         if (*at == '"') {
             const char *name = at + 1;
-            if (!(at = find(name, end, '"')))
+            if (!(at = memchr(name, '"', end - name)))
                 return 0;
-            const int part = part_named(name, (size_t)(at - name));
+            const int part = part_named(name, at - name);
             if (part == PARTS)
                 continue;
-            at = skip_blanks(at + 1, end);
+            at = skip_blanks(at + 1);
             if (depth != 1 || open != PARTS || seen >> part & 1 || *at != ':')
                 return 0;
-            at = skip_blanks(at + 1, end);
+            at = skip_blanks(at + 1);
             line->parts[part].start = (uint32_t)(at-- - line->text);
             seen |= 1 << (open = part);
         } else if (*at == '{' || *at == '[') {
@@ -180,76 +160,33 @@ static int find_parts(Line *line)
                 open = PARTS;
             }
             depth -= *at != ',';
-        } else if (is_digit(*at)) {
+        } else if (isdigit(*at)) {
             at = pass_number(line, at);
         }
     }
     return seen == (1 << PARTS) - 1 && open == PARTS;
 }
 
-/* Whether any number of as many digits is a valid time. */
-static int is_usual_time(const char *at, const char *end)
-{
-    if (end - at > LONG_TIME)
-        return 0;
-    while (at < end && (is_digit(*at) || *at == '.'))
-        at++;
-    return at == end;
-}
-
 /* Whether a line is plain; if so, find its parts. */
-static int examine(Line *line)
+static int examine(Line *line, const char *record)
 {
-    const char *text = line->text, *end = text + line->size;
-    const char *token = text + line->token, *record = token + TOKEN_SIZE;
+    const char *text = line->text, *end = text + line->size, *token = record - TOKEN_SIZE;
     if (line->size > LONG_LINE || end - token < START_SIZE || end[-1] != '}' ||
-        memcmp(token, START, START_SIZE) || find(text, token, '"') || almost_token(record, end))
+        memcmp(token, START, START_SIZE) || memchr(text, '"', token - text) ||
+        almost_token(record, end))
         return 0;
     int odd = 0; /* without an early exit, so that the compiler can vectorise the loop */
     for (const char *at = text; at < end; at++)
         odd |= *at == '\\' || *at == '\r' || (unsigned char)*at >= 0x80;
-    if (odd || !find_parts(line) || text[line->parts[KEY].start] != '"')
+    if (odd || !find_parts(line, record) || text[line->parts[KEY].start] != '"')
         return 0;
-    line->unique |= !is_usual_time(text + line->parts[TIME].start, text + line->parts[TIME].end);
+    const char *time = text + line->parts[TIME].start, *time_end = text + line->parts[TIME].end;
+    line->repeats = line->count <= NUMBERS && time_end - time <= LONG_TIME &&
+                    time + strspn(time, "0123456789.") == time_end;
     line->key = line->parts[KEY].start + 1;
-    line->key_end = find(text + line->key, end, '"') - text;
+    line->key_end = (const char *)memchr(text + line->key, '"', line->size - line->key) - text;
     line->parts[RECORD] = (Part){(uint32_t)(record - text), (uint32_t)line->size};
     return 1;
-}
-
-/* ---- words ------------------------------------------------------------------------------ */
-
-static int take_words(Memory *memory, PyObject *words)
-{
-    const Py_ssize_t count = PyTuple_Size(words);
-    if (count > WORDS) {
-        PyErr_SetString(PyExc_ValueError, "too many words");
-        return 0;
-    }
-    for (Py_ssize_t index = 0; index < count; index++) {
-        Word *word = &memory->words[index];
-        if (PyBytes_AsStringAndSize(PyTuple_GetItem(words, index), &word->start, &word->size))
-            return 0;
-        const char *underscore = find(word->start, word->start + word->size, '_');
-        if (!underscore) {
-            PyErr_SetString(PyExc_ValueError, "a word without an underscore");
-            return 0;
-        }
-        word->underscore = underscore - word->start;
-    }
-    return 1;
-}
-
-static int holds_word(const Word *words, const char *start, const char *end)
-{
-    for (const char *at = start; (at = find(at, end, '_')); at++)
-        for (const Word *word = words; word->size; word++) {
-            const char *first = at - word->underscore;
-            if (at - start >= word->underscore && *first == *word->start &&
-                end - first >= word->size && !memcmp(first, word->start, (size_t)word->size))
-                return 1;
-        }
-    return 0;
 }
 
 /* ---- lines like others ------------------------------------------------------------------ */
@@ -277,7 +214,7 @@ static Line *kind_of(Memory *memory, const char *start, const char *end)
 static int is_like(const char *start, const char *end, const Line *plain)
 {
     const Py_ssize_t size = plain->size;
-    if (!size || end - start < size || (end - start > size && start[size] != '\n') ||
+    if (!plain->repeats || end - start < size || (end - start > size && start[size] != '\n') ||
         memcmp(start + plain->key, plain->text + plain->key, (size_t)(plain->key_end - plain->key)))
         return 0;
     for (Py_ssize_t at = 0; at < size - 8; at += 8)
@@ -304,101 +241,67 @@ static PyObject *indexes_of(PyObject *indexes, PyObject *key)
     return list;
 }
 
-static int add_line(Scan *scan, const char *start, Line *line)
+static int add_line(Scan *scan, const char *start, Line *kind)
 {
     Part parts[PARTS];
     const uint32_t offset = (uint32_t)(start - scan->text);
-    if (line->scan != scan->memory->scans) {
-        if (!(line->indexes = indexes_of(scan->indexes, line->key_text)))
+    scan->last->next = kind;
+    scan->last = kind;
+    if (kind->scan != scan->memory->scans) {
+        if (!(kind->indexes = indexes_of(scan->indexes, kind->key_text)))
             return 0;
-        line->scan = scan->memory->scans;
-        scan->scattered = scan->scattered || line->holds_word;
+        kind->scan = scan->memory->scans;
     }
     for (int part = 0; part < PARTS; part++)
-        parts[part] = (Part){offset + line->parts[part].start, offset + line->parts[part].end};
+        parts[part] = (Part){offset + kind->parts[part].start, offset + kind->parts[part].end};
     PyObject *index = PyLong_FromSsize_t(scan->count++);
-    const int added = index && !PyList_Append(line->indexes, index);
+    const int added = index && !PyList_Append(kind->indexes, index);
     Py_XDECREF(index);
     return added && add(&scan->spans, parts, sizeof parts);
 }
 
-static int add_known(Scan *scan, const char *start, Line *kind)
+/* Add a line unlike all remembered ones, and remember it in place of another. */
+static int add_new(Scan *scan, Line *line, const char *token, Line *kind)
 {
-    *scan->next = kind;
-    scan->next = &kind->next;
-    return add_line(scan, start, kind);
-}
-
-static void forget(Line *kind)
-{
-    PyMem_Free(kind->text);
-    Py_CLEAR(kind->key_text);
-}
-
-/* Replace a remembered line by a copy of another. */
-static int remember(Line *kind, const Line *line)
-{
-    char *text = PyMem_Malloc((size_t)line->size);
-    if (!text) {
-        PyErr_NoMemory();
+    const char *start = line->text, *end = start + line->size, *record = token + TOKEN_SIZE;
+    if (!examine(line, record))
         return 0;
-    }
-    memcpy(text, line->text, (size_t)line->size);
-    forget(kind);
-    Line *next = kind->next;
+    const char *key = start + line->key, *key_end = start + line->key_end;
+    if (!(line->owner = Py_BuildValue("(y#s#)", start, line->size, key, key_end - key)))
+        return 0;
+    line->text = PyBytes_AsString(PyTuple_GetItem(line->owner, 0));
+    line->key_text = PyTuple_GetItem(line->owner, 1);
+    Py_XDECREF(kind->owner);
     *kind = *line;
-    kind->text = text;
-    kind->key_text = Py_NewRef(line->key_text);
-    kind->next = next;
-    return 1;
-}
-
-/* Add a line unlike all remembered ones, and remember it. */
-static int add_new(Scan *scan, Line *line, Line *kind)
-{
-    const char *key = line->text + line->key, *key_end = line->text + line->key_end;
-    const char *record = line->text + line->token + TOKEN_SIZE, *end = line->text + line->size;
-    const Word *words = scan->memory->words;
-    line->key_text = PyUnicode_DecodeASCII(key, key_end - key, NULL);
-    line->holds_word = holds_word(words, line->text, key) || holds_word(words, key_end, end);
     scan->new++;
-    const int added = line->key_text &&
-                      add(&scan->unproven, record, (size_t)(end - record)) &&
-                      add(&scan->unproven, "\n", 1) &&
-                      (line->unique ? add_line(scan, line->text, line)
-                                    : remember(kind, line) && add_known(scan, line->text, kind));
-    Py_XDECREF(line->key_text);
-    return added;
+    return add(&scan->elsewhere, start, key - start) &&
+           add(&scan->elsewhere, key_end, end - key_end) &&
+           add(&scan->unproven, record, end - record) && add(&scan->unproven, "\n", 1) &&
+           add_line(scan, start, kind);
 }
 
 static int add_other(Scan *scan, const char *start, const char *end)
 {
     Line *kind = kind_of(scan->memory, start, end);
     if (is_like(start, end, kind))
-        return add_known(scan, start, kind);
+        return add_line(scan, start, kind);
     const char *token = almost_token(start, end);
-    if (!token) {
-        scan->contiguous = 0;
-        return 1;
-    }
-    Line line = {.text = (char *)start, .size = end - start, .token = token - start};
-    return examine(&line) && add_new(scan, &line, kind);
+    Line line = {.text = start, .size = end - start};
+    if (token)
+        return add_new(scan, &line, token, kind);
+    scan->contiguous = 0;
+    return 1;
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
 {
     for (const char *line_end; at < end; at = line_end + 1) {
-        Line *expected = *scan->next;
-        if (expected && is_like(at, end, expected)) {
-            line_end = at + expected->size;
-            if (!add_known(scan, at, expected))
-                return 0;
-        } else {
-            line_end = find(at, end, '\n');
-            line_end = line_end ? line_end : end;
-            if (!add_other(scan, at, line_end))
-                return 0;
-        }
+        Line *expected = scan->last->next;
+        const int is_expected = expected && is_like(at, end, expected);
+        line_end = is_expected ? at + expected->size : memchr(at, '\n', end - at);
+        line_end = line_end ? line_end : end;
+        if (!(is_expected ? add_line(scan, at, expected) : add_other(scan, at, line_end)))
+            return 0;
     }
     return 1;
 }
@@ -412,17 +315,17 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
         !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.indexes = PyDict_New()))
         return NULL;
     scan.memory->scans++;
-    scan.next = &scan.first;
+    scan.last = &scan.memory->before;
     if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
-        result = Py_BuildValue("(NNnnOOO)", bytes_of(&scan.unproven), bytes_of(&scan.spans),
-                               scan.new, scan.count, scan.indexes,
-                               scan.contiguous ? Py_True : Py_False,
-                               scan.scattered ? Py_True : Py_False);
+        result = Py_BuildValue("(nNNNnON)", scan.new, bytes_of(&scan.unproven),
+                               bytes_of(&scan.elsewhere), bytes_of(&scan.spans), scan.count,
+                               scan.indexes, PyBool_FromLong(scan.contiguous));
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
     Py_DECREF(scan.indexes);
     PyMem_Free(scan.spans.start);
     PyMem_Free(scan.unproven.start);
+    PyMem_Free(scan.elsewhere.start);
     return result;
 }
 
@@ -432,29 +335,20 @@ static void free_memory(PyObject *capsule)
 {
     Memory *memory = PyCapsule_GetPointer(capsule, MEMORY);
     for (int kind = 0; kind < 1 << KIND_BITS; kind++)
-        forget(&memory->kinds[kind]);
-    Py_XDECREF(memory->words_object);
+        Py_XDECREF(memory->kinds[kind].owner);
     PyMem_Free(memory);
 }
 
-/* Return an empty memory for scans that search for some words. */
-static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *args)
+/* Return an empty memory. */
+static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
 {
-    PyObject *words, *capsule;
-    Memory *memory;
-    if (!PyArg_ParseTuple(args, "O!:memory", &PyTuple_Type, &words))
-        return NULL;
-    if (!(memory = PyMem_Calloc(1, sizeof *memory)))
+    Memory *memory = PyMem_Calloc(1, sizeof *memory);
+    if (!memory)
         return PyErr_NoMemory();
-    if (!(capsule = PyCapsule_New(memory, MEMORY, free_memory))) {
+    PyObject *capsule = PyCapsule_New(memory, MEMORY, free_memory);
+    if (!capsule)
         PyMem_Free(memory);
-        return NULL;
-    }
-    memory->words_object = Py_NewRef(words);
-    if (take_words(memory, words))
-        return capsule;
-    Py_DECREF(capsule);
-    return NULL;
+    return capsule;
 }
 
 /* ---- parts of lines --------------------------------------------------------------------- */
@@ -498,7 +392,7 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"memory", new_memory, METH_VARARGS, NULL},
+    {"memory", new_memory, METH_NOARGS, NULL},
     {"scan", scan, METH_VARARGS, NULL},
     {"cut", cut, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -8,15 +8,12 @@ plain, or the extension was not compiled, the block is read line by line (``read
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from msgspec import Struct
 
 from mlperf_pkg.log.record import (
     TOKEN,
@@ -39,13 +36,14 @@ else:
 
 TIME, VALUE, METADATA, RECORD = range(4)  # the parts of a record, as in _scan.c
 
+_PARTS = (attrgetter("time_ms"), attrgetter("value"), attrgetter("metadata"))
 _KEY = attrgetter("key")
 
 Words: TypeAlias = frozenset[bytes]
 
 
-class Block(ABC):
-    """A block of log lines; only those with a token count.
+class Block:
+    """A block of log lines that was read line by line; only those with a token count.
 
     ``text`` is the whole block, with LF in place of CR. ``first`` is the number of its first line
     with a token among all such lines of the log, ``size`` is how many it has, and ``unread`` is how
@@ -55,36 +53,38 @@ class Block(ABC):
 
     unread = 0
 
-    def __init__(self, text: bytes, first: int, size: int, indexes: dict[str, list[int]]) -> None:
-        """Describe a block whose records the subclass holds."""
+    def __init__(self, text: bytes, first: int, records: Sequence[Record | None]) -> None:
+        """Take the record of each line with a token, None for a line without a record."""
         self.text = text
         self.first = first
-        self.size = size
-        self.indexes = indexes
+        self.size = len(records)
+        self.unread = records.count(None)
+        self.indexes = _indexes_by_key(records)
+        self._records = records
 
-    @abstractmethod
     def records(self) -> Sequence[Record | None]:
         """Return the record of each line, None for a line without one."""
+        return self._records
 
-    @abstractmethod
     def select(self, indexes: Collection[int]) -> list[Record]:
         """Return the records at some indexes, each of a line with a record."""
+        return [self._records[index] for index in indexes]  # type: ignore[misc]
 
     def times(self, indexes: Collection[int]) -> list[int | float]:
         """Return the times of some records, in milliseconds since the epoch."""
-        return [record.time_ms for record in self.select(indexes)]
+        return self.parts(TIME, indexes)
 
     def values(self, indexes: Collection[int]) -> list[Any]:
         """Return the values of some records."""
-        return [record.value for record in self.select(indexes)]
+        return self.parts(VALUE, indexes)
 
-    def metadata(self, indexes: Collection[int]) -> list[Any]:
-        """Return the metadata of some records."""
-        return [record.metadata for record in self.select(indexes)]
+    def parts(self, part: int, indexes: Collection[int]) -> list[Any]:
+        """Return a part of some records: ``TIME``, ``VALUE`` or ``METADATA``."""
+        return list(map(_PARTS[part], self.select(indexes)))
 
-    def metadata_text(self, indexes: Collection[int]) -> bytes | None:
-        """Return the metadata of some records as a JSON array, None where it is decoded already."""
-        del indexes
+    def json(self, part: int, indexes: Collection[int]) -> bytes | None:
+        """Return a part of some records as a JSON array, None where it is decoded already."""
+        del part, indexes
         return None
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
@@ -97,24 +97,6 @@ class Block(ABC):
             yield _words_in(raw, words), [decode(raw) or raw]
 
 
-class DecodedBlock(Block):
-    """A block that was read line by line."""
-
-    def __init__(self, text: bytes, first: int, records: Sequence[Record | None]) -> None:
-        """Take the record of each line with a token, None for a line without a record."""
-        super().__init__(text, first, len(records), _indexes_by_key(records))
-        self.unread = records.count(None)
-        self._records = records
-
-    def records(self) -> Sequence[Record | None]:
-        """Return the record of each line, None for a line without one."""
-        return self._records
-
-    def select(self, indexes: Collection[int]) -> list[Record]:
-        """Return the records at some indexes, each of a line with a record."""
-        return [self._records[index] for index in indexes]  # type: ignore[misc]
-
-
 class ScannedBlock(Block):
     """A block of plain lines: the scanner in C found their records, which are decoded on demand.
 
@@ -122,12 +104,12 @@ class ScannedBlock(Block):
     the scanner looked for appears on a line with a token, but outside its key.
     """
 
-    def __init__(self, text: bytes, first: int, scan: _Scan) -> None:
+    def __init__(self, text: bytes, first: int, scan: _scan.Result, *, scattered: bool) -> None:
         """Take the result of a scan of ``text``."""
-        super().__init__(text, first, scan.size, scan.indexes)
-        self.contiguous = scan.contiguous
-        self.scattered = scan.scattered
-        self._spans = scan.spans
+        self.text = text
+        self.first = first
+        *_, self._spans, self.size, self.indexes, self.contiguous = scan
+        self.scattered = scattered
         self._decoded: dict[int, Record] = {}
 
     def records(self) -> Sequence[Record]:
@@ -138,25 +120,17 @@ class ScannedBlock(Block):
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
         if missing := [index for index in indexes if index not in decoded]:
-            records = decode_records(self._json(RECORD, missing))
+            records = decode_records(self.json(RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return [decoded[index] for index in indexes]
 
-    def times(self, indexes: Collection[int]) -> list[int | float]:
-        """Return the times of some records, in milliseconds since the epoch."""
-        return decode_values(self._json(TIME, indexes))
+    def parts(self, part: int, indexes: Collection[int]) -> list[Any]:
+        """Return a part of some records."""
+        return decode_values(self.json(part, indexes))
 
-    def values(self, indexes: Collection[int]) -> list[Any]:
-        """Return the values of some records."""
-        return decode_values(self._json(VALUE, indexes))
-
-    def metadata(self, indexes: Collection[int]) -> list[Any]:
-        """Return the metadata of some records."""
-        return decode_values(self._json(METADATA, indexes))
-
-    def metadata_text(self, indexes: Collection[int]) -> bytes:
-        """Return the metadata of some records as a JSON array, not decoded."""
-        return self._json(METADATA, indexes)
+    def json(self, part: int, indexes: Collection[int]) -> bytes:
+        """Return a part of some records as a JSON array."""
+        return _scan.cut(self.text, self._spans, part, indexes)
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
         """Yield, in order, the words on each line that has any of ``words``, with its record.
@@ -169,28 +143,6 @@ class ScannedBlock(Block):
         indexes = sorted(chain.from_iterable([self.indexes[key] for key in held]))
         rows = groupby(self.select(indexes), _KEY)
         return ((held[key], list(records)) for key, records in rows)
-
-    def _json(self, part: int, indexes: Collection[int]) -> bytes:
-        """Return a part of some records as a JSON array."""
-        return _scan.cut(self.text, self._spans, part, indexes)
-
-
-class _Scan(Struct, frozen=True):
-    """The result of ``_scan.scan`` for a block of plain lines.
-
-    ``unproven`` are the records, one a line, of lines that differ from all lines before in more
-    than digits, and ``unproven_count`` is their number: the scanner does not check that they are
-    valid JSON. ``spans`` are the offsets of each record's parts in the text. The other fields are
-    those of the block.
-    """
-
-    unproven: bytes
-    spans: bytes
-    unproven_count: int
-    size: int
-    indexes: dict[str, list[int]]
-    contiguous: bool
-    scattered: bool
 
 
 class Scanner:
@@ -211,21 +163,23 @@ class Scanner:
         with each name of a record once; and if it is short, in ASCII, without CR and backslash.
         """
         memory = self._take_memory()
-        result = _scan.scan(memory, text)
-        if result is None:
+        scan = _scan.scan(memory, text)
+        if scan is None:
             return None
-        scan = _Scan(*result)
+        new, unproven, elsewhere, *_ = scan
         # No line holds two records: with as many records as lines, each line is one record.
-        if count_records(scan.unproven) != scan.unproven_count:
+        if new and count_records(unproven) != new:
             return None
-        self._idle.append(memory)  # only now: every line that it remembers is a record
-        return ScannedBlock(text, first, scan)
+        scattered = any(map(elsewhere.__contains__, self._words)) if new else False
+        if not scattered:  # each line that a memory holds is a record, with words only in its key
+            self._idle.append(memory)
+        return ScannedBlock(text, first, scan, scattered=scattered)
 
     def _take_memory(self) -> Memory:
         try:
             return self._idle.pop()
         except IndexError:
-            return _scan.memory(self._words)
+            return _scan.memory()
 
 
 @lru_cache(maxsize=8)
@@ -275,9 +229,3 @@ def end_of_line(text: bytes, start: int) -> int:
     """Return the offset of the line end at or after ``start``, else the length of the text."""
     end = text.find(b"\n", start)
     return len(text) if end < 0 else end
-
-
-def count_lines(text: bytes) -> int:
-    """Return the number of lines of a text; the last one need not have an end."""
-    has_end = not text or text.endswith(b"\n")
-    return text.count(b"\n") + (not has_end)

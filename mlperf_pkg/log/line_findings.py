@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from typing import Any
 
 from mlperf_pkg.findings import (
@@ -18,15 +18,15 @@ from mlperf_pkg.findings import (
     distinct,
     values_of,
 )
-from mlperf_pkg.log.block import end_of_line
 from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, shown
 
 _SHOWN_BYTES = 512
 _SOURCE = "submission_rules, Logging requirements"
 
-# Few logs need this, which is compiled when it is used.
-_LIKE_TOKEN = rb":::MLL(?!OG )[A-Za-z]*"
+# Few logs need this, which is compiled when it is used. The rest of the line is part of the match,
+# as only the first lookalike of a line is reported: a line may hold a hundred thousand.
+_LIKE_TOKEN = rb"(:::MLL(?!OG )[A-Za-z]*).*"
 
 
 class LineFindings:
@@ -111,29 +111,22 @@ class LineFindings:
         self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
 
     def lookalikes(self, text: bytes) -> None:
-        """Report what resembles a token in the current block.
-
-        Only the first lookalike of a line is reported: a line may hold a hundred thousand.
-        """
-        position, end = self._lines.position(), -1
-        for match in re.finditer(_LIKE_TOKEN, text):
-            if match.start() > end:
-                end = end_of_line(text, match.end())
-                self._warn(
-                    "LOG108",
-                    "{found} resembles a record but is not read as one; expected {expected}",
-                    position(match.start()),
-                    found=match[0][:_SHOWN_BYTES].decode(),
-                    expected=":::MLLOG and one space",
-                )
+        """Report what resembles a token in the current block, once a line."""
+        matches, same = tee(re.finditer(_LIKE_TOKEN, text))
+        lines = self._lines.at(match.start() for match in same)
+        for line, match in zip(lines, matches, strict=True):
+            self._warn(
+                "LOG108",
+                "{found} resembles a record but is not read as one; expected {expected}",
+                line,
+                found=match[1][:_SHOWN_BYTES].decode(),
+                expected=":::MLLOG and one space",
+            )
 
     def too_long(self, most: int) -> None:
         """Report that the next line is not read, as it has more bytes than this."""
         message = f"not checked: a record larger than {most >> 20} MiB"
-        line = self._lines.after
-        self._report(
-            Unchecked(code="LOG109", message=message, path=self._path, line=line, source=_SOURCE)
-        )
+        self._add("LOG109", message, self._lines.after, Unchecked)
 
     def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
         line = self._lines.of(number)
@@ -142,11 +135,13 @@ class LineFindings:
     def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
         self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)
 
-    def _add(self, code: str, message: str, line: int, **fields: Any) -> None:
-        finding = Finding(
-            code=code, message=message, path=self._path, line=line, source=_SOURCE, **fields
+    def _add(
+        self, code: str, message: str, line: int, kind: type[Finding] = Finding, **fields: Any
+    ) -> None:
+        path, source = self._path, _SOURCE
+        self._report(
+            kind(code=code, message=message, path=path, line=line, source=source, **fields)
         )
-        self._report(finding)
 
 
 def _head(tail: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from mlperf_pkg.log.block import end_of_line
@@ -32,11 +32,11 @@ class LineNumbers:
             self._blocks[-1].extend(self._later_lines)
         self._first, self._chunk = self.after, chunk
         self._counts.append(self._counts[-1] + size)
-        if contiguous:
+        if contiguous and text == chunk:
             self._blocks.append(range(self._first, self._first + size))
         else:
             self._blocks.append(array("Q"))
-            self._later_lines = _lines(chunk, text, self._first)
+            self._later_lines = _lines(chunk, self._first, _tokens(text))
 
     def of(self, number: int) -> int:
         """Return the line of a record by its number in the log."""
@@ -46,32 +46,28 @@ class LineNumbers:
             lines.extend(islice(self._later_lines, index + 1 - len(lines)))
         return lines[index]
 
-    def at(self, offset: int) -> int:
-        """Return the line of an offset in the current block."""
-        return self._first + self._chunk.count(b"\n", 0, offset)
-
-    def position(self) -> Callable[[int], int]:
-        """Return what returns the lines of ascending offsets in the current block."""
-        line, counted = self._first, 0
-
-        def line_at(offset: int) -> int:
-            nonlocal line, counted
-            line += self._chunk.count(b"\n", counted, offset)
-            counted = offset
-            return line
-
-        return line_at
+    def at(self, offsets: Iterable[int]) -> Iterator[int]:
+        """Yield the lines of ascending offsets in the current block."""
+        return _lines(self._chunk, self._first, offsets)
 
     @property
     def after(self) -> int:
         """The line after the current block."""
-        return self.at(len(self._chunk))
+        return self._first + self._chunk.count(b"\n")
 
 
-def _lines(chunk: bytes, text: bytes, first: int) -> Iterator[int]:
-    """Yield the lines of the records in a block; not a method, so as not to be in a cycle."""
-    line, counted, offset = first, 0, text.find(TOKEN)
-    while offset >= 0:
+def _lines(chunk: bytes, line: int, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield the lines of ascending offsets; not a method, so as not to be in a cycle."""
+    counted = 0
+    for offset in offsets:
         line += chunk.count(b"\n", counted, offset)
         yield line
-        counted, offset = offset, text.find(TOKEN, end_of_line(text, offset))
+        counted = offset
+
+
+def _tokens(text: bytes) -> Iterator[int]:
+    """Yield the offset of the first token of each line that has one."""
+    offset = text.find(TOKEN)
+    while offset >= 0:
+        yield offset
+        offset = text.find(TOKEN, end_of_line(text, offset))

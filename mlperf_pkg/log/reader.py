@@ -8,21 +8,12 @@ it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.log.block import (
-    HAS_SCAN,
-    Block,
-    DecodedBlock,
-    count_lines,
-    end_of_line,
-    lines_with,
-    scanner,
-)
+from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
 from mlperf_pkg.log.line_findings import LineFindings
 from mlperf_pkg.log.line_numbers import LineNumbers
 from mlperf_pkg.log.record import (
@@ -30,13 +21,12 @@ from mlperf_pkg.log.record import (
     Misfit,
     Record,
     decode,
-    decode_closely,
-    decode_lines_closely,
-    decode_plain,
-    decode_plain_lines,
+    decode_line,
+    decode_lines,
     not_json_number,
     recover,
     repeated_names,
+    tails,
 )
 
 CHUNK_BYTES = 1 << 20
@@ -47,7 +37,6 @@ _SHOWN_BYTES = 512
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
-_TAIL = re.compile(TOKEN + b"(.*)")
 _ALMOST_TOKEN = b":::MLL"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
@@ -108,53 +97,49 @@ class LogReader:
 
     def _block(self, chunk: bytes, first: int) -> Block:
         # CR ends a line too; putting LF in its place keeps every offset as it is.
-        has_cr = b"\r" in chunk
-        text = chunk.replace(b"\r", b"\n") if has_cr else chunk
+        text = chunk.replace(b"\r", b"\n")
         block = self._scanner.scan(text, first) if self._scanner else None
         if block:
-            contiguous = block.contiguous and not has_cr
-            self._lines.enter(chunk, text, block.size, contiguous=contiguous)
+            self._lines.enter(chunk, text, block.size, contiguous=block.contiguous)
             return block
-        tails: list[bytes] = _TAIL.findall(text)
-        contiguous = len(tails) == count_lines(text) and not has_cr
-        self._lines.enter(chunk, text, len(tails), contiguous=contiguous)
-        return DecodedBlock(text, first, self._read(text, tails, first))
+        raws = tails(text)
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        self._lines.enter(chunk, text, len(raws), contiguous=len(raws) == lines)
+        return Block(text, first, self._read(text, raws, first))
 
     # ---- line by line ---------------------------------------------------------------------
 
-    def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
-        """Return the record of each line; ``tails`` is what follows their first tokens."""
-        records: Sequence[Record | None] | None = None
-        if text.count(_ALMOST_TOKEN) != len(tails):  # two tokens on a line, or what looks like one
+    def _read(self, text: bytes, raws: Sequence[bytes], first: int) -> Sequence[Record | None]:
+        """Return the record of each line; ``raws`` is what follows their first tokens."""
+        contents: Sequence[Any] = []
+        if text.count(_ALMOST_TOKEN) == len(raws):
+            contents = decode_lines(raws)
+        else:  # two tokens on a line, or what looks like one
             self._findings.lookalikes(text)
-        elif text.isascii():
-            records = decode_plain_lines(tails)
-        if records is None:
-            contents = decode_lines_closely(tails)
-            if contents is None:
-                contents = list(map(self._read_line, tails, count(first)))
-            records = [content if isinstance(content, Record) else None for content in contents]
-            self._count_misfits(tails, contents, first, is_cut=not text.endswith(b"\n"))
-        if _may_repeat_names(text, records):
-            self._report_repeated_names(tails, records, first)
+        if len(contents) < len(raws):
+            contents = list(map(self._read_line, raws, count(first)))
+        items = enumerate(contents)
+        misfits = {index: content for index, content in items if isinstance(content, Misfit)}
+        records = contents
+        if misfits:
+            records = [None if isinstance(content, Misfit) else content for content in contents]
+        self._count_misfits(raws, misfits, first, is_cut=not text.endswith(b"\n"))
+        if misfits or _may_repeat_names(text, len(records)):
+            self._report_repeated_names(raws, records, first)
         return records
 
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
         for text in shadowed:
             self._keep_shadowed(text.decode("latin-1"), number)
-        return decode_plain(raw) or self._read_closely(raw, number)
-
-    def _read_closely(self, raw: bytes, number: int) -> Record | Misfit:
-        content = decode_closely(raw)
-        if isinstance(content, Misfit):
-            return content
-        if number_name := not_json_number(raw):
-            self._findings.not_json(number_name, number)
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError:
-            self._findings.not_utf8(number)
+        content = decode_line(raw)
+        if isinstance(content, Record):
+            if name := not_json_number(raw):
+                self._findings.not_json(name, number)
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError:
+                self._findings.not_utf8(number)
         return content
 
     def _keep_shadowed(self, text: str, number: int) -> None:
@@ -169,18 +154,11 @@ class LogReader:
             self.unofficial.append(record)
 
     def _count_misfits(
-        self,
-        tails: Sequence[bytes],
-        contents: Sequence[Record | Misfit],
-        first: int,
-        *,
-        is_cut: bool,
+        self, tails: Sequence[bytes], misfits: dict[int, Misfit], first: int, *, is_cut: bool
     ) -> None:
         """Count and report the lines without a record."""
         alike: dict[tuple[str, str], dict[int, Misfit]] = {}
-        for index, misfit in enumerate(contents):
-            if not isinstance(misfit, Misfit):
-                continue
+        for index, misfit in misfits.items():
             if not misfit.fatal:
                 self.parse_errors += 1
             elif self.crash is None:
@@ -190,8 +168,8 @@ class LogReader:
                 self._findings.followed(misfit.recovered, first + index)
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
-        for misfits in alike.values():
-            self._findings.unread(tails, misfits, first, is_cut=is_cut)
+        for group in alike.values():
+            self._findings.unread(tails, group, first, is_cut=is_cut)
 
     def _report_repeated_names(
         self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
@@ -203,15 +181,13 @@ class LogReader:
                     self._findings.repeated_name(name, number)
 
 
-def _may_repeat_names(text: bytes, records: Sequence[Record | None]) -> bool:
+def _may_repeat_names(text: bytes, records: int) -> bool:
     """Return whether a line may hold the name of a part of its record twice.
 
     Every record has each of these names. So where no name is spelt with escapes and each appears
     as often as there are records, none appears twice in one of them.
     """
-    if b"\\" in text or None in records:
-        return True
-    return any(text.count(name) != len(records) for name in _QUOTED_NAMES)
+    return b"\\" in text or any(text.count(name) != records for name in _QUOTED_NAMES)
 
 
 def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
@@ -219,53 +195,40 @@ def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) ->
 
     Of these, the ones with a token are reported.
     """
-    rest, skipped = b"", _Skipped()
+    rest = b""
     while chunk := stream.read(size):
-        if skipped.is_open or len(rest) + len(chunk) > MAX_LINE_BYTES:
-            end = skipped.take(rest, chunk)
-            if end is not None:
-                rest, chunk = b"", chunk[end:]
-            if skipped.is_open:
-                continue
-            if skipped.has_token:
-                report_too_long()
-            skipped = _Skipped()
-        cut = len(chunk)
-        if not chunk.endswith(b"\n"):
-            cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+        # The search for the first line end is for large logs only.
+        if len(rest) + len(chunk) > MAX_LINE_BYTES < len(rest) + _first_end(chunk):
+            rest, chunk = b"", _skip_line(rest + chunk, stream, size, report_too_long)
+        cut = chunk.rfind(b"\n") + 1
+        cut = max(cut, chunk.rfind(b"\r", cut) + 1)
         if cut:
             yield rest + chunk[:cut]
-            rest = chunk[cut:]
-        else:
-            rest += chunk
-    if skipped.has_token:
-        report_too_long()
+            rest = b""
+        rest += chunk[cut:]
     if rest:
         yield rest
 
 
-class _Skipped:
-    """A line that is too long, of which only whether it holds a token is kept."""
+def _skip_line(
+    text: bytes, stream: BinaryIO, size: int, report_too_long: Callable[[], None]
+) -> bytes:
+    """Return what follows the first line of a text, from its end on; read that as needed."""
+    has_token = False
+    while True:
+        end = _first_end(text)
+        has_token = has_token or TOKEN in text[:end]
+        chunk = stream.read(size) if end == len(text) else b""
+        if not chunk:
+            break
+        text = text[-len(TOKEN) :] + chunk
+    if has_token:
+        report_too_long()
+    return text[end:]
 
-    def __init__(self) -> None:
-        self.is_open = self.has_token = False
-        self._last = b""
 
-    def take(self, rest: bytes, chunk: bytes) -> int | None:
-        """Take the next part of a line, ``rest`` and the first line of ``chunk``.
-
-        Return the offset of its end in the chunk; None if the line is not too long.
-        """
-        end = end_of_line(chunk, 0)
-        if self.is_open or len(rest) + end > MAX_LINE_BYTES:
-            cr = chunk.find(b"\r", 0, end)
-            end = end if cr < 0 else cr
-        if not self.is_open and len(rest) + end <= MAX_LINE_BYTES:
-            return None
-        text = self._last + rest + chunk[:end]
-        self.has_token = self.has_token or TOKEN in text
-        self.is_open, self._last = end == len(chunk), text[-len(TOKEN) :]
-        return end
+def _first_end(text: bytes) -> int:
+    return end_of_line(text.replace(b"\r", b"\n"), 0)
 
 
 # ---- without findings ---------------------------------------------------------------------

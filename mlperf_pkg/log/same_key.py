@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.block import METADATA, Block
 from mlperf_pkg.log.record import decode_values
 
 # The runs of a result set repeat the same metadata, so results are cached.
@@ -26,7 +26,7 @@ class Group:
         """Take the records at some indexes of a block, at least one."""
         self._indexes = indexes
         self._block = block
-        text = block.metadata_text(indexes)
+        text = block.json(METADATA, indexes)
         self._text = text if text and len(text) <= _LONGEST_CACHED else None
         self.first = block.first + indexes[0]
         self.last = block.first + indexes[-1]
@@ -50,7 +50,7 @@ class Group:
 
     @cached_property
     def _metadata(self) -> list[Any]:
-        return self._block.metadata(self._indexes)
+        return self._block.parts(METADATA, self._indexes)
 
 
 def _all_pass(tests: tuple[Test, ...], metadata: Sequence[Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.log.block import HAS_SCAN
+from mlperf_pkg.log.block import HAS_SCAN, METADATA
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.same_key import Group
 
@@ -28,7 +28,7 @@ def group(metadata: list[Any], *, plain: bool) -> Group:
     lines = [first, *records, *([] if plain else [ESCAPED])]
     text = "".join(f":::MLLOG {json.dumps(fields)}\n" for fields in lines)
     (block,) = LogReader(io.BytesIO(text.encode()), "log.txt", lambda _: None).blocks()
-    assert (block.metadata_text([0]) is not None) is plain
+    assert (block.json(METADATA, [0]) is not None) is plain
     return Group(block.indexes["k"][: len(metadata)], block)
 
 

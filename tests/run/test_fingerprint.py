@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.log.block import DecodedBlock
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.fingerprint import Fingerprint
 
@@ -15,7 +15,7 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
     evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]
     records = [Record("run_start", start, None, {}), *evaluations, *stop]
     for first in range(0, len(records), 50):
-        fingerprint.take_block(DecodedBlock(b"", first, records[first : first + 50]))
+        fingerprint.take_block(Block(b"", first, records[first : first + 50]))
     assert fingerprint.digest == fingerprint.digest
     return fingerprint.digest
 

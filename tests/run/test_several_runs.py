@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.block import DecodedBlock
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -125,7 +125,7 @@ def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
 def test_runs_are_counted_by_block_as_by_record(blocks: list[list[str]]) -> None:
     by_block, by_record = RunCounter(), RunCounter()
     for keys in blocks:
-        by_block.take_block(DecodedBlock(b"", 0, [Record(key, 0, None, {}) for key in keys]))
+        by_block.take_block(Block(b"", 0, [Record(key, 0, None, {}) for key in keys]))
         for key in keys:
             by_record.take(key)
         assert by_block == by_record
