@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checks.systems import SystemFile
@@ -25,11 +23,11 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
     rounds = sorted(_rounds(judged, runs))
     verdict = Verdicts.worst(item.verdict for item in judged)
     findings = in_order([*(f for item in judged for f in item.findings), *folded(skipped)])
-    usages = {round_.usage for round_ in rounds} | {item.plan.usage or "" for item in judged}
+    usages = {usage for usage, _ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
         tool=tool(),
         usage=" and ".join(sorted(filter(None, usages))),
-        round=rounds[0].name if len(rounds) == 1 else None,
+        round=rounds[0][1] if len(rounds) == 1 else None,
         round_reason=_round_reason(judged, runs, rounds),
         verdict=without_pass(verdict, findings),
         systems=tuple(
@@ -43,26 +41,19 @@ def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Fi
     )
 
 
-class _Round(Struct, frozen=True, order=True):
-    """A round of a usage."""
-
-    usage: str
-    name: str
-
-
-def _rounds(judged: Sequence[JudgedPlan], runs: Sequence[Run]) -> set[_Round]:
-    """Return the rounds of the runs, and of submissions without any."""
+def _rounds(judged: Sequence[JudgedPlan], runs: Sequence[Run]) -> set[tuple[str, str]]:
+    """Return the usage and the name of the rounds of the runs, and of submissions without any."""
     plans = (item.plan for item in judged)
-    of_plans = {_Round(plan.usage, plan.round) for plan in plans if plan.usage and plan.round}
-    return {_Round(run.usage, run.round) for run in runs} | of_plans
+    of_plans = {(plan.usage, plan.round) for plan in plans if plan.usage and plan.round}
+    return {(run.usage, run.round) for run in runs} | of_plans
 
 
 def _round_reason(
-    judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[_Round]
+    judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[tuple[str, str]]
 ) -> str:
     if len(rounds) > 1:
-        differ = len({round_.usage for round_ in rounds}) > 1
-        names = (f"{round_.usage} {round_.name}" if differ else round_.name for round_ in rounds)
+        differ = len({usage for usage, _ in rounds}) > 1
+        names = (f"{usage} {name}" if differ else name for usage, name in rounds)
         return f"several rounds: {', '.join(names)}"
     reasons = {item.plan.reason for item in judged if item.plan.reason}
     reasons = reasons or {run.round_reason for run in runs}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import intern
-from typing import Any
 
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.log.record import Record, shown
@@ -16,18 +15,18 @@ MAX_DISTINCT = 100  # values of a key that may have one
 
 
 class Description:
-    """Follows the records of ``SUBMISSION_KEYS``, whose first values count."""
+    """Follows the records of ``SUBMISSION_KEYS``, whose first values count if they are texts."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
-        self.values: dict[str, Any] = dict.fromkeys(_NAMES)
+        self.values = dict.fromkeys(_NAMES, "")
         self._missing = dict(SUBMISSION_KEYS)
 
     def take(self, record: Record, _: int) -> None:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
             value = bounded(record.value)
-            self.values[name] = intern(value) if type(value) is str else value
+            self.values[name] = intern(value) if type(value) is str else ""
 
 
 class DistinctValues:

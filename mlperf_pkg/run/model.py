@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -45,7 +45,7 @@ class Run(msgspec.Struct, frozen=True):
     ``path`` is the path of the log in reports, ``records`` the number of its records. The ``round``
     is as given or inferred, for the ``round_reason``; ``sureness`` says how sure it is.
     ``identified`` says that the log names all that decides which rules apply. ``described`` holds
-    the first ``submission_*`` values, without that prefix.
+    the first ``submission_*`` values, without that prefix, empty where they are not texts.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
     ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer
@@ -71,7 +71,7 @@ class Run(msgspec.Struct, frozen=True):
     round: str
     round_reason: str
     records: int
-    described: dict[str, Any]
+    described: dict[str, str]
     findings: tuple[Finding, ...]
     verdicts: Verdicts
     minutes: float | None
@@ -112,8 +112,7 @@ class Run(msgspec.Struct, frozen=True):
 
     def text(self, name: str) -> str:
         """Return the value of ``submission_<name>``; empty where that is not text."""
-        value = self.described.get(name)
-        return value if isinstance(value, str) else ""
+        return self.described.get(name, "")
 
     @property
     def benchmark(self) -> str:
