@@ -335,14 +335,20 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
     kept = runs - 2
     error = math.sqrt(stdev * stdev * (1.0 / count + 1.0 / kept))
     low, high = 0.0, mean
-    middle = (low + high) / 2
     while high - low > TOLERANCE:
-        if student_tail((mean - middle) / error, count + kept - 2) > ALPHA:
-            high = middle
-        else:
-            low = middle
         middle = (low + high) / 2
-    return middle
+        is_less = (mean - middle) / error < _critical(count + kept - 2)
+        low, high = (low, middle) if is_less else (middle, high)
+    return (low + high) / 2
+
+
+@cache
+def _critical(df: int) -> float:
+    """Return the least t for which P(T > t) is at most ``ALPHA``: 6.3 or less, to the last bit."""
+    low, high = 0.0, 8.0
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if student_tail(middle, df) > ALPHA else (low, middle)
+    return high
 
 
 def numpy_mean(values: Sequence[float]) -> float:

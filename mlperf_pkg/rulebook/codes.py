@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -42,8 +43,7 @@ def codes() -> Mapping[str, Code]:
     Raises:
         RulebookError: the file is not valid.
     """
-    entries: dict[str, Code] = {}
+    entries: dict[str, Any] = {}
     for file in reversed(list(rule_files("findings.yaml"))):
-        for code, fields in read(file).items():
-            entries[code] = msgspec.convert({"code": code, **fields}, Code)
-    return entries
+        entries |= {code: {"code": code, **fields} for code, fields in read(file).items()}
+    return msgspec.convert(entries, dict[str, Code])
