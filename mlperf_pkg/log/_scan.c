@@ -241,7 +241,8 @@ static PyObject *indexes_of(PyObject *indexes, PyObject *key)
     return list;
 }
 
-static int add_line(Scan *scan, const char *start, Line *kind)
+/* Add a line like a remembered one, and return its end; NULL if that fails. */
+static const char *add_line(Scan *scan, const char *start, Line *kind)
 {
     Part parts[PARTS];
     const uint32_t offset = (uint32_t)(start - scan->text);
@@ -249,7 +250,7 @@ static int add_line(Scan *scan, const char *start, Line *kind)
     scan->last = kind;
     if (kind->scan != scan->memory->scans) {
         if (!(kind->indexes = indexes_of(scan->indexes, kind->key_text)))
-            return 0;
+            return NULL;
         kind->scan = scan->memory->scans;
     }
     for (int part = 0; part < PARTS; part++)
@@ -257,50 +258,54 @@ static int add_line(Scan *scan, const char *start, Line *kind)
     PyObject *index = PyLong_FromSsize_t(scan->count++);
     const int added = index && !PyList_Append(kind->indexes, index);
     Py_XDECREF(index);
-    return added && add(&scan->spans, parts, sizeof parts);
+    return added && add(&scan->spans, parts, sizeof parts) ? start + kind->size : NULL;
 }
 
-/* Add a line unlike all remembered ones, and remember it in place of another. */
-static int add_new(Scan *scan, Line *line, const char *token, Line *kind)
+/* Remember a line unlike all others in place of one of them; 0 if it is not plain. */
+static int remember(Scan *scan, const char *start, const char *record, const char *end, Line *kind)
 {
-    const char *start = line->text, *end = start + line->size, *record = token + TOKEN_SIZE;
-    if (!examine(line, record))
+    Line line = {.text = start, .size = end - start};
+    if (!examine(&line, record))
         return 0;
-    const char *key = start + line->key, *key_end = start + line->key_end;
-    if (!(line->owner = Py_BuildValue("(y#s#)", start, line->size, key, key_end - key)))
+    const char *key = start + line.key, *key_end = start + line.key_end;
+    if (!(line.owner = Py_BuildValue("(y#s#)", start, line.size, key, key_end - key)))
         return 0;
-    line->text = PyBytes_AsString(PyTuple_GetItem(line->owner, 0));
-    line->key_text = PyTuple_GetItem(line->owner, 1);
+    line.text = PyBytes_AsString(PyTuple_GetItem(line.owner, 0));
+    line.key_text = PyTuple_GetItem(line.owner, 1);
     Py_XDECREF(kind->owner);
-    *kind = *line;
+    *kind = line;
     scan->new++;
     return add(&scan->elsewhere, start, key - start) &&
            add(&scan->elsewhere, key_end, end - key_end) &&
-           add(&scan->unproven, record, end - record) && add(&scan->unproven, "\n", 1) &&
-           add_line(scan, start, kind);
+           add(&scan->unproven, record, end - record) && add(&scan->unproven, "\n", 1);
 }
 
-static int add_other(Scan *scan, const char *start, const char *end)
+/* Add the next line with a token, and return its end; NULL if it is not plain. */
+static const char *add_other(Scan *scan, const char *at, const char *end)
 {
-    Line *kind = kind_of(scan->memory, start, end);
-    if (is_like(start, end, kind))
-        return add_line(scan, start, kind);
-    const char *token = almost_token(start, end);
-    Line line = {.text = start, .size = end - start};
-    if (token)
-        return add_new(scan, &line, token, kind);
-    scan->contiguous = 0;
-    return 1;
+    const char *token = almost_token(at, end), *start = token;
+    if (!token) {
+        scan->contiguous = 0;
+        return end;
+    }
+    while (start > at && start[-1] != '\n')
+        start--;
+    scan->contiguous &= start == at;
+    const char *line_end = memchr(token, '\n', end - token);
+    line_end = line_end ? line_end : end;
+    Line *kind = kind_of(scan->memory, start, line_end);
+    if (!is_like(start, line_end, kind) &&
+        !remember(scan, start, token + TOKEN_SIZE, line_end, kind))
+        return NULL;
+    return add_line(scan, start, kind);
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
 {
-    for (const char *line_end; at < end; at = line_end + 1) {
+    for (; at < end; at++) {
         Line *expected = scan->last->next;
         const int is_expected = expected && is_like(at, end, expected);
-        line_end = is_expected ? at + expected->size : memchr(at, '\n', end - at);
-        line_end = line_end ? line_end : end;
-        if (!(is_expected ? add_line(scan, at, expected) : add_other(scan, at, line_end)))
+        if (!(at = is_expected ? add_line(scan, at, expected) : add_other(scan, at, end)))
             return 0;
     }
     return 1;

@@ -119,10 +119,10 @@ class ScannedBlock(Block):
     def select(self, indexes: Collection[int]) -> list[Record]:
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
-        if missing := [index for index in indexes if index not in decoded]:
+        if missing := set(indexes).difference(decoded):
             records = decode_records(self.json(RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
-        return [decoded[index] for index in indexes]
+        return list(map(decoded.__getitem__, indexes))
 
     def parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         """Return a part of some records."""
