@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,6 @@ def own_stems(usage: str, round_name: str) -> list[str]:
     return sorted({path.stem for path in paths})
 
 
-@per_rulebook
 def rule_file(name: str) -> RuleFile | None:
     """Return the file of a name such as ``training/7.0/round.yaml``; None where there is none."""
     return next(rule_files(name), None)
@@ -64,8 +64,8 @@ def rule_file(name: str) -> RuleFile | None:
 def rule_files(name: str) -> Iterator[RuleFile]:
     """Yield the file of a name in each folder of rules that has it, the user's own first."""
     for folder in rules_folders():
-        if (path := folder / name).is_file():
-            yield RuleFile(path, _shown(folder, name))
+        if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - many are missing, and Path is slow
+            yield RuleFile(folder / name, _shown(folder, name))
 
 
 def file_in(folder: Path, name: str) -> RuleFile:

@@ -70,10 +70,9 @@ def load_round(usage: str, name: str) -> Round:
             f"the rulebook has no round {name!r} for {usage!r}: it has {', '.join(names)}{meant}"
         )
     document = _round_document(usage, name)
-    benchmarks = tuple(document["benchmarks"])
-    reader = _RuleReader(
-        usage, name, ROUND, document, {"benchmarks": benchmarks}, _sources(document, {})
-    )
+    benchmarks = benchmarks_of(usage, name)
+    cited = {"benchmarks": benchmarks}
+    reader = _RuleReader(usage, name, ROUND, document, cited, _sources(document, {}))
     return Round(
         usage=usage,
         name=name,

@@ -241,9 +241,8 @@ def _order(keys: Mapping[str, KeyRules], joined: Joined | None) -> Order:
 
 def _watched(rules: Iterable[Rule]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Return keys: whose values, whose logging before a record, whose earliest time rules need."""
-    values: set[str] = set()
-    logged: set[str] = set()
-    timed: set[str] = set()
+    keys: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+    values, logged, timed = keys
     for rule in rules:
         constraints = rule.constraints
         values.update(*map(names_in, _formulas(rule)))
@@ -329,16 +328,11 @@ def _key_rules(encoded: bytes) -> KeyRules:
     rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)
-    return KeyRules(
-        compiled,
-        first,
-        later,
-        *_watched(rules),
-        at_once=all(map(_at_once, compiled)),
-        in_row=_row_checks(later),
-        concluded=tuple(filter(_concludes, compiled)),
-        counted=tuple([rule for rule in compiled if rule.rule.occurs]),
-    )
+    at_once, in_row = all(map(_at_once, compiled)), _row_checks(later)
+    concluded = tuple(filter(_concludes, compiled))
+    counted = tuple([rule for rule in compiled if rule.rule.occurs])
+    needs = _watched(rules)
+    return KeyRules(compiled, first, later, *needs, at_once, in_row, concluded, counted)
 
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
