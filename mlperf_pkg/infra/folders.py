@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from mlperf_pkg.infra.tree import skip, walk
+from mlperf_pkg.infra.tree import walk
 
 try:
     import fcntl
@@ -184,7 +184,8 @@ def _replace_in_two_steps(folder: Path, target: Path) -> None:
 
 
 def _sync_all(folder: Path) -> None:
-    inner = (e.path for e in walk(folder, unreadable=skip) if e.folder and e.link is None)
+    entries = walk(folder, unreadable=lambda *_: None)
+    inner = (e.path for e in entries if e.folder and e.link is None)
     for path in (folder, *map(folder.joinpath, inner)):
         with suppress(OSError):  # not all file systems know how to sync a folder
             _sync(path)

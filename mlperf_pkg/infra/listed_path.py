@@ -112,11 +112,6 @@ class ListedPath(Struct, frozen=True):
         with self.open() as stream:
             return stream.read()
 
-    def read_text(self, encoding: str, errors: str) -> str:
-        """Return its content as text, with line ends as in a text file."""
-        with io.TextIOWrapper(self.open(), encoding, errors) as text:
-            return text.read()
-
 
 AnyPath: TypeAlias = Path | ListedPath
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 
 from msgspec import Struct
@@ -44,70 +44,49 @@ class Entry(Struct, frozen=True, gc=False):
         return self.path.rpartition("/")[2].startswith(".")
 
 
-class FolderCache:
-    """The entries of folders, each read once."""
+class FolderCache(dict[Location, dict[str, Entry]]):
+    """The entries of folders, each read once: by name, sorted, with their names as paths.
 
-    def __init__(self) -> None:
-        """Begin without any folder."""
-        self._entries: dict[str, dict[str, Entry]] = {}
+    Raises:
+        OSError: a folder cannot be read.
+    """
 
-    def entries(self, folder: Location) -> Mapping[str, Entry]:
-        """Return the entries of a folder by name, sorted; their paths are their names.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
-        key = str(folder)
-        if key not in self._entries:
-            self._entries[key] = (
-                _local_entries(folder) if isinstance(folder, str) else _listed_entries(folder)
-            )
-        return self._entries[key]
+    def __missing__(self, folder: Location) -> dict[str, Entry]:
+        """Read a folder."""
+        entries = self[folder] = _entries(folder)
+        return entries
 
 
-def _listed_entries(folder: ListedPath) -> dict[str, Entry]:
-    return {name: _listed_entry(folder / name) for name in folder.names}
+def _entries(folder: Location) -> dict[str, Entry]:
+    if isinstance(folder, ListedPath):
+        return {name: _listed_entry(folder / name) for name in folder.names}
+    with os.scandir(folder) as entries:
+        return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
 
 
 def _listed_entry(path: ListedPath) -> Entry:
     return Entry(path.name, path.is_dir(), path.opener.size if path.opener else 0)
 
 
-def _local_entries(folder: str) -> dict[str, Entry]:
-    with os.scandir(folder) as entries:
-        return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
-
-
 def _local_entry(entry: os.DirEntry[str]) -> Entry:
-    folder, path = _is_folder(entry), entry.path
     if entry.is_symlink():
-        resolves = os.path.exists(path)  # noqa: PTH110 - a loop does not resolve, and raises nothing
+        # These raise nothing if a link leads to itself.
+        folder, resolves = os.path.isdir(entry), os.path.exists(entry)  # noqa: PTH110, PTH112
         special = resolves and not folder and not entry.is_file()
-        link = os.readlink(path)  # noqa: PTH115 - the text as written
+        link = os.readlink(entry.path)  # noqa: PTH115 - the text as written
         return Entry(entry.name, folder, link=link, resolves=resolves, special=special)
-    if folder:
-        return Entry(entry.name, folder)
+    if entry.is_dir():
+        return Entry(entry.name, folder=True)
     try:
         size = entry.stat(follow_symlinks=False).st_size
     except OSError:  # no permission to enter its folder, or it has vanished
-        return Entry(entry.name, folder, readable=False)
-    return Entry(entry.name, folder, size, special=not entry.is_file())
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself
-        return False
+        return Entry(entry.name, folder=False, readable=False)
+    return Entry(entry.name, folder=False, size=size, special=not entry.is_file())
 
 
 def with_slashes(path: object, separator: str = os.sep) -> str:
     """Return a path of this system as reports show it; on Windows ``separator`` is a backslash."""
     return str(path).replace(separator, "/")
-
-
-def skip(path: str, error: OSError) -> None:
-    """Do nothing about a folder that ``walk`` cannot read."""
 
 
 def walk(
@@ -127,7 +106,7 @@ def walk(
         OSError: a folder cannot be read; with ``unreadable``, which is called with its path, it
             counts as empty.
     """
-    cache, location = cache or FolderCache(), location_of(top)
+    location, cache = location_of(top), FolderCache() if cache is None else cache
     pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
     while pending:
         entry = pending.pop()
@@ -146,14 +125,14 @@ def walk(
 
 def _children(top: Location, path: str, cache: FolderCache) -> Iterable[Entry]:
     if not path:
-        return cache.entries(top).values()
-    entries = cache.entries(below(top, path))
-    return [replace(entry, path=f"{path}/{name}") for name, entry in entries.items()]
+        return cache[top].values()
+    entries = cache[below(top, path)].items()
+    return [replace(entry, path=f"{path}/{name}") for name, entry in entries]
 
 
 def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[Entry, ...]:
     """Return everything below a folder, sorted by path; unreadable folders appear as empty."""
-    entries = sorted(walk(top, cache=cache, unreadable=skip), key=attrgetter("path"))
+    entries = sorted(walk(top, cache=cache, unreadable=lambda *_: None), key=attrgetter("path"))
     return tuple([_tried(location_of(top), entry) for entry in entries])
 
 

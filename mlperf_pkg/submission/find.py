@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
 from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
-from mlperf_pkg.infra.listed_path import ListedPath, Location, location_of
+from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
@@ -32,7 +32,6 @@ from mlperf_pkg.submission.model import (
     SystemFolder,
     Unread,
     Why,
-    place_at,
 )
 from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_name
 from mlperf_pkg.submission.params import FILE as PARAMS
@@ -175,15 +174,17 @@ class _Finder(Struct):
         """Yield the result sets whose folders have the path of one; none without a log."""
         by_folder: dict[str, list[Place]] = {}
         for log in logs:
-            label, _, file_name = log.label.rpartition("/")
-            if is_result_log(file_name):
-                by_folder.setdefault(label, []).append(log)
+            if is_result_log(log.name):
+                by_folder.setdefault(log.label.rpartition("/")[0], []).append(log)
         top = str(location_of(self.top.path.resolve()))
         for members in by_folder.values():
             folder = members[0].folder
-            path = self._without_links(folder.location, top)
+            path = folder.location
+            if isinstance(path, str):
+                inside = path[len(str(self.top.location)) :]
+                path = Path(path).resolve().as_posix() if self.has_links else top + inside
             if name := set_name(path):
-                place = place_at(path)
+                place = Place(path, str(path))
                 above = [place := place.folder for _ in range(name.levels + 2)]
                 system, tree = above[name.levels - 1], above[-1]
                 inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
@@ -358,7 +359,7 @@ class _Finder(Struct):
 
     def _child(self, folder: Place, name: str) -> Entry | None:
         try:
-            return self.folder_cache.entries(folder.location).get(name)
+            return self.folder_cache[folder.location].get(name)
         except OSError:
             return None
 
@@ -372,7 +373,7 @@ class _Finder(Struct):
         They are sorted; their paths are their names.
         """
         try:
-            entries = self.folder_cache.entries(folder.location)
+            entries = self.folder_cache[folder.location]
         except OSError as error:
             if is_folder(folder.location):
                 self._leave(folder, error)
@@ -395,14 +396,6 @@ class _Finder(Struct):
         if not inside:
             self.skipped.setdefault(place.label, place)
         return inside
-
-    def _without_links(self, folder: Location, top: str) -> Location:
-        """Return the path of a folder without links; ``top`` is that of the argument."""
-        if isinstance(folder, ListedPath):
-            return folder
-        if self.has_links:
-            return Path(folder).resolve().as_posix()
-        return top + folder[len(str(self.top.location)) :]
 
 
 def _file(folder: Place, entry: Entry) -> Place:

@@ -229,7 +229,7 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
 
 def _descriptions(folder: Path) -> list[Path]:
     try:
-        entries = FolderCache().entries(str(folder))
+        entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
