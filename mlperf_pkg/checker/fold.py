@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from mlperf_pkg import __version__
+from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.judge import JudgedPlan
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks.inputs import check_input
+from mlperf_pkg.checks.published import check_readable
+from mlperf_pkg.checks.result_sets import not_described
+from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
 from mlperf_pkg.infra.numbers import is_number
@@ -14,22 +23,65 @@ from mlperf_pkg.infra.rules_folders import rules_context
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import Input
 
 
-def fold(judged: Sequence[JudgedPlan], runs: Sequence[Run], skipped: Iterable[Finding]) -> Report:
-    """Return the report on everything judged; ``skipped`` are findings outside the plans."""
+def fold(
+    inputs: tuple[Input, ...], plans: Sequence[JudgedPlan], runs: Sequence[Run], waivers: Waivers
+) -> Checked:
+    """Return the report on everything judged, with the findings that compare or precede it."""
+    judged = _compared(plans, waivers)
+    unread = [finding for input_ in inputs for finding in check_input(input_)]
+    sets = tuple(result for item in judged for result in item.sets)
+    around = waivers.waive([*unread, *check_readable(), *not_described(sets)])
+    findings = in_order([*(f for item in judged for f in item.findings), *folded(around)])
+    if stale := list(waivers.stale(findings)):
+        findings = in_order([*findings, *folded(stale)])
+    return Checked(
+        report=_report(judged, runs, findings),
+        inputs=inputs,
+        runs=tuple(runs),
+        sets=sets,
+        systems=tuple(system for item in judged for system in item.systems),
+        contexts=tuple(context for item in judged for context in item.contexts),
+    )
+
+
+def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
+    """Add the findings that compare result sets with each other."""
+    contexts = [context for item in judged for context in item.contexts]
+    groups = shared_runs(contexts)
+    if not groups and not has_several_rounds(contexts):
+        return judged
+    from mlperf_pkg.checker.copies import with_comparisons  # noqa: PLC0415 - few inputs need it
+
+    return guarded(
+        ".",
+        "comparing the result sets",
+        lambda: with_comparisons(judged, groups, waivers),
+        lambda finding: [_with_defect(judged[0], finding), *judged[1:]],
+    )
+
+
+def _with_defect(item: JudgedPlan, finding: Finding) -> JudgedPlan:
+    findings = (*item.findings, finding)
+    return replace(item, findings=findings, verdict=without_pass(item.verdict, findings))
+
+
+def _report(
+    judged: Sequence[JudgedPlan], runs: Sequence[Run], findings: tuple[Finding, ...]
+) -> Report:
+    """Return the report on everything judged."""
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
     rounds = sorted(_rounds(judged, runs))
-    verdict = Verdicts.worst(item.verdict for item in judged)
-    findings = in_order([*(f for item in judged for f in item.findings), *folded(skipped)])
     usages = {usage for usage, _ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
         tool=tool(),
         usage=" and ".join(sorted(filter(None, usages))),
         round=rounds[0][1] if len(rounds) == 1 else None,
         round_reason=_round_reason(judged, runs, rounds),
-        verdict=without_pass(verdict, findings),
+        verdict=without_pass(Verdicts.worst(item.verdict for item in judged), findings),
         systems=tuple(
             system_row(system, item.plan.usage or "", item.plan.round or "")
             for item in judged

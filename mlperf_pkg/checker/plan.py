@@ -10,8 +10,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.context import NameInRound
-from mlperf_pkg.checks.published import name_in_round
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.source import Source
@@ -131,11 +129,10 @@ def _plan_sets(
 
 
 def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
-    log = LogFile(place.source, choice.usage, train_samples=train_samples)
-    if choice.round is None:
-        return log
-    name, reason, sureness = choice.round.name, choice.round.reason, choice.round.sureness
-    return replace(log, round=name, round_reason=reason, sureness=sureness)
+    source, usage, round_ = place.source, choice.usage, choice.round
+    if round_ is None:
+        return LogFile(source, usage, None, train_samples)
+    return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)
 
 
 def _infer_usage(sets: Sequence[ResultSet], choice: RoundChoice | None) -> BenchmarkUsage | None:
@@ -167,10 +164,10 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
     return Choice(usage, None)
 
 
-def names_of(plans: Iterable[Plan]) -> frozenset[NameInRound]:
-    """Return the names of all result sets in submissions."""
+def names_of(plans: Iterable[Plan]) -> frozenset[tuple[str, str, str]]:
+    """Return the names of all result sets in submissions, each as ``NameInRound``."""
     return frozenset(
-        (plan.usage or "", plan.round or "", name_in_round(plan.submission.name, files))
+        (plan.usage or "", plan.round or "", files.name_of(plan.submission.name))
         for plan in plans
         if plan.submission
         for files in plan.sets

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.reading import Observer
-from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input
+
+if TYPE_CHECKING:
+    from mlperf_pkg.checks.context import SetContext
+    from mlperf_pkg.checks.result_sets import SetResult
+    from mlperf_pkg.checks.systems import SystemFile
 
 
 class Options(Struct, frozen=True):

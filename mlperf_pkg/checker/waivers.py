@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, without_pass
 from mlperf_pkg.run.model import Run
+
+if TYPE_CHECKING:
+    from mlperf_pkg.checks.result_sets import SetResult
+    from mlperf_pkg.checks.systems import SystemFile
 
 
 def today() -> str:

@@ -12,12 +12,13 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.tree import with_slashes
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.model import Place, ResultSet, place_at
+from mlperf_pkg.submission.model import Place, ResultSet
 
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
 
@@ -94,7 +95,7 @@ class SetContext(Struct, frozen=True):
             return self.files.tree
         results = self.files.place.path.resolve().parent.parent
         tree = results.parent if self.files.scaling_mode is None else results.parent.parent
-        return place_at(location_of(tree))
+        return Place(location_of(tree), with_slashes(tree))
 
     @property
     def division(self) -> str | None:

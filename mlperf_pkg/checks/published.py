@@ -21,7 +21,6 @@ from mlperf_pkg.published.results import (
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.submission.model import ResultSet
 
 PublishedRuns: TypeAlias = Mapping[str, tuple[PublishedName, ...]]
 """The published sets that have the log of a run, by its path; the first first."""
@@ -44,7 +43,7 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     if context.origin.has_folder and results.is_first_of_its_logs(
         own.usage,
         own.name,
-        name_in_round(context.submitter or context.tree.name, context.files),
+        context.files.name_of(context.submitter or context.tree.name),
         len(context.runs),
         minutes,
     ):
@@ -65,12 +64,6 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         if name and (name.usage, name.round, name.name) not in context.together:
             fields[name] = fields.get(name) or _fields(context, name)
             yield set_finding(context, path=run.path, found=_words(name), **fields[name])
-
-
-def name_in_round(submitter: str, files: ResultSet) -> str:
-    """Return the name of a result set, as ``PublishedSet.name``."""
-    parts = (submitter, files.system, files.scaling_mode, files.benchmark)
-    return "/".join(filter(None, parts))
 
 
 def check_readable() -> Iterator[Finding]:
@@ -111,7 +104,7 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
     """Return whether a published set has the submitter, the system and the benchmark of a set."""
     submitter = name.name.partition("/")[0]
     is_same = context.submitter in (None, submitter)
-    return is_same and name.name == name_in_round(submitter, context.files)
+    return is_same and name.name == context.files.name_of(submitter)
 
 
 def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:

@@ -83,11 +83,6 @@ class Place(Struct, frozen=True):
         return Path(self.location)
 
 
-def place_at(location: Location) -> Place:
-    """Return a place that reports show with its whole path."""
-    return Place(location, str(location))
-
-
 class PowerFolder(Struct, frozen=True):
     """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
 
@@ -125,6 +120,10 @@ class ResultSet(Struct, frozen=True):
     scaling_mode: str | None = None
     power: PowerFolder | None = None
     tree: Place | None = None
+
+    def name_of(self, submitter: str) -> str:
+        """Return its name as a set of a submitter, as ``PublishedSet.name``."""
+        return "/".join(filter(None, (submitter, self.system, self.scaling_mode, self.benchmark)))
 
     def at_level(self, usage: str) -> bool:
         """Return whether it is at the level of a usage: HPC results are one level lower."""
