@@ -11,13 +11,13 @@ of summation below. The reference runs are read from the installed package witho
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from operator import add, attrgetter
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,6 +38,7 @@ NO_POINTS = "Cannot find any RCPs"
 BYPASS = " passed using rcp_bypass"
 
 _BY_SIZE = attrgetter("batch_size")
+_Records: TypeAlias = dict[str, dict[str, Any]]
 _IN_SAMPLES, _IN_EPOCHS = "samples to converge", "Epochs to converge"
 
 
@@ -185,12 +186,9 @@ def reference_hyperparameters(
 
 
 @cache
-def _records(usage: str, ruleset: str, benchmark: str) -> Mapping[str, dict[str, Any]]:
+def _records(usage: str, ruleset: str, benchmark: str) -> _Records:
     file = official_folder() / f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    records: dict[str, dict[str, Any]] = {}
-    if file.is_file():
-        records = json.loads(file.read_text(encoding="utf-8"))
-    return records
+    return msgspec.json.decode(file.read_bytes(), type=_Records) if file.is_file() else {}
 
 
 def prune(points: Sequence[ReferencePoint]) -> tuple[ReferencePoint, ...]:
