@@ -74,7 +74,7 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     """
     for input_ in inputs:
         for submission in input_.submissions:
-            choice = choice_for(submission.place.path, options)
+            choice = choice_for(submission.place.path.resolve(), options)
             yield _guarded_plan(submission.result_sets, choice, submission)
     by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in (files for input_ in inputs for files in input_.result_sets):
@@ -92,7 +92,7 @@ def with_curves(plan: Plan) -> Plan:
 
 def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
     folders = {place.folder for place in places}
-    choices = {folder: choice_for(folder.path, options) for folder in folders}
+    choices = {folder: choice_for(folder.path.resolve(), options) for folder in folders}
     samples = bool(TRAIN_SAMPLES & options.flags)
     logs = tuple(_log_file(place, choices[place.folder], train_samples=samples) for place in places)
     return Plan(None, (), None, None, "", logs, flags=options.flags)
@@ -151,8 +151,11 @@ def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
-    """Choose usage and round by the options, or else by the names of a folder and those above."""
-    named = round_of_tree(reversed(folder.resolve().parts))
+    """Choose usage and round by the options, or else by the names of a folder and those above.
+
+    The path of the folder has no links.
+    """
+    named = round_of_tree(reversed(folder.parts))
     usage = options.usage or options.config.usage or (named[0] if named else None)
     if options.round:
         return Choice(usage, RoundChoice(options.round))

@@ -342,7 +342,7 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     return Checklist(
         rules=tuple(rules),
         only_checks=not formulas and not more,
-        passes=_all_of(checks),
+        passes=rules[0].passes if len(rules) == 1 else _all_of(checks),
         refusing=_refusing([rule for rule, formula in formulas if not formula.of_a_record]),
         alone=tuple([rule for rule, formula in formulas if formula.of_a_record]),
         more=more,

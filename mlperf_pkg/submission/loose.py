@@ -66,7 +66,7 @@ class Loose(Struct):
         if is_result_log(file.name):
             self.logs.append(file)
             return
-        if is_power_log(file.name) and file.path.parent.parent.name == "power":
+        if is_power_log(file.name) and file.folder.folder.name == "power":
             return
         if file.path.suffix.lower() not in _SUFFIXES:
             return

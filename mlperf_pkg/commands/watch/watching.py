@@ -85,7 +85,7 @@ def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected logs")
-        choice = choice_for(Path(log).parent, options)
+        choice = choice_for(Path(log).parent.resolve(), options)
         round_ = choice.round.name if choice.round else None
         yield Session(Judge(log, choice.usage, round_, waivers))
 
