@@ -280,24 +280,22 @@ static int remember(Scan *scan, const char *start, const char *record, const cha
            add(&scan->unproven, record, end - record) && add(&scan->unproven, "\n", 1);
 }
 
-/* Add the next line with a token, and return its end; NULL if it is not plain. */
+/* Add a line with a token, or pass all lines before one; return the end, NULL if it is not plain. */
 static const char *add_other(Scan *scan, const char *at, const char *end)
 {
-    const char *token = almost_token(at, end), *start = token;
-    if (!token) {
-        scan->contiguous = 0;
-        return end;
-    }
-    while (start > at && start[-1] != '\n')
+    const char *token = almost_token(at, end), *start = token ? token : end + 1;
+    while (token && start > at && start[-1] != '\n')
         start--;
-    scan->contiguous &= start == at;
+    if (start > at) {
+        scan->contiguous = 0;
+        return start - 1;
+    }
     const char *line_end = memchr(token, '\n', end - token);
     line_end = line_end ? line_end : end;
-    Line *kind = kind_of(scan->memory, start, line_end);
-    if (!is_like(start, line_end, kind) &&
-        !remember(scan, start, token + TOKEN_SIZE, line_end, kind))
+    Line *kind = kind_of(scan->memory, at, line_end);
+    if (!is_like(at, line_end, kind) && !remember(scan, at, token + TOKEN_SIZE, line_end, kind))
         return NULL;
-    return add_line(scan, start, kind);
+    return add_line(scan, at, kind);
 }
 
 static int add_lines(Scan *scan, const char *at, const char *end)
