@@ -119,31 +119,25 @@ def count_records(lines: bytes) -> int:
         return 0
 
 
-def decode_plain_lines(lines: bytes) -> list[Record]:
-    """Return the records of lines, fewer than there are lines if any of them needs a closer look.
-
-    The lines must be short, in ASCII.
-    """
-    try:
-        return _decode_plain_lines(lines)
-    except (msgspec.MsgspecError, RecursionError):
-        return []
-
-
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
-    """Return the record or misfit of each line, nothing if any line must be read on its own."""
+    """Return the record or misfit of each line, nothing if any line must be read on its own.
+
+    No line may hold two tokens.
+    """
     lines = b"\n".join(raws)
     if not lines.isascii():
         return []
-    records = decode_plain_lines(lines) if max(map(len, raws), default=0) <= _SHORT else []
     # A value may end on a later line, but no line holds two.
-    if len(records) == len(raws):
-        return records
-    try:
+    with suppress(msgspec.MsgspecError, RecursionError):
+        if max(map(len, raws), default=0) <= _SHORT:
+            records = _decode_plain_lines(lines)
+            if len(records) == len(raws):
+                return records
+    with suppress(msgspec.MsgspecError, RecursionError):
         contents = list(map(_from_fields, _decode_lines(lines)))
-    except (msgspec.MsgspecError, RecursionError):
-        return []
-    return contents if len(contents) == len(raws) else []
+        if len(contents) == len(raws):
+            return contents
+    return []
 
 
 def decode(raw: bytes) -> Record | None:
