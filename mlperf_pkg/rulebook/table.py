@@ -311,7 +311,20 @@ def _counting(rules: Sequence[CompiledRule]) -> Counting:
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(msgspec.msgpack.encode(rules[key])) for key in rules}
+    return {key: _shared(of_key) for key, of_key in rules.items()}
+
+
+def _shared(rules: tuple[Rule, ...]) -> KeyRules:
+    """Return the rules of a key, which are the same in most rounds."""
+    try:
+        return _decoded(msgspec.msgpack.encode(rules))
+    except OverflowError:  # an integer of more than 64 bits, in a user's own rules
+        return _key_rules(rules)
+
+
+@cache
+def _decoded(encoded: bytes) -> KeyRules:
+    return _key_rules(_DECODER.decode(encoded))
 
 
 def _formulas(rule: Rule) -> list[str]:
@@ -319,10 +332,7 @@ def _formulas(rule: Rule) -> list[str]:
     return [formula for formula in formulas if formula]
 
 
-@cache
-def _key_rules(encoded: bytes) -> KeyRules:
-    """Return the rules of a key, which are the same in most rounds."""
-    rules = _DECODER.decode(encoded)
+def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
     of_records = [r for r in compiled if r.checks or r.in_passing or r.has_more or r.reaches]
     rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]

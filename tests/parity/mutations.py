@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -142,7 +143,8 @@ def _perturb(lines: Lines, rng: Random) -> None:
 
     def edit(fields: Fields) -> None:
         if isinstance(fields.get("value"), int | float):
-            fields["value"] = way(fields["value"])
+            with suppress(OverflowError):  # an integer too large for a float
+                fields["value"] = way(fields["value"])
 
     _edit(lines, _pick(lines, rng), edit)
 

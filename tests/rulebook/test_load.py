@@ -10,6 +10,7 @@ import pytest
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, tensors
 from mlperf_pkg.rulebook.metaschema import metaschema
@@ -158,6 +159,13 @@ def test_layers_lie_over_one_another(write: Write) -> None:
         for division in ("closed", "open")
     ]
     assert codes == ["RUN109", "TOY202"]
+
+
+def test_an_integer_of_any_size(write: Write) -> None:
+    write({"toys/1.0/toy": TOY.replace("above: 0", f"above: {10**30}")})
+    rule, _ = rule_table("toys", "1.0", "closed", "toy", frozenset()).keys["rate"].rules
+    records = [Record("rate", 0, value, {}) for value in (10**30, 10**30 + 1)]
+    assert [rule.passes(record, {}) for record in records] == [False, True]
 
 
 def test_tensors_expand_sorted(write: Write) -> None:
