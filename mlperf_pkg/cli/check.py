@@ -77,6 +77,8 @@ def command(
         log.refuse_early(paths)
     show_settled = _settled(objections) if objections else None
     checked = check(paths, check_options)
+    # The process ends without freeing what its context holds, which would take time.
+    click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
     if log:
         log.write(FORMATS["log"](report, showing.view(log.view())))
