@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from contextlib import suppress
+from functools import cache, cached_property, lru_cache
 from typing import Any
+
+import msgspec
 
 from mlperf_pkg.log.block import METADATA, Block
 from mlperf_pkg.log.record import decode_values
@@ -36,11 +39,14 @@ class Group:
         """The values of the records."""
         return self._block.values(self._indexes)
 
-    def metadata_passes(self, tests: tuple[Test, ...]) -> bool:
-        """Return whether the metadata of every record passes all tests."""
+    def metadata_passes(self, tests: tuple[Test, ...], names: tuple[str, ...] = ()) -> bool:
+        """Return whether the metadata of every record passes all tests.
+
+        If these only test whether there are ``names``, the values need not be decoded.
+        """
         if self._text is None:
             return _all_pass(tests, self._metadata)
-        return _text_passes(tests, self._text)
+        return _text_passes(tests, names, self._text)
 
     def tensors(self) -> Sequence[Any]:
         """Return the tensors that the records name."""
@@ -62,8 +68,20 @@ def _tensors(metadata: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
-def _text_passes(tests: tuple[Test, ...], array: bytes) -> bool:
+def _text_passes(tests: tuple[Test, ...], names: tuple[str, ...], array: bytes) -> bool:
+    if names:
+        with suppress(msgspec.MsgspecError):
+            return bool(_decoder_of_objects_with(names)(array))
     return _all_pass(tests, decode_values(array))
+
+
+@cache
+def _decoder_of_objects_with(names: tuple[str, ...]) -> Callable[[bytes], Any]:
+    """Return a decoder of an array of objects that raises an exception if one lacks a name."""
+    fields = {f"name_{number}": name for number, name in enumerate(dict.fromkeys(names))}
+    kinds = [(field, msgspec.Raw) for field in fields]
+    named = msgspec.defstruct("Named", kinds, rename=fields, gc=False)
+    return msgspec.json.Decoder(list[named]).decode  # type: ignore[valid-type]
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

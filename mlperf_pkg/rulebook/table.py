@@ -50,7 +50,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
     ``passes`` is all of ``checks`` in one call; ``of_metadata`` are those of them that test a
-    record's metadata.
+    record's metadata. If they only test whether it has ``names``, these are given, too.
 
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
@@ -63,6 +63,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     checks: tuple[Check, ...]
     passes: Test
     of_metadata: tuple[Callable[[Any], Any], ...]
+    names: tuple[str, ...]
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -399,6 +400,8 @@ def _all_of(checks: Sequence[Check]) -> Test:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
+    of_metadata = [check for check in checks if check.constraint.part is Part.METADATA]
+    names = [check.argument for check in of_metadata if check.name == "metadata"]
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
     of_each = official or (of_a_record(rule.formula or "") and not rule.last)
     in_passing = bool(rule.formula) and of_each
@@ -406,7 +409,8 @@ def _compiled(rule: Rule) -> CompiledRule:
         rule=rule,
         checks=checks,
         passes=_all_of(checks),
-        of_metadata=tuple([c.holds for c in checks if c.constraint.part is Part.METADATA]),
+        of_metadata=tuple([check.holds for check in of_metadata]),
+        names=tuple(chain(*names)) if len(names) == len(of_metadata) else (),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,

@@ -183,7 +183,9 @@ class RuleChecker:
             for check in compiled.checks:
                 if not self._holds(check, group):
                     return False
-            if compiled.of_metadata and not group.metadata_passes(compiled.of_metadata):
+            if compiled.of_metadata and not group.metadata_passes(
+                compiled.of_metadata, compiled.names
+            ):
                 return False
             if compiled.rule.tensors is not None:
                 self._evidence.tensors.add(group.tensors())

@@ -54,6 +54,31 @@ def test_metadata_that_cannot_be_tested_raises_each_time(plain: bool) -> None:
             records.tensors()
 
 
+@pytest.mark.parametrize("plain", PLAIN)
+@pytest.mark.parametrize(
+    ("metadata", "names", "passes"),
+    [
+        ({"a": 1, "b": {"c": 2}}, ("a", "b"), True),
+        ({"a": None, "b": 1.5}, ("a", "b", "a"), True),
+        ({"a": {"b": 2}}, ("a", "b"), False),
+        ({"b": "a"}, ("a",), False),
+        ({"": 1, "a b": 2}, ("", "a b"), True),
+        (["a"], ("a",), True),  # as Python's "in"
+        ("a", ("a",), True),
+    ],
+)
+def test_metadata_with_names(
+    metadata: Any, names: tuple[str, ...], passes: bool, plain: bool
+) -> None:
+    records = group([dict.fromkeys(names), metadata], plain=plain)
+
+    def has_all(value: Any) -> bool:
+        return all(name in value for name in names)
+
+    assert records.metadata_passes((has_all,), names) is passes
+    assert records.metadata_passes((has_all,)) is passes
+
+
 @NEEDS_SCAN
 def test_a_long_text_is_decoded_but_not_cached() -> None:
     metadata = [{"tensor": "x" * 1000}] * 100
