@@ -26,7 +26,7 @@ from mlperf_pkg.results.report import (
 FORMAT = "mlperf-pkg/results/1"
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
 # Numbers that msgspec may write in another way than Python.
-_EXPONENT, _SMALL = r"e-?\d+[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
+_EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _TITLES = {  # column: whether it holds numbers
     "Submitter": False,

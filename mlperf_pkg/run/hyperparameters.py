@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import lru_cache
-from sys import intern
 from typing import Any
 
 from mlperf_pkg.infra.numbers import to_finite
@@ -46,18 +45,17 @@ def hyperparameters_of(
     that the rules have ``followed``, ``others`` those that they do not (``of_head``).
     """
     names = _hyperparameters(followed)
-    # One object for a key of all runs is sent to another process once.
-    return {**{intern(key): in_words(seen[key].first) for key in seen if key in names}, **others}
+    return {**{key: in_words(seen[key].first) for key in names if key in seen}, **others}
 
 
 @lru_cache
-def _hyperparameters(keys: frozenset[str]) -> frozenset[str]:
-    return frozenset(filter(is_hyperparameter, keys))
+def _hyperparameters(keys: frozenset[str]) -> list[str]:
+    return sorted(filter(is_hyperparameter, keys))
 
 
 def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
-    keys = [key for key in head.indexes if key not in followed and is_hyperparameter(key)]
+    keys = sorted(filter(is_hyperparameter, head.indexes.keys() - followed))
     values = head.values([head.indexes[key][0] for key in keys]) if keys else []
     return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
 
