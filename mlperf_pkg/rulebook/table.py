@@ -94,21 +94,26 @@ class Checklist(msgspec.Struct, frozen=True):
     more: tuple[CompiledRule, ...]
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """The keys of which rules need values or earliest times, or whether they were logged."""
+
+    values: frozenset[str]
+    logged: frozenset[str]
+    timed: frozenset[str]
+
+
 class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    Of later ``submission_*`` records there is nothing to check. The rules need the values of the
-    keys ``values``, the earliest times of ``timed``, and whether those of ``logged`` were logged
-    before. ``at_once`` says that all of them need only a record itself besides that; ``in_row``
+    Of later ``submission_*`` records there is nothing to check. ``at_once`` says that all rules
+    need only a record itself, and which of the ``watched`` keys were logged before it; ``in_row``
     checks later records as a row. ``concluded`` and ``counted`` are as in ``RuleTable``.
     """
 
     rules: tuple[CompiledRule, ...]
     first: Checklist
     later: Checklist
-    values: frozenset[str]
-    logged: frozenset[str]
-    timed: frozenset[str]
+    watched: Watched
     at_once: bool
     in_row: RowChecks | None
     concluded: tuple[CompiledRule, ...]
@@ -225,10 +230,10 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 
 
 def _order(keys: Mapping[str, KeyRules], joined: Joined | None) -> Order:
-    of_keys = keys.values()
-    values = frozenset([joined.of] if joined else ()).union(*[rules.values for rules in of_keys])
-    timed = frozenset().union(*[rules.timed for rules in of_keys])
-    followed = values.union(keys, *[rules.logged for rules in of_keys])
+    watched = [rules.watched for rules in keys.values()]
+    values = frozenset([joined.of] if joined else ()).union(*[of_key.values for of_key in watched])
+    timed = frozenset().union(*[of_key.timed for of_key in watched])
+    followed = values.union(keys, *[of_key.logged for of_key in watched])
     items = [item for item in keys.items() if item[0] not in values]
     together = {key: rules.later.rules for key, rules in items if rules.at_once}
     return Order(
@@ -240,10 +245,8 @@ def _order(keys: Mapping[str, KeyRules], joined: Joined | None) -> Order:
     )
 
 
-def _watched(rules: Iterable[Rule]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return keys: whose values, whose logging before a record, whose earliest time rules need."""
-    keys: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-    values, logged, timed = keys
+def _watched(rules: Iterable[Rule]) -> Watched:
+    values, logged, timed = set[str](), set[str](), set[str]()
     for rule in rules:
         constraints = rule.constraints
         values.update(*map(names_in, _formulas(rule)))
@@ -253,7 +256,7 @@ def _watched(rules: Iterable[Rule]) -> tuple[frozenset[str], frozenset[str], fro
             timed.add(limit["of"])
         if rule.no_later_than:
             timed.update((rule.key, *rule.no_later_than))
-    return frozenset(values), frozenset(logged), frozenset(timed)
+    return Watched(frozenset(values), frozenset(logged), frozenset(timed))
 
 
 def _concludes(compiled: CompiledRule) -> bool:
@@ -339,11 +342,16 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)
-    at_once, in_row = all(map(_at_once, compiled)), _row_checks(later)
-    concluded = tuple(filter(_concludes, compiled))
-    counted = tuple([rule for rule in compiled if rule.rule.occurs])
-    needs = _watched(rules)
-    return KeyRules(compiled, first, later, *needs, at_once, in_row, concluded, counted)
+    return KeyRules(
+        rules=compiled,
+        first=first,
+        later=later,
+        watched=_watched(rules),
+        at_once=all(map(_at_once, compiled)),
+        in_row=_row_checks(later),
+        concluded=tuple(filter(_concludes, compiled)),
+        counted=tuple([rule for rule in compiled if rule.rule.occurs]),
+    )
 
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
