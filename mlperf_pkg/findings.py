@@ -287,7 +287,7 @@ class Folding:
     def folded(self, subject: str | None = None, runs: Collection[str] = ()) -> list[Finding]:
         """Return a finding of each kind, in the order in which their codes were added.
 
-        They are about a ``subject``: a result set with these ``runs`` (paths), or another.
+        ``subject`` is what they are about; ``runs`` are the paths of the runs of a result set.
         """
         kinds = self._kinds.values()
         return [kind.folded(subject, runs) for by_message in kinds for kind in by_message.values()]
@@ -325,7 +325,7 @@ class _InFile:
     """Several occurrences in one file, merged in the order of their lines."""
 
     def __init__(self, *places: Occurrence) -> None:
-        """Start with some of them."""
+        """Merge the first occurrences."""
         self._path, self._count = places[0].path, 0
         self._lines: dict[int, None] = {}
         self._found, self._expected = _Distinct(), _Distinct()
@@ -394,7 +394,7 @@ class _Distinct:
 def folded(
     findings: Iterable[Finding], subject: str | None = None, runs: Collection[str] = ()
 ) -> list[Finding]:
-    """Fold findings about a subject, as ``Folding.folded``."""
+    """Fold findings about a subject; see ``Folding.folded``."""
     folding = Folding()
     for finding in findings:
         folding.add(finding)

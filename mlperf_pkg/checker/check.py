@@ -66,7 +66,7 @@ def _judged(
     with closing(read_all(every_file, workers, options.observer)) as contents:
         for plan, own_files in zip(plans, files, strict=True):
             own = list(islice(contents, len(own_files)))
-            # Until logs are read, this process has nothing else to do than to import.
+            # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
             own_runs = [waivers.waive_run(run) for run in own if isinstance(run, Run)]

@@ -42,15 +42,16 @@ def find_pairs(
 ) -> list[Pair]:
     """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
 
-    Logs are hashed where several of a group have one size, or are compressed.
+    The logs of a group are hashed only if two of them may have the same bytes: if they have the
+    same size, or one is compressed, so that its size says nothing.
     """
-    alike: dict[str, Source] = {}
+    candidates: dict[str, Source] = {}
     for group in groups:
         runs = chain.from_iterable(group.values())
         logs = {run.path: sources[run.path] for run in runs if run.path in sources}
         sizes = {0 if log.compression else size_of(log) for log in logs.values()}
-        alike |= logs if 0 in sizes or len(sizes) < len(logs) else {}
-    return pairs_of(contexts, groups, digests_of(alike))
+        candidates |= logs if 0 in sizes or len(sizes) < len(logs) else {}
+    return pairs_of(contexts, groups, digests_of(candidates))
 
 
 def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:

@@ -29,12 +29,12 @@ from mlperf_pkg.submission.model import Input
 def fold(
     inputs: tuple[Input, ...], plans: Sequence[JudgedPlan], runs: Sequence[Run], waivers: Waivers
 ) -> Checked:
-    """Return the report on everything judged, with the findings that compare or precede it."""
+    """Return the report on the judged plans, with findings on inputs and between result sets."""
     judged = _compared(plans, waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]
     sets = tuple(result for item in judged for result in item.sets)
-    around = waivers.waive([*unread, *check_readable(), *not_described(sets)])
-    findings = in_order([*(f for item in judged for f in item.findings), *folded(around)])
+    outside = waivers.waive([*unread, *check_readable(), *not_described(sets)])
+    findings = in_order([*(f for item in judged for f in item.findings), *folded(outside)])
     if stale := list(waivers.stale(findings)):
         findings = in_order([*findings, *folded(stale)])
     return Checked(
@@ -71,7 +71,7 @@ def _with_defect(item: JudgedPlan, finding: Finding) -> JudgedPlan:
 def _report(
     judged: Sequence[JudgedPlan], runs: Sequence[Run], findings: tuple[Finding, ...]
 ) -> Report:
-    """Return the report on everything judged."""
+    """Return the report on the judged plans with these findings."""
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
     rounds = sorted(_rounds(judged, runs))
@@ -94,7 +94,7 @@ def _report(
 
 
 def _rounds(judged: Sequence[JudgedPlan], runs: Sequence[Run]) -> set[tuple[str, str]]:
-    """Return the usage and the name of the rounds of the runs, and of submissions without any."""
+    """Return the usage and name of each round of the runs, and of submissions without runs."""
     plans = (item.plan for item in judged)
     of_plans = {(plan.usage, plan.round) for plan in plans if plan.usage and plan.round}
     return {(run.usage, run.round) for run in runs} | of_plans

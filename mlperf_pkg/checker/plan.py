@@ -151,9 +151,9 @@ def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
-    """Choose usage and round by the options, or else by the names of a folder and those above.
+    """Choose usage and round by the options, or else by the names in the path of a folder.
 
-    The path of the folder has no links.
+    ``folder`` must be resolved: a link may be in a folder of another name.
     """
     named = round_of_tree(reversed(folder.parts))
     usage = options.usage or options.config.usage or (named[0] if named else None)
@@ -182,8 +182,8 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
     for files in plan.sets:
         if files.power is not None:
             for log in files.logs:
-                for name in files.power.names(log.name):
-                    yield PowerFile(files.power.place.child(name).source, "/sw_" in name)
+                for path in files.power.log_paths(log.name):
+                    yield PowerFile(files.power.place.child(path).source, "/sw_" in path)
 
 
 def load_rules(plans: Iterable[Plan]) -> None:

@@ -155,8 +155,8 @@ class SetContext(Struct, frozen=True):
         """Return the power logs of a run."""
         if (folder := self.files.power) is None:
             return []
-        names = folder.names(run.path.rpartition("/")[2])
-        return [self.power_logs[f"{folder.place.label}/{name}"] for name in names]
+        paths = folder.log_paths(run.path.rpartition("/")[2])
+        return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
 
 
 def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:

@@ -26,18 +26,18 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge; of a run that was killed, no missing record counts.
     """
-    officially, by_rules = _forgiven(context)
+    accepted_runs, forgiven_runs = _forgiven(context)
     of_power = power_files(context).findings
     for run in context.runs:
-        accepted = run in officially
+        accepted = run in accepted_runs
         findings = (*run.findings, *of_power.get(run.path, ()))
-        if run in by_rules:
+        if run in forgiven_runs:
             findings = tuple(map(_without_power, findings))
         if run.killed:
             findings = tuple(_of_killed(findings, shown=not accepted))
         if accepted:
             findings = tuple(map(_accepted, findings))
-        yield from map(partial(_noted, run), findings) if run in by_rules else findings
+        yield from map(partial(_noted, run), findings) if run in forgiven_runs else findings
 
 
 def failed_runs(context: SetContext) -> list[Run]:

@@ -29,9 +29,9 @@ PublishedRuns: TypeAlias = Mapping[str, tuple[PublishedName, ...]]
 def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns | None:
     """Return which runs of a set were published; None if all were, first in this set.
 
-    Only logs of runs as old as the published ones are hashed, unless they are those of a published
-    set: it has the same name, number of runs and mean in ``minutes``. Logs without a start are
-    placeholders.
+    Only logs that may be published are hashed: those of runs as old as the published ones. Logs
+    without a start are placeholders. The logs of a published set are not hashed: it has the same
+    name, number of runs and mean in ``minutes``.
     """
     if (results := usable_results()) is None:
         return {}

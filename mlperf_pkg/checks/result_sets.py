@@ -90,8 +90,9 @@ def check_set(context: SetContext) -> SetResult:
             findings = unread(findings, _SKIPPED)
             run_findings = unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    in_file = scaling_factor(context.files.scaling)
-    row = _row(context, verdict, score, rcp_result, seeds=SeedsRow(not seeds), in_file=in_file)
+    file_factor = scaling_factor(context.files.scaling)
+    seeds_row = SeedsRow(not seeds)
+    row = _row(context, verdict, score, rcp_result, seeds=seeds_row, file_factor=file_factor)
     if published is not None and not any(published.values()):
         # Checks of published rounds do not need it.
         from mlperf_pkg.checks.unlike_published import check_unlike_published  # noqa: PLC0415
@@ -102,7 +103,7 @@ def check_set(context: SetContext) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(context, in_file, rcp_result),
+        summarized=summarized(context, file_factor, rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
     )
@@ -184,11 +185,11 @@ def _row(
     rcp_result: rcp.RcpResult | None,
     *,
     seeds: SeedsRow,
-    in_file: float | None,
+    file_factor: float | None,
 ) -> ResultSetRow:
-    in_file = None if context.weak else in_file
-    official_factor = 1.0 if in_file is None else in_file
-    factor = normalisation(context, rcp_result) if in_file is None else in_file
+    file_factor = None if context.weak else file_factor
+    official_factor = 1.0 if file_factor is None else file_factor
+    factor = normalisation(context, rcp_result) if file_factor is None else file_factor
     power = energy(context)
     official = None if power.crash else _official_minutes(context)
     return ResultSetRow(

@@ -77,7 +77,7 @@ def command(
         log.refuse_early(paths)
     show_settled = _settled(objections) if objections else None
     checked = check(paths, check_options)
-    # The process ends without freeing what its context holds, which would take time.
+    # Kept by the context until the process ends, as freeing the runs and findings is slow.
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
     if log:

@@ -84,10 +84,10 @@ def main() -> None:
     try:
         cli(prog_name="mlperf-pkg")
     except SystemExit as end:
-        with suppress(OSError):  # Python reports it again
+        with suppress(OSError):  # Python flushes again and reports it
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(int(end.code or 0))  # at once: freeing the objects of a check takes time
+            os._exit(int(end.code or 0))  # skip freeing the objects of a check, which is slow
         raise
     except OSError as error:  # from a help text; all others are messages already
         failure = Failure(system_error(error))

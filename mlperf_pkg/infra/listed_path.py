@@ -118,12 +118,12 @@ AnyPath: TypeAlias = Path | ListedPath
 Location: TypeAlias = str | ListedPath
 """A path of this machine as text, with ``/``, or one in a listing.
 
-Many are joined, but few opened: a ``Path`` takes ten times as long.
+Most are only joined, never opened: to join ``Path`` objects takes ten times as long.
 """
 
 
 def location_of(path: AnyPath | Location) -> Location:
-    """Return a path as it is joined."""
+    """Return the location of a path."""
     return path.as_posix() if isinstance(path, Path) else path
 
 

@@ -56,8 +56,8 @@ def open_file(path: AnyPath | Location) -> BufferedReader:
 
 
 def is_folder(path: AnyPath | Location) -> bool:
-    """Return whether this is a folder; where that cannot be seen, it is none."""
-    return path.is_dir() if isinstance(path, ListedPath) else os.path.isdir(path)  # noqa: PTH112 - raises
+    """Return whether a path is a folder; False if this cannot be determined."""
+    return path.is_dir() if isinstance(path, ListedPath) else os.path.isdir(path)  # noqa: PTH112 - Path.is_dir may raise
 
 
 def read_file(path: AnyPath | Location, limit: int) -> bytes:

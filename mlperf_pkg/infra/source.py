@@ -53,7 +53,7 @@ class Source(Struct, frozen=True):
     """A file to be read by any process: its path in reports, and where its bytes are.
 
     With a ``compression`` the bytes are read decompressed; ``size`` is then that on the disk.
-    ``listed_size`` is that from the listing of its folder, if it is known.
+    ``listed_size`` is the size in the listing of its folder, None if it is not known.
     """
 
     label: str

@@ -45,7 +45,9 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 class FolderCache(dict[Location, dict[str, Entry]]):
-    """The entries of folders, each read once: by name, sorted, with their names as paths.
+    """The entries of folders, sorted, by name; a folder is read when it is first looked up.
+
+    The path of an entry is its name.
 
     Raises:
         OSError: a folder cannot be read.
@@ -70,7 +72,7 @@ def _listed_entry(path: ListedPath) -> Entry:
 
 def _local_entry(entry: os.DirEntry[str]) -> Entry:
     if entry.is_symlink():
-        # These raise nothing if a link leads to itself.
+        # Functions of os.path, as those of DirEntry raise if a link leads to itself.
         folder, resolves = os.path.isdir(entry), os.path.exists(entry)  # noqa: PTH110, PTH112
         special = resolves and not folder and not entry.is_file()
         link = os.readlink(entry.path)  # noqa: PTH115 - the text as written
@@ -103,8 +105,8 @@ def walk(
     only with ``follow_links``, where ``keep`` must reject those that lead round in circles.
 
     Raises:
-        OSError: a folder cannot be read; with ``unreadable``, which is called with its path, it
-            counts as empty.
+        OSError: a folder cannot be read. ``unreadable``, if given, is called instead with its
+            path and the error, and the folder counts as empty.
     """
     location, cache = location_of(top), FolderCache() if cache is None else cache
     pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
@@ -133,11 +135,11 @@ def _children(top: Location, path: str, cache: FolderCache) -> Iterable[Entry]:
 def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[Entry, ...]:
     """Return everything below a folder, sorted by path; unreadable folders appear as empty."""
     entries = sorted(walk(top, cache=cache, unreadable=lambda *_: None), key=attrgetter("path"))
-    return tuple([_tried(location_of(top), entry) for entry in entries])
+    return tuple([_with_access(location_of(top), entry) for entry in entries])
 
 
-def _tried(top: Location, entry: Entry) -> Entry:
-    """Return an entry that says whether this process may open it."""
+def _with_access(top: Location, entry: Entry) -> Entry:
+    """Return an entry whose ``readable`` says whether this process may open it."""
     path = below(top, entry.path)
     if entry.link is not None or not isinstance(path, str) or os.access(path, os.R_OK):
         return entry

@@ -41,8 +41,8 @@ typedef struct Line {
     Py_ssize_t size, key, key_end;
     Part parts[PARTS];
     uint16_t numbers[NUMBERS]; /* offsets of those with two digits or more before any point */
-    int count;                 /* of such numbers, even if only the first are noted */
-    int repeats;               /* whether other lines may be taken for lines like it */
+    int count;                 /* of such numbers; only the first NUMBERS are noted */
+    int repeats;               /* whether later lines are compared with it */
     PyObject *owner;           /* of its text and its key */
     PyObject *key_text;        /* borrowed from the owner */
     PyObject *indexes;         /* of its key; borrowed from the last scan that met the line */
@@ -51,7 +51,7 @@ typedef struct Line {
 } Line;
 
 typedef struct {
-    Line before; /* comes before the first line of each text */
+    Line before; /* the predecessor of the first line of each text */
     Line kinds[1 << KIND_BITS];
     uint64_t scans;
 } Memory;
@@ -136,7 +136,7 @@ static const char *pass_number(Line *line, const char *at)
 /* Find the parts and the numbers of a record; 0 if it is not one, or has a name twice. */
 static int find_parts(Line *line, const char *at)
 {
-    const char *end = line->text + line->size; /* after a brace, where blanks and numbers end */
+    const char *end = line->text + line->size; /* after a brace, so blanks and numbers end before */
     int depth = 0, open = PARTS, seen = 0;
     for (; at < end; at++) {
         if (*at == '"') {
@@ -280,7 +280,7 @@ static int remember(Scan *scan, const char *start, const char *record, const cha
            add(&scan->unproven, record, end - record) && add(&scan->unproven, "\n", 1);
 }
 
-/* Add a line with a token, or pass all lines before one; return the end, NULL if it is not plain. */
+/* Add a line with a token, or pass the lines before it; return the end, NULL if it is not plain. */
 static const char *add_other(Scan *scan, const char *at, const char *end)
 {
     const char *token = almost_token(at, end), *start = token ? token : end + 1;

@@ -1,9 +1,9 @@
 from collections.abc import Iterable
 from typing import TypeAlias
 
-# Of the lines unlike all remembered ones: their number, their records, one a line, and their text
-# outside their keys. Of all lines with a token: the offsets of their parts, their number, their
-# indexes by key, and whether there are no others.
+# Of the lines unlike all remembered ones: their number, their records (one a line), and their text
+# outside their keys. Of all lines with a token: the offsets of their parts, their number, and their
+# indexes by key. Finally, whether all lines have a token.
 Result: TypeAlias = tuple[int, bytes, bytes, bytes, int, dict[str, list[int]], bool]
 
 class Memory: ...

@@ -83,7 +83,7 @@ class Block:
         return list(map(_PARTS[part], self.select(indexes)))
 
     def json(self, part: int, indexes: Collection[int]) -> bytes | None:
-        """Return a part of some records as a JSON array, None where it is decoded already."""
+        """Return a part of some records as a JSON array; None if the block is decoded already."""
         del part, indexes
         return None
 
@@ -171,7 +171,7 @@ class Scanner:
         if new and count_records(unproven) != new:
             return None
         scattered = any(map(elsewhere.__contains__, self._words)) if new else False
-        if not scattered:  # each line that a memory holds is a record, with words only in its key
+        if not scattered:  # a memory holds only records that have words only in their keys
             self._idle.append(memory)
         return ScannedBlock(text, first, scan, scattered=scattered)
 

@@ -24,8 +24,8 @@ from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, s
 _SHOWN_BYTES = 512
 _SOURCE = "submission_rules, Logging requirements"
 
-# Few logs need this, which is compiled when it is used. The rest of the line is part of the match,
-# as only the first lookalike of a line is reported: a line may hold a hundred thousand.
+# Compiled on first use, as few logs need it. A match includes the rest of the line, so that only
+# the first lookalike of a line is reported: a line may hold a hundred thousand.
 _LIKE_TOKEN = rb"(:::MLL(?!OG )[A-Za-z]*).*"
 
 
@@ -111,9 +111,9 @@ class LineFindings:
         self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
 
     def lookalikes(self, text: bytes) -> None:
-        """Report what resembles a token in the current block, once a line."""
-        matches, same = tee(re.finditer(_LIKE_TOKEN, text))
-        lines = self._lines.at(match.start() for match in same)
+        """Report the lines of the current block with a text that resembles a token."""
+        matches, located = tee(re.finditer(_LIKE_TOKEN, text))
+        lines = self._lines.at(match.start() for match in located)
         for line, match in zip(lines, matches, strict=True):
             self._warn(
                 "LOG108",

@@ -47,7 +47,7 @@ class LineNumbers:
         return lines[index]
 
     def at(self, offsets: Iterable[int]) -> Iterator[int]:
-        """Yield the lines of ascending offsets in the current block."""
+        """Yield the number of the line of each offset in the current block; offsets ascend."""
         return _lines(self._chunk, self._first, offsets)
 
     @property
@@ -57,7 +57,10 @@ class LineNumbers:
 
 
 def _lines(chunk: bytes, line: int, offsets: Iterable[int]) -> Iterator[int]:
-    """Yield the lines of ascending offsets; not a method, so as not to be in a cycle."""
+    """Yield the number of the line of each offset.
+
+    It is not a method: an object that holds its own generator would be in a reference cycle.
+    """
     counted = 0
     for offset in offsets:
         line += chunk.count(b"\n", counted, offset)

@@ -110,7 +110,7 @@ class LogReader:
     # ---- line by line ---------------------------------------------------------------------
 
     def _read(self, text: bytes, raws: Sequence[bytes], first: int) -> Sequence[Record | None]:
-        """Return the record of each line; ``raws`` is what follows their first tokens."""
+        """Return the record of each line; ``raws`` are the texts after their first tokens."""
         contents: Sequence[Any] = []
         if text.count(_ALMOST_TOKEN) == len(raws):
             contents = decode_lines(raws)
@@ -181,13 +181,13 @@ class LogReader:
                     self._findings.repeated_name(name, number)
 
 
-def _may_repeat_names(text: bytes, records: int) -> bool:
+def _may_repeat_names(text: bytes, record_count: int) -> bool:
     """Return whether a line may hold the name of a part of its record twice.
 
     Every record has each of these names. So where no name is spelt with escapes and each appears
     as often as there are records, none appears twice in one of them.
     """
-    return b"\\" in text or any(text.count(name) != records for name in _QUOTED_NAMES)
+    return b"\\" in text or any(text.count(name) != record_count for name in _QUOTED_NAMES)
 
 
 def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:
@@ -197,7 +197,7 @@ def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) ->
     """
     rest = b""
     while chunk := stream.read(size):
-        # The search for the first line end is for large logs only.
+        # Search for the end of the line only if the line may be too long: most logs are smaller.
         if len(rest) + len(chunk) > MAX_LINE_BYTES < len(rest) + _first_end(chunk):
             rest, chunk = b"", _skip_line(rest + chunk, stream, size, report_too_long)
         cut = chunk.rfind(b"\n") + 1
@@ -213,7 +213,10 @@ def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) ->
 def _skip_line(
     text: bytes, stream: BinaryIO, size: int, report_too_long: Callable[[], None]
 ) -> bytes:
-    """Return what follows the first line of a text, from its end on; read that as needed."""
+    """Return the text from the end of its first line on; read the stream as far as that end.
+
+    If the line has a token, report that it is too long.
+    """
     has_token = False
     while True:
         end = _first_end(text)

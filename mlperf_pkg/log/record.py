@@ -87,7 +87,7 @@ _json_prefix = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 tails = re.compile(TOKEN + b"(.*)").findall
-"""Return what follows the first token of each line that has one."""
+"""Return the text after the first token of each line that has one."""
 
 
 def decode_values(array: bytes) -> list[Any]:
@@ -120,7 +120,7 @@ def count_records(lines: bytes) -> int:
 
 
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
-    """Return the record or misfit of each line, nothing if any line must be read on its own.
+    """Return the record or misfit of each line; nothing if any line must be read on its own.
 
     No line may hold two tokens.
     """
@@ -151,7 +151,7 @@ def decode(raw: bytes) -> Record | None:
 def decode_line(raw: bytes) -> Record | Misfit:
     """Return the record after a token as Python's ``json`` reads it, from Latin-1."""
     with suppress(msgspec.MsgspecError, RecursionError):
-        if len(raw) <= _SHORT and raw.isascii():  # much faster, where both read it
+        if len(raw) <= _SHORT and raw.isascii():  # much faster than json, with the same result
             return _decode(raw)
     text = raw.decode("latin-1").rstrip()
     try:

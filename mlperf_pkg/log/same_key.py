@@ -42,7 +42,7 @@ class Group:
     def metadata_passes(self, tests: tuple[Test, ...], names: tuple[str, ...] = ()) -> bool:
         """Return whether the metadata of every record passes all tests.
 
-        If these only test whether there are ``names``, the values need not be decoded.
+        If the tests only require ``names``, pass these too: the values are then not decoded.
         """
         if self._text is None:
             return _all_pass(tests, self._metadata)
@@ -77,7 +77,7 @@ def _text_passes(tests: tuple[Test, ...], names: tuple[str, ...], array: bytes) 
 
 @cache
 def _decoder_of_objects_with(names: tuple[str, ...]) -> Callable[[bytes], Any]:
-    """Return a decoder of an array of objects that raises an exception if one lacks a name."""
+    """Return a decoder of an array of objects that raises an exception if one lacks any name."""
     fields = {f"name_{number}": name for number, name in enumerate(dict.fromkeys(names))}
     kinds = [(field, msgspec.Raw) for field in fields]
     named = msgspec.defstruct("Named", kinds, rename=fields, gc=False)

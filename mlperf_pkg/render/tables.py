@@ -18,14 +18,14 @@ from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
     ResultSetRow,
-    as_encoded,
     as_json,
     description_path,
+    encodable,
 )
 
 FORMAT = "mlperf-pkg/results/1"
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
-# Numbers that msgspec may write in another way than Python.
+# Patterns of numbers that msgspec may write differently from Python.
 _EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _TITLES = {  # column: whether it holds numbers
@@ -171,7 +171,7 @@ def _csv_cell(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
     try:
-        text = _indented(as_encoded(value))
+        text = _indented(encodable(value))
         if _TOO_DEEP not in text:
             return text
     except (ValueError, msgspec.DecodeError, RecursionError):

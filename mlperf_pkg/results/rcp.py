@@ -335,14 +335,17 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
     low, high = 0.0, mean
     while high - low > TOLERANCE:
         middle = (low + high) / 2
-        is_less = (mean - middle) / error < _critical(count + kept - 2)
-        low, high = (low, middle) if is_less else (middle, high)
+        is_acceptable = (mean - middle) / error < _critical(count + kept - 2)
+        low, high = (low, middle) if is_acceptable else (middle, high)
     return (low + high) / 2
 
 
 @cache
 def _critical(df: int) -> float:
-    """Return the least t for which P(T > t) is at most ``ALPHA``: 6.3 or less, to the last bit."""
+    """Return the least t, to the last bit, for which P(T > t) is at most ``ALPHA``.
+
+    It decreases with the degrees of freedom ``df``; for 1 it is 6.31.
+    """
     low, high = 0.0, 8.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if student_tail(middle, df) > ALPHA else (low, middle)

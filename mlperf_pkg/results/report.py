@@ -157,8 +157,8 @@ class Report(Struct, frozen=True):
         return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 
 
-def as_encoded(value: Any) -> Any:
-    """Return a report as msgspec is to encode it; other values are encoded as they are.
+def encodable(value: Any) -> Any:
+    """Return a report as a dictionary for msgspec to encode; return other values as they are.
 
     Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
     """

@@ -64,7 +64,7 @@ def rule_file(name: str) -> RuleFile | None:
 def rule_files(name: str) -> Iterator[RuleFile]:
     """Yield the file of a name in each folder of rules that has it, the user's own first."""
     for folder in rules_folders():
-        if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - many are missing, and Path is slow
+        if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - most do not exist; Path is slower
             yield RuleFile(folder / name, _shown(folder, name))
 
 

@@ -114,10 +114,10 @@ class Formula:
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
-        return self.with_names(self.signature(record, seen, nth))
+        return self.operands_of(self.signature(record, seen, nth))
 
-    def with_names(self, signature: tuple[Any, ...]) -> Operands:
-        """Return the operands with this signature."""
+    def operands_of(self, signature: tuple[Any, ...]) -> Operands:
+        """Return the operands whose values are those of a signature."""
         start, end = len(self._values), len(signature) - len(self._previous)
         return Operands(
             dict(zip(self._values, signature, strict=False)),
@@ -217,9 +217,9 @@ class Answers(Generic[_Answer]):
         try:
             answer = self._answers.get(signature)
         except TypeError:  # a list or an object, which is not a number
-            return self._evaluate(self.formula.with_names(signature))
+            return self._evaluate(self.formula.operands_of(signature))
         if answer is None:
-            answer = self._evaluate(self.formula.with_names(signature))
+            answer = self._evaluate(self.formula.operands_of(signature))
             # Zeros have a sign, which equality does not see.
             if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
                 self._answers[signature] = answer

@@ -50,7 +50,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
     ``passes`` is all of ``checks`` in one call; ``of_metadata`` are those of them that test a
-    record's metadata. If they only test whether it has ``names``, these are given, too.
+    record's metadata. If these only require names in the metadata, they are ``names``.
 
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
@@ -105,9 +105,10 @@ class Watched(msgspec.Struct, frozen=True):
 class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    Of later ``submission_*`` records there is nothing to check. ``at_once`` says that all rules
-    need only a record itself, and which of the ``watched`` keys were logged before it; ``in_row``
-    checks later records as a row. ``concluded`` and ``counted`` are as in ``RuleTable``.
+    Later ``submission_*`` records are not checked. ``at_once`` says that all rules need only a
+    record itself, and which of the ``watched`` keys were logged before it; ``in_row`` checks later
+    records as a row. ``concluded`` are the rules about the whole log, except those about the number
+    of records, which are ``counted``.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -315,19 +316,19 @@ def _counting(rules: Sequence[CompiledRule]) -> Counting:
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _shared(of_key) for key, of_key in rules.items()}
+    return {key: _compile_once(of_key) for key, of_key in rules.items()}
 
 
-def _shared(rules: tuple[Rule, ...]) -> KeyRules:
-    """Return the rules of a key, which are the same in most rounds."""
+def _compile_once(rules: tuple[Rule, ...]) -> KeyRules:
+    """Compile the rules of a key once for all rounds that have the same ones."""
     try:
-        return _decoded(msgspec.msgpack.encode(rules))
+        return _compile_encoded(msgspec.msgpack.encode(rules))
     except OverflowError:  # an integer of more than 64 bits, in a user's own rules
         return _key_rules(rules)
 
 
 @cache
-def _decoded(encoded: bytes) -> KeyRules:
+def _compile_encoded(encoded: bytes) -> KeyRules:
     return _key_rules(_DECODER.decode(encoded))
 
 

@@ -131,7 +131,7 @@ class ConvergenceReader:
         for line in lines:
             position = line.metadata[name]
             if self._is_epoch and type(position) not in (float, int):
-                position = round(position, 3)  # rounding every number would take time
+                position = round(position, 3)  # may raise; numbers are rounded in _stop
         self._position = position
 
     def _score(self, line: Any) -> None:

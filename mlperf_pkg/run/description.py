@@ -15,7 +15,7 @@ MAX_DISTINCT = 100  # values of a key that may have one
 
 
 class Description:
-    """Follows the records of ``SUBMISSION_KEYS``, whose first values count if they are texts."""
+    """Follows the first records of ``SUBMISSION_KEYS``; values that are not texts are empty."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""

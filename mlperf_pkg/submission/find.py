@@ -84,7 +84,7 @@ class _Finder(Struct):
 
     ``unread`` is what cannot be opened. What is wrong in one folder ends the reading of no other.
 
-    ``in_archive`` says that it is the top folder of an archive, ``has_links`` that it has links.
+    ``in_archive`` says that it is the top folder of an archive, ``has_links`` that it has a link.
     """
 
     top: Place
@@ -399,6 +399,7 @@ class _Finder(Struct):
 
 
 def _file(folder: Place, entry: Entry) -> Place:
+    """Return a file in a folder; the size of a link is not that of the file it leads to."""
     return folder.child(entry.path, entry.size if entry.link is None else None)
 
 

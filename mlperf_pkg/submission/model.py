@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Place(Struct, frozen=True):
     """A file or folder: its location, and its ``label``, the path that reports show.
 
-    A file with a ``compression`` is a log that is read decompressed. ``size`` is that of a file
-    in bytes, if the listing of its folder has it.
+    A file with a ``compression`` is a log that is read decompressed. ``size`` is the size of a
+    file in bytes, if the listing of its folder has it.
     """
 
     location: Location
@@ -41,7 +41,7 @@ class Place(Struct, frozen=True):
 
     @property
     def path(self) -> AnyPath:
-        """Its path."""
+        """Its location as an object with the methods of a path."""
         return Path(self.location) if isinstance(self.location, str) else self.location
 
     @property
@@ -93,8 +93,8 @@ class PowerFolder(Struct, frozen=True):
     place: Place
     results: Mapping[str, tuple[str, ...] | None] | None
 
-    def names(self, log: str) -> list[str]:
-        """Return the paths of the power logs of the run ``log`` in this folder."""
+    def log_paths(self, log: str) -> list[str]:
+        """Return the paths, within this folder, of the power logs of the run with this ``log``."""
         result = log.partition(".")[0]
         names = (self.results or {}).get(result) or ()
         return [f"{result}/{name}" for name in names if is_power_log(name)]
@@ -122,7 +122,7 @@ class ResultSet(Struct, frozen=True):
     tree: Place | None = None
 
     def name_of(self, submitter: str) -> str:
-        """Return its name as a set of a submitter, as ``PublishedSet.name``."""
+        """Return its name among the sets of a round, in the form of ``PublishedSet.name``."""
         return "/".join(filter(None, (submitter, self.system, self.scaling_mode, self.benchmark)))
 
     def at_level(self, usage: str) -> bool:

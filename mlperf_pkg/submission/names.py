@@ -29,7 +29,7 @@ class SetName(Struct, frozen=True):
 def set_name(folder: Location) -> SetName | None:
     """Return the names in the path of a folder; None if a result set is elsewhere.
 
-    Only the path is used, in which links are resolved.
+    Only the path is used; its links must be resolved.
     """
     parts = folder.split("/") if isinstance(folder, str) else list(folder.parts)
     *_, top, system, scaling, benchmark = ("", "", "", *parts)
