@@ -26,7 +26,7 @@ from mlperf_pkg.log.record import (
     not_json_number,
     recover,
     repeated_names,
-    tails,
+    tails_of,
 )
 
 CHUNK_BYTES = 1 << 20
@@ -102,30 +102,30 @@ class LogReader:
         if block:
             self._lines.enter(chunk, text, block.size, contiguous=block.contiguous)
             return block
-        raws = tails(text)
+        tails = tails_of(text)
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        self._lines.enter(chunk, text, len(raws), contiguous=len(raws) == lines)
-        return Block(text, first, self._read(text, raws, first))
+        self._lines.enter(chunk, text, len(tails), contiguous=len(tails) == lines)
+        return Block(text, first, self._read(text, tails, first))
 
     # ---- line by line ---------------------------------------------------------------------
 
-    def _read(self, text: bytes, raws: Sequence[bytes], first: int) -> Sequence[Record | None]:
-        """Return the record of each line; ``raws`` are the texts after their first tokens."""
+    def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
+        """Return the record of each line; ``tails`` are the texts after their first tokens."""
         contents: Sequence[Any] = []
-        if text.count(_ALMOST_TOKEN) == len(raws):
-            contents = decode_lines(raws)
+        if text.count(_ALMOST_TOKEN) == len(tails):
+            contents = decode_lines(tails)
         else:  # two tokens on a line, or what looks like one
             self._findings.lookalikes(text)
-        if len(contents) < len(raws):
-            contents = list(map(self._read_line, raws, count(first)))
+        if len(contents) < len(tails):
+            contents = list(map(self._read_line, tails, count(first)))
         items = enumerate(contents)
         misfits = {index: content for index, content in items if isinstance(content, Misfit)}
         records = contents
         if misfits:
             records = [None if isinstance(content, Misfit) else content for content in contents]
-        self._count_misfits(raws, misfits, first, is_cut=not text.endswith(b"\n"))
+        self._count_misfits(tails, misfits, first, is_cut=not text.endswith(b"\n"))
         if misfits or _may_repeat_names(text, len(records)):
-            self._report_repeated_names(raws, records, first)
+            self._report_repeated_names(tails, records, first)
         return records
 
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:

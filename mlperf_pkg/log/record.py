@@ -86,7 +86,7 @@ _decode_values = msgspec.json.Decoder(list[Any]).decode
 _json_prefix = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
-tails = re.compile(TOKEN + b"(.*)").findall
+tails_of = re.compile(TOKEN + b"(.*)").findall
 """Return the text after the first token of each line that has one."""
 
 

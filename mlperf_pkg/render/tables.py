@@ -25,7 +25,8 @@ from mlperf_pkg.results.report import (
 
 FORMAT = "mlperf-pkg/results/1"
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
-# Patterns of numbers that msgspec may write differently from Python.
+# Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
+# Python writes 1e+16 and 1e-05.
 _EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _TITLES = {  # column: whether it holds numbers

@@ -95,7 +95,7 @@ class Checklist(msgspec.Struct, frozen=True):
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """The keys of which rules need values or earliest times, or whether they were logged."""
+    """The keys that rules watch: their ``values``, whether they were ``logged``, when first."""
 
     values: frozenset[str]
     logged: frozenset[str]
