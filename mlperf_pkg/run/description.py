@@ -26,6 +26,7 @@ class Description:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
             value = bounded(record.value)
+            # Equal texts of several runs are sent to another process once if they are one object.
             self.values[name] = intern(value) if type(value) is str else ""
 
 

@@ -91,8 +91,8 @@ class RecordRules:
         joiner = self.joiner
         for record, number in zip(records, numbers, strict=True):
             key = record.key
-            if (rules := keys.get(key)) or key in followed:
-                logged = seen.get(key)
+            if key in followed:
+                logged, rules = seen.get(key), keys.get(key)
                 checklist = rules and (rules.later if logged else rules.first)
                 if checklist and checklist.rules:
                     try:
