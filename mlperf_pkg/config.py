@@ -108,6 +108,50 @@ def read_config_file(path: Path) -> Config:
     return Config() if root is None else _config(root, _contents(path, root, _schema()))
 
 
+def fields_of(config: Config) -> dict[str, Any]:
+    """Return the fields of a configuration as its file has them; unset ones are empty."""
+    return {
+        "submitter": config.submitter,
+        "round": config.round,
+        "usage": config.usage,
+        "division": config.division,
+        "organizations": list(config.organizations),
+        "systems": {
+            name: {
+                field: list(patterns)
+                for field in ("logs", "platforms")
+                if (patterns := getattr(system, field))
+            }
+            for name, system in config.systems.items()
+        },
+        "code": {name: folders.get("", dict(folders)) for name, folders in config.code.items()},
+        "extra_files": dict(config.extra_files),
+        "notes": dict(config.notes),
+        "prices": {system: _price_fields(price) for system, price in config.prices.items()},
+        "leave_out": list(config.leave_out),
+        "waivers": [
+            {
+                "code": waived.code,
+                "path": waived.path,
+                "reason": waived.waiver.reason,
+                "approved_by": waived.waiver.approved_by,
+                "until": waived.waiver.until,
+            }
+            for waived in config.waivers
+        ],
+    }
+
+
+def _price_fields(price: Price) -> dict[str, Any]:
+    fields = {
+        "price_usd": f"{price.usd:.15g}",
+        "source": price.source,
+        "date": price.date,
+        "also": list(price.also),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
 def read_prices(path: Path) -> Mapping[str, Price]:
     """Return the list prices in a file, by system, in the form of ``prices`` of a configuration.
 

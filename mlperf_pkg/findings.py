@@ -128,9 +128,10 @@ class Finding(Struct, frozen=True):
     ``{found:s}`` without quotation marks and brackets.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
-    then those of the first. It is about a ``subject``: the path of a result set, a system
-    description or a submission; None is the file ``path``. In a result set it is about ``runs``
-    of its ``of_runs`` runs; both are None if it is not about single runs.
+    then those of the first. It is about a ``subject``: the path of a system description, a
+    submission or a result set; of raw logs it is the id of the set, as the path of their folder
+    names no set. None is the file ``path``. ``set`` is the id of the result set that it is about,
+    and ``runs`` the number of its ``of_runs`` runs, both None if it is not about single runs.
     """
 
     code: str
@@ -148,6 +149,7 @@ class Finding(Struct, frozen=True):
     runs: int | None = None
     of_runs: int | None = None
     places: tuple[Occurrence, ...] = ()
+    set: str | None = None
 
     @property
     def about(self) -> str:
@@ -284,13 +286,16 @@ class Folding:
             kind = by_message[finding.message] = _Kind(finding, {})
         kind.add(finding)
 
-    def folded(self, subject: str | None = None, runs: Collection[str] = ()) -> list[Finding]:
+    def folded(
+        self, subject: str | None = None, runs: Collection[str] = (), set_id: str | None = None
+    ) -> list[Finding]:
         """Return a finding of each kind, in the order in which their codes were added.
 
-        ``subject`` is what they are about; ``runs`` are the paths of the runs of a result set.
+        ``subject`` is what they are about; ``runs`` are the paths of the runs of a result set, and
+        ``set_id`` is its id.
         """
-        kinds = self._kinds.values()
-        return [kind.folded(subject, runs) for by_message in kinds for kind in by_message.values()]
+        kinds = (kind for by_message in self._kinds.values() for kind in by_message.values())
+        return [kind.folded(subject, runs, set_id) for kind in kinds]
 
     @property
     def verdicts(self) -> Verdicts:
@@ -313,12 +318,12 @@ class _Kind(Struct):
             else:
                 self.places[place.path] = _InFile(of_file, place) if of_file else place
 
-    def folded(self, subject: str | None, runs: Collection[str]) -> Finding:
+    def folded(self, subject: str | None, runs: Collection[str], set_id: str | None) -> Finding:
         places = tuple([p.merged if isinstance(p, _InFile) else p for p in self.places.values()])
+        about = {"places": places, "subject": subject, "set": set_id or self.first.set}
         if affected := len(self.places.keys() & runs):
-            of_runs = {"runs": affected, "of_runs": len(runs)}
-            return replace(self.first, places=places, subject=subject, **of_runs)
-        return replace(self.first, places=places, subject=subject)
+            return replace(self.first, **about, runs=affected, of_runs=len(runs))
+        return replace(self.first, **about)
 
 
 class _InFile:
@@ -392,13 +397,16 @@ class _Distinct:
 
 
 def folded(
-    findings: Iterable[Finding], subject: str | None = None, runs: Collection[str] = ()
+    findings: Iterable[Finding],
+    subject: str | None = None,
+    runs: Collection[str] = (),
+    set_id: str | None = None,
 ) -> list[Finding]:
     """Fold findings about a subject; see ``Folding.folded``."""
     folding = Folding()
     for finding in findings:
         folding.add(finding)
-    return folding.folded(subject, runs)
+    return folding.folded(subject, runs, set_id)
 
 
 def _kind(finding: Finding) -> tuple[Any, ...]:

@@ -59,7 +59,7 @@ def _judged(
     plans: Sequence[Plan], options: Options, waivers: Waivers, runs: list[Run]
 ) -> Iterator[JudgedPlan]:
     """Judge each plan while the files of the next ones are read; add its runs to ``runs``."""
-    names = names_of(plans)
+    names, ids = names_of(plans), set[str]()
     files: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
     workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
     every_file = list(chain.from_iterable(files))
@@ -72,5 +72,6 @@ def _judged(
             own_runs = [waivers.waive_run(run) for run in own if isinstance(run, Run)]
             power_logs = {log.path: log for log in own if isinstance(log, PowerLog)}
             runs += own_runs
-            of_plan = Contents({run.path: run for run in own_runs}, power_logs, names)
+            by_path = {run.path: run for run in own_runs}
+            of_plan = Contents(by_path, power_logs, names, ids, options.partial)
             yield judge(plan, of_plan, waivers)

@@ -16,7 +16,7 @@ from mlperf_pkg.checks.copy_rules import findings_on
 from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.shared_runs import Members, has_several_rounds
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.hashing import digests_of
 
@@ -75,7 +75,7 @@ def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> Jud
     if not any(by_set):
         return item
     pairs = list(zip(item.sets, by_set, strict=True))
-    more = [f for result, of_set in pairs for f in folded(of_set, result.row.path, result.runs)]
+    more = [f for result, of_set in pairs for f in result.folded(of_set)]
     return replace(
         item,
         verdict=_failed(item.verdict, more),

@@ -74,6 +74,7 @@ def _report(
     """Return the report on the judged plans with these findings."""
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
+    ids = {path: result.row.id for result in sets for path in result.runs}
     rounds = sorted(_rounds(judged, runs))
     usages = {usage for usage, _ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
@@ -88,8 +89,9 @@ def _report(
             for system in item.systems
         ),
         result_sets=tuple(result.row for result in sets),
-        runs=tuple(_run_row(run, dropped.get(run.path)) for run in runs),
+        runs=tuple(_run_row(run, ids.get(run.path), dropped.get(run.path)) for run in runs),
         findings=findings,
+        configuration="---\n".join(filter(None, (item.configuration for item in judged))),
     )
 
 
@@ -132,10 +134,11 @@ def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
     )
 
 
-def _run_row(run: Run, dropped: str | None) -> RunRow:
+def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
     to_converge = run.convergence.to_converge if run.convergence.converged else None
     return RunRow(
         path=run.path,
+        set=set_id,
         verdict=run.verdicts,
         benchmark=run.benchmark,
         division=run.division,

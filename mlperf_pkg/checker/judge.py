@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.guard import guarded
@@ -19,6 +20,8 @@ from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.checks.workspace import described, proposed, stated, submitter_of
+from mlperf_pkg.config import Config
 from mlperf_pkg.findings import (
     Finding,
     Unchecked,
@@ -29,11 +32,13 @@ from mlperf_pkg.findings import (
     without_pass,
 )
 from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.results.report import common_folder
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
+from mlperf_pkg.submission.membership import groups_of
 from mlperf_pkg.submission.model import Place, ResultSet, Submission
 
 _MAX_READMES = 20  # that are read for each benchmark
@@ -41,17 +46,22 @@ _MAX_README_BYTES = 1 << 20
 
 
 class Contents(Struct, frozen=True):
-    """The runs and power logs by path, and the ``names`` of all result sets."""
+    """The runs and power logs by path, and the ``names`` of all result sets.
+
+    ``ids`` are those of the result sets that were judged before. ``partial`` as in ``Options``.
+    """
 
     runs: Mapping[str, Run]
     power_logs: Mapping[str, PowerLog]
     names: frozenset[NameInRound] = frozenset()
+    ids: set[str] = field(default_factory=set)
+    partial: bool = False
 
 
 class JudgedPlan(Struct, frozen=True):
     """A plan with its verdicts, system descriptions, result sets, and all its findings.
 
-    ``contexts`` are those from which the ``sets`` were judged.
+    ``contexts`` are those from which the ``sets`` were judged; ``configuration`` is as in a report.
     """
 
     plan: Plan
@@ -60,6 +70,7 @@ class JudgedPlan(Struct, frozen=True):
     sets: tuple[SetResult, ...]
     findings: tuple[Finding, ...]
     contexts: tuple[SetContext, ...] = ()
+    configuration: str = ""
 
 
 def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
@@ -91,9 +102,11 @@ def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
 
 def _judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
+    if plan.raw:
+        return _judge_raw_logs(plan, round_, contents, waivers)
     if plan.submission is None:
-        contexts = _contexts(plan, round_, contents) if round_ else _loose_sets(plan, contents)
-        return _judge_sets(plan, tuple(contexts), contents, waivers)
+        contexts = tuple(_contexts(plan, round_, contents)) if round_ else ()
+        return _judge_sets(plan, contexts, contents, waivers)
     if round_ is None:
         return _judge_without_round(plan, plan.submission, waivers)
     return _judge_submission(plan, plan.submission, round_, contents, waivers)
@@ -103,7 +116,7 @@ def _judge_sets(
     plan: Plan, contexts: tuple[SetContext, ...], contents: Contents, waivers: Waivers
 ) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
-    runs = contents.runs.values()
+    runs, contexts = contents.runs.values(), tuple(_with_ids(contexts, contents.ids))
     sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
@@ -132,7 +145,7 @@ def _judge_submission(
     systems = tuple(
         waivers.waive_system(_check_system(place, round_)) for place in submission.systems
     )
-    contexts = tuple(_contexts(plan, round_, contents, systems))
+    contexts = tuple(_with_ids(_contexts(plan, round_, contents, systems), contents.ids))
     sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
     around = waivers.waive(
         guarded(
@@ -245,40 +258,87 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
     )
 
 
-class _SetKey(Struct, frozen=True):
-    """What loose logs of one result set have in common."""
-
-    folder: str
-    system: str
-    benchmark: str
-    division: str
-    usage: str
-    round: str
+# ---- raw logs -----------------------------------------------------------------------------
 
 
-def _loose_sets(plan: Plan, contents: Contents) -> Iterator[SetContext]:
-    """Group loose logs into result sets; logs without a benchmark are in none."""
-    groups: dict[_SetKey, list[Run]] = {}
-    sources = plan.sources
-    for run in contents.runs.values():
-        folder, division = run.path.rpartition("/")[0], run.division
-        key = _SetKey(folder, run.text("platform"), run.benchmark, division, run.usage, run.round)
-        groups.setdefault(key, []).append(run)
-    for key, members in groups.items():
-        if key.benchmark:
-            rules = load_benchmark(key.usage, key.round, key.benchmark)
-            is_complete = rules is not None and len(members) == rules.runs.required
-            yield SetContext(
-                files=ResultSet(
-                    Place(key.folder, key.folder),
-                    key.system or None,
-                    key.benchmark,
-                    (),
-                    flags=plan.flags,
-                ),
-                runs=tuple(members),
-                round=load_round(key.usage, key.round),
-                rules=rules,
-                origin=Origin.LOGS if is_complete else Origin.PART,
-                sources=sources,
-            )
+def _judge_raw_logs(
+    plan: Plan, round_: Round | None, contents: Contents, waivers: Waivers
+) -> JudgedPlan:
+    """Judge raw logs, and the descriptions of their systems in a workspace."""
+    places = plan.workspace.systems if plan.workspace and round_ else ()
+    systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in places if round_)
+    judged = _judge_sets(plan, tuple(_raw_sets(plan, contents, systems)), contents, waivers)
+    used = {context.system.id for context in judged.contexts if context.system}
+    shown = tuple(s for s in systems if s.id in used or s.contents is None)
+    findings = [finding for system in shown for finding in system.findings]
+    verdict = judged.verdict
+    if round_:
+        of_systems = known_verdicts(verdicts_of(findings), round_.usage, round_.name)
+        verdict = Verdicts.worst([of_systems.failures, verdict])
+    findings = [*judged.findings, *_of_files(findings)]
+    return replace(
+        judged,
+        systems=shown,
+        verdict=verdict,
+        findings=tuple(findings),
+        configuration=proposed(plan.workspace.config, judged.contexts) if plan.workspace else "",
+    )
+
+
+def _raw_sets(
+    plan: Plan, contents: Contents, systems: tuple[SystemFile, ...]
+) -> Iterator[SetContext]:
+    """Group raw logs into result sets; logs without a benchmark are in none."""
+    workspace, sources = plan.workspace, plan.sources
+    config = workspace.config if workspace else Config()
+    own = {
+        workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
+        for path, place in plan.raw.items()
+    }
+    tree = Place(str(workspace.folder), str(workspace.folder)) if workspace else None
+    logs = [stated(run, place) for place, run in own.items()]
+    for group in groups_of(logs, list(map(described, systems)), config):
+        runs, first = tuple(own[log.place] for log in group.logs), group.first
+        rules = load_benchmark(first.usage, first.round, first.benchmark)
+        folder = common_folder([run.path for run in runs])
+        system = next((system for system in systems if system.id == group.system), None)
+        yield SetContext(
+            files=ResultSet(
+                Place(folder, folder),
+                group.system or first.platform or None,
+                first.benchmark,
+                (),
+                flags=plan.flags,
+                scaling_mode=first.scaling,
+                tree=tree,
+            ),
+            runs=runs,
+            round=load_round(first.usage, first.round),
+            rules=rules,
+            submitter=submitter_of(config, system, systems) if workspace else None,
+            system=system,
+            systems=systems,
+            origin=_origin(plan, runs, rules, partial=contents.partial),
+            together=contents.names,
+            sources=sources,
+            group=group,
+            organizations=config.organizations,
+        )
+
+
+def _origin(plan: Plan, runs: Sequence[Run], rules: Benchmark | None, *, partial: bool) -> Origin:
+    """Return whether raw logs are judged as a set: not those that are named one by one."""
+    is_part = partial and rules is not None and len(runs) < rules.runs.required
+    if is_part or all(run.path in plan.files for run in runs):
+        return Origin.PART
+    return Origin.WORKSPACE if plan.workspace else Origin.LOGS
+
+
+def _with_ids(contexts: Iterable[SetContext], taken: set[str]) -> Iterator[SetContext]:
+    """Yield the contexts with an id that no set has yet: ``taken`` gets all of them."""
+    for context in contexts:
+        own, round_ = context.identity, context.round.name
+        names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))
+        unique = next(name for name in names if name not in taken)
+        taken.add(unique)
+        yield replace(context, id=unique)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.guard import guarded
@@ -19,6 +21,7 @@ from mlperf_pkg.rulebook.rounds import (
     BenchmarkUsage,
     RoundChoice,
     Sureness,
+    round_of_run,
     round_of_tree,
     usage_with,
 )
@@ -28,15 +31,18 @@ from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
 from mlperf_pkg.submission.model import Input, Place, ResultSet, Submission
 from mlperf_pkg.submission.params import TRAIN_SAMPLES
+from mlperf_pkg.submission.workspace import Workspace
 
 
 class Plan(Struct, frozen=True):
-    """The logs of one submission, of result sets outside one, or loose logs, and their round.
+    """The logs of one submission, of result sets outside one, or raw logs, and their round.
 
-    ``submission`` is None for the other two; loose logs have no ``sets`` either, and each of them
-    has a usage, a round and a reason of its own. Else ``round`` is None only if there is no log;
-    ``reason`` says how it was chosen. ``flags`` are those of loose logs. A plan that could not be
-    made has only a finding, ``unchecked``.
+    ``submission`` is None for the other two; raw logs have no ``sets`` either. Those of a
+    ``workspace`` have one round, others each a usage, a round and a reason of their own. Else
+    ``round`` is None only if there is no log; ``reason`` says how it was chosen. ``raw`` are the
+    files of raw logs by path, ``files`` the paths of those that are arguments themselves, and
+    ``flags`` are those of raw logs. A plan that could not be made has only a finding,
+    ``unchecked``.
     """
 
     submission: Submission | None
@@ -47,6 +53,9 @@ class Plan(Struct, frozen=True):
     logs: tuple[LogFile, ...]
     unchecked: Unchecked | None = None
     flags: frozenset[str] = frozenset()
+    workspace: Workspace | None = None
+    raw: Mapping[str, Place] = field(default_factory=dict)
+    files: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str | None:
@@ -67,10 +76,10 @@ class Choice(Struct, frozen=True):
 
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
-    """Plan the check of all inputs: each submission, result sets outside one, and loose logs.
+    """Plan the check of all inputs: each submission, result sets outside one, and raw logs.
 
-    Result sets outside a submission are planned with those of the same submission, as in it. Loose
-    logs are planned together, as several inputs may be one result set.
+    Result sets outside a submission are planned with those of the same submission, as in it. Raw
+    logs are planned by workspace, as several inputs may be one result set.
     """
     for input_ in inputs:
         for submission in input_.submissions:
@@ -81,8 +90,12 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
-    if logs := {log.label: log for input_ in inputs for log in input_.logs}:
-        yield _plan_loose_logs(tuple(logs.values()), options)
+    raw: dict[Path | None, list[Input]] = {}
+    for input_ in (input_ for input_ in inputs if input_.logs):
+        folder = input_.workspace.folder.resolve() if input_.workspace else None
+        raw.setdefault(folder, []).append(input_)
+    for of_workspace in raw.values():
+        yield _plan_raw_logs(of_workspace, options)
 
 
 def with_curves(plan: Plan) -> Plan:
@@ -90,12 +103,43 @@ def with_curves(plan: Plan) -> Plan:
     return replace(plan, logs=tuple(replace(log, curve=True) for log in plan.logs))
 
 
-def _plan_loose_logs(places: Sequence[Place], options: Options) -> Plan:
-    folders = {place.folder for place in places}
+def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
+    raw = {log.label: log for input_ in inputs for log in input_.logs}
+    files = {log.label for input_ in inputs if input_.is_file for log in input_.logs}
+    workspace = inputs[0].workspace
+    if workspace and options.named:
+        workspace = replace(workspace, config=options.config)
+    elif workspace:
+        options = _with_settings(options, workspace)
+    folders = {place.folder for place in raw.values()}
     choices = {folder: choice_for(folder.path.resolve(), options) for folder in folders}
+    usage = round_ = None
+    if workspace:
+        named = set(choices.values())
+        choice = named.pop() if len(named) == 1 else Choice(options.usage, None)
+        choice = _choice_of_logs(tuple(raw.values()), (), choice)
+        choices, usage, round_ = dict.fromkeys(folders, choice), choice.usage, choice.round
     samples = bool(TRAIN_SAMPLES & options.flags)
-    logs = tuple(_log_file(place, choices[place.folder], train_samples=samples) for place in places)
-    return Plan(None, (), None, None, "", logs, flags=options.flags)
+    return Plan(
+        submission=None,
+        sets=(),
+        usage=usage,
+        round=round_.name if round_ else None,
+        reason=round_.reason if round_ else "",
+        logs=tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values()),
+        flags=options.flags,
+        workspace=workspace,
+        raw=raw,
+        files=frozenset(files),
+    )
+
+
+def _with_settings(options: Options, workspace: Workspace) -> Options:
+    """Return the options with the usage and the round of a workspace, if they have none."""
+    config = options.config
+    usage, round_ = config.usage or workspace.config.usage, config.round or workspace.config.round
+    origin = options.origin if config.round else workspace.origin
+    return replace(options, config=replace(config, usage=usage, round=round_), origin=origin)
 
 
 def _guarded_plan(
@@ -114,18 +158,23 @@ def _plan_sets(
     sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
 ) -> Plan:
     places = [place for files in sets for place in files.logs]
-    inferred = None if choice.usage else _infer_usage(sets, choice.round)
+    choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
+    train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
+    logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
+    name, reason = (choice.round.name, choice.round.reason) if choice.round else (None, "")
+    return Plan(submission, sets, choice.usage, name, reason, logs)
+
+
+def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
+    """Return one usage and round for all logs; those that are not chosen follow from the logs."""
+    inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
     usage = choice.usage or (inferred.usage if inferred else TRAINING)
     round_ = choice.round
     if round_ is None and places:
         round_ = _latest_round(places, usage)
     if round_ and inferred and usage != TRAINING:
         round_ = round_.of_usage(inferred)
-    choice = Choice(usage, round_)
-    train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
-    logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
-    name, reason = (round_.name, round_.reason) if round_ else (None, "")
-    return Plan(submission, sets, usage, name, reason, logs)
+    return Choice(usage, round_)
 
 
 def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
@@ -135,19 +184,30 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
     return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)
 
 
-def _infer_usage(sets: Sequence[ResultSet], choice: RoundChoice | None) -> BenchmarkUsage | None:
+def _infer_usage(
+    places: Sequence[Place], benchmarks: Sequence[str], choice: RoundChoice | None
+) -> BenchmarkUsage | None:
     """Return the usage by the first log that names a benchmark, or else by the folders."""
-    logs = (benchmark_of(LogFile(place.source)) for files in sets for place in files.logs)
-    names = chain(logs, (files.benchmark for files in sets))
+    names = chain((_benchmark_of(place) for place in places), benchmarks)
     round_name = choice.name if choice else None
     usages = (usage_with(name, round_name) for name in names)
     return next(filter(None, usages), None)
 
 
+def _benchmark_of(place: Place) -> str:
+    try:
+        return benchmark_of(LogFile(place.source))
+    except OSError:  # which reading the log reports
+        return ""
+
+
 def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
     """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
-    choices = (infer_round(LogFile(place.source, usage)) for place in places)
-    return max(choices, key=lambda choice: choice.precedence)
+    choices = []
+    for place in places:
+        with suppress(OSError):  # which reading the log reports
+            choices.append(infer_round(LogFile(place.source, usage)))
+    return max(choices or [round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:

@@ -12,6 +12,7 @@ from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.membership import is_placeholder
 
 _NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
@@ -73,7 +74,7 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             found=sorted(platforms),
             expected="one submission_platform",
         )
-    if differences := _different_hyperparameters(runs):
+    if differences := different_hyperparameters(runs):
         yield set_finding(
             context,
             "SET122",
@@ -89,7 +90,7 @@ def _not_killed(context: SetContext) -> list[Run]:
     return [run for run in context.runs if not run.killed]
 
 
-def _different_hyperparameters(runs: Sequence[Run]) -> list[str]:
+def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     """Return the hyperparameters of which several runs log different values, with these.
 
     Those of different benchmarks are not compared, nor those of which a value breaks a rule.
@@ -140,7 +141,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
         yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER", **_NOTE)
     submitter = context.submitter
-    if not submitter or "org" in placeholders:
+    if not submitter or "org" in placeholders or context.in_workspace:
         return
     if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
         yield set_finding(
@@ -156,11 +157,6 @@ def check_names(context: SetContext) -> Iterator[Finding]:
 @lru_cache  # the runs of a set have one name
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
-
-
-def is_placeholder(text: str) -> bool:
-    """Return whether text is what reference implementations log until somebody replaces it."""
-    return "PLACEHOLDER" in text.upper()
 
 
 CHECKS = (check_copies, check_overlap, check_batch_size, check_configuration, check_names)

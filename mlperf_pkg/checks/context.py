@@ -18,6 +18,7 @@ from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
+from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
@@ -27,13 +28,14 @@ class Origin(StrEnum):
     """Where a result set was found, which decides what of it can be checked.
 
     SUBMISSION: in a submission, which has a system description and code. FOLDER: in a folder
-    ``results/<system>/<benchmark>`` whose submission is not among the inputs. LOGS: as many loose
-    logs as a result set requires, in any folder. PART: any other number of loose logs, whose
-    findings are for information only.
+    ``results/<system>/<benchmark>`` whose submission is not among the inputs. WORKSPACE: raw logs
+    beside system descriptions. LOGS: raw logs in any other folder. PART: raw logs of a set that is
+    not judged, as more may follow; its findings are for information only.
     """
 
     SUBMISSION = "submission"
     FOLDER = "folder"
+    WORKSPACE = "workspace"
     LOGS = "logs"
     PART = "part"
 
@@ -41,6 +43,11 @@ class Origin(StrEnum):
     def has_folder(self) -> bool:
         """Whether the folder of the set has a meaning: its name, its place and its other files."""
         return self in (Origin.SUBMISSION, Origin.FOLDER)
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the submitter and the system of the set are known."""
+        return self.has_folder or self is Origin.WORKSPACE
 
     @property
     def is_judged(self) -> bool:
@@ -67,6 +74,9 @@ class SetContext(Struct, frozen=True):
     maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
     strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
     that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
+
+    ``id`` is the identity of the set, as ``submission.membership.set_id``. Of raw logs, ``group``
+    says why they are one set, and ``organizations`` are other names of the submitter.
     """
 
     files: ResultSet
@@ -82,11 +92,34 @@ class SetContext(Struct, frozen=True):
     timed: frozenset[str] | None = None
     together: frozenset[NameInRound] = frozenset()
     sources: Mapping[str, Source] = field(default_factory=dict)
+    id: str = ""
+    group: Group | None = None
+    organizations: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """The id of the set, before it is made unique."""
+        files, submitter = self.files, self.submitter
+        if submitter is None:
+            orgs = (run.text("org") for run in self.runs)
+            submitter = self.tree.name if self.origin.has_folder else next(filter(None, orgs), None)
+        division = self.division or next((run.division for run in self.runs), None)
+        return set_id(submitter, files.system, files.benchmark, division, files.scaling_mode)
 
     @property
     def path(self) -> str:
         """The path of the set in reports."""
         return self.files.place.label or "."
+
+    @property
+    def in_workspace(self) -> bool:
+        """Whether the runs are raw logs beside descriptions of the systems that they may be on."""
+        return self.group is not None and self.files.tree is not None
+
+    @property
+    def label(self) -> str:
+        """What names the set in messages: its path or, if that names no set, its id."""
+        return self.path if self.origin.has_folder else self.id
 
     @property
     def tree(self) -> Place:

@@ -47,7 +47,7 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
     if is_many:
         rest = by_runs[apart:]
         worst = min((_opinion(pair, with_power) for pair in rest), key=attrgetter("weight"))
-        name = f"{rest[0].original.context.path} and {len(rest) - 1} more result sets"
+        name = f"{rest[0].original.context.label} and {len(rest) - 1} more result sets"
         yield from _findings(
             _Opinion(_copied(name), severity=worst.severity, basis=worst.basis), rest
         )
@@ -69,7 +69,7 @@ def _findings(opinion: _Opinion, pairs: Sequence[Pair]) -> Iterator[Finding]:
 
 def _opinion(pair: Pair, with_power: Collection[Place]) -> _Opinion:
     original, copy = pair.original, pair.copy
-    if not (original.context.origin.has_folder and copy.context.origin.has_folder):
+    if not (original.context.origin.has_name and copy.context.origin.has_name):
         return _Opinion(f"the same runs as {_name(pair)}")
     is_own = copy.has_submitter_of(original) and copy.benchmark == original.benchmark
     allowed = _allowed(pair, with_power) if is_own else None
@@ -131,4 +131,4 @@ def _name(pair: Pair) -> str:
         "identical files" if pair.identical == count else some,
         f"also in {pair.others} more result sets" * bool(pair.others),
     ]
-    return f"{original.context.path} ({', '.join(filter(None, remarks))})"
+    return f"{original.context.label} ({', '.join(filter(None, remarks))})"

@@ -40,7 +40,7 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     if not runs:
         return {}
     own = context.round
-    if context.origin.has_folder and results.is_first_of_its_logs(
+    if context.origin.has_name and results.is_first_of_its_logs(
         own.usage,
         own.name,
         context.files.name_of(context.submitter or context.tree.name),
@@ -87,7 +87,7 @@ def _published_as(context: SetContext, names: Sequence[PublishedName]) -> Publis
 
     Of several, it is the one of the same name, or else the first.
     """
-    if context.origin.has_folder:
+    if context.origin.has_name:
         names = tuple(takewhile(partial(_is_before, context), names))
     namesakes = (name for name in names if _is_namesake(context, name))
     return next(namesakes, names[0] if names else None)
@@ -128,7 +128,7 @@ def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
 
 def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
     """Yield what the rules expect of resubmitted runs that is not so."""
-    if context.origin.has_folder and name.name.rpartition("/")[2] != context.files.benchmark:
+    if context.origin.has_name and name.name.rpartition("/")[2] != context.files.benchmark:
         yield f"runs of {context.files.benchmark}"
     if context.submitter and not are_alike(name.name.partition("/")[0], context.submitter):
         yield f"runs of {context.submitter}"

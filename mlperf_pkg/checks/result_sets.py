@@ -32,6 +32,7 @@ from mlperf_pkg.checks.weak_scaling import (
     number_of_models,
     weak_set_score,
 )
+from mlperf_pkg.checks.workspace import CHECKS as WORKSPACE_CHECKS
 from mlperf_pkg.findings import (
     Basis,
     Finding,
@@ -67,7 +68,12 @@ class SetResult(Struct, frozen=True):
     @property
     def observations(self) -> list[Finding]:
         """All findings, those of one code in one: what a report says of the set."""
-        return folded((*self.findings, *self.run_findings), self.row.path, self.runs)
+        return self.folded((*self.findings, *self.run_findings))
+
+    def folded(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Fold findings about the set and its runs."""
+        row = self.row
+        return folded(findings, row.path if self.origin.has_folder else row.id, self.runs, row.id)
 
 
 def check_set(context: SetContext) -> SetResult:
@@ -83,7 +89,7 @@ def check_set(context: SetContext) -> SetResult:
     if not context.origin.is_judged:
         findings = [for_information(finding) for finding in findings]
         run_findings = [finding for run in context.runs for finding in run.findings]
-        verdict = Verdicts.worst(run.verdicts for run in context.runs)
+        verdict = Verdicts.worst(run.verdicts for run in context.runs).failures
     else:
         run_findings = list(findings_of_runs(context))
         if context.officially_skipped:
@@ -113,6 +119,7 @@ def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResu
     """Return a set that was not judged as one; its runs were, as far as possible."""
     return SetResult(
         row=ResultSetRow(
+            id=context.id,
             path=context.path,
             submitter=context.submitter,
             system=context.files.system,
@@ -150,8 +157,11 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
                 path=result.row.path,
                 severity=Severity.NOTE,
                 basis=Basis.ADVICE,
-                hint="check the whole submission",
+                hint="check the whole submission"
+                if result.origin.has_folder
+                else "describe the systems in systems/ beside the logs: 'mlperf-pkg system init'",
                 source="mlperf-pkg: the inputs",
+                set=result.row.id,
             )
 
 
@@ -193,6 +203,7 @@ def _row(
     power = energy(context)
     official = None if power.crash else _official_minutes(context)
     return ResultSetRow(
+        id=context.id,
         path=context.path,
         submitter=context.submitter,
         system=context.files.system,
@@ -213,6 +224,8 @@ def _row(
         scaling=context.files.scaling_mode,
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
+        judged=context.origin.is_judged,
+        system_by=context.group.why if context.group and context.system else None,
     )
 
 
@@ -239,5 +252,6 @@ _CHECKS = (
     check_checkpoints,
     *CONSISTENCY_CHECKS,
     *SYSTEM_CHECKS,
+    *WORKSPACE_CHECKS,
     check_code,
 )

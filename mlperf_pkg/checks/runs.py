@@ -21,7 +21,7 @@ _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
 
 
 def for_information(finding: Finding) -> Finding:
-    """Return a finding about loose logs, in which an incomplete set is not an error."""
+    """Return a finding about a set that is not judged, in which too few runs are not an error."""
     if finding.severity is not Severity.ERROR:
         return finding
     severity = Severity.NOTE if finding.code == "SET101" else Severity.WARNING
@@ -64,7 +64,7 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET101",
-            "the number of runs (files result_*.txt) is {found};"
+            f"the number of runs{' (files result_*.txt)' * context.origin.has_folder} is {{found}};"
             f" expected {'at least ' * context.weak}{{expected}}",
             found=count,
             expected=required,

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.consistency import is_placeholder
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.submission.membership import is_placeholder
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
 _DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs

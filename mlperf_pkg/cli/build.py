@@ -19,6 +19,7 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.text import visible
 
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
@@ -122,7 +123,8 @@ def command(
     and tables of results are written too.
 
     The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
-    folder, otherwise of submission_platform, otherwise the only one of its division.
+    folder, otherwise of submission_platform, otherwise the only one with the numbers
+    of nodes and accelerators that the log states.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.
@@ -172,6 +174,8 @@ def command(
 
 def _refuse(prepared: Prepared) -> int:
     _echo("error", prepared.refusals)
+    if prepared.plan.configuration:
+        click.echo(f"All of {CONFIG_NAME}, to complete:\n{prepared.plan.configuration}", err=True)
     click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
     return 1
 

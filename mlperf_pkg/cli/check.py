@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
@@ -21,6 +22,11 @@ from mlperf_pkg.render import FORMATS
 @options.filtered
 @reporting.shown
 @reporting.failing
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="More runs are to come: judge only the logs of raw result sets with too few runs.",
+)
 @click.option(
     "--objections",
     type=LocalPath(dir_okay=False, path_type=Path),
@@ -41,6 +47,7 @@ def command(
     filter_findings: options.Filter,
     showing: reporting.Showing,
     status: reporting.Status,
+    partial: bool,
     objections: Path | None,
     log_output: Path | None,
     target: Outputs,
@@ -51,6 +58,12 @@ def command(
     systems/) or a folder of submissions, on this machine or in an object store
     (s3://...). The default is logs/. The report has two verdicts: one of the
     official checker and one by the written rules.
+
+    A folder of raw logs is judged as result sets: the runs of one system, benchmark
+    and division, whatever folders they are in. systems/ and mlperf-pkg.yaml in the
+    workspace around them say which systems there are. Too few runs are an error,
+    unless --partial says that more are to come. Of logs that are named one by one,
+    only the logs are judged.
 
     A finding is about one result set, system description or submission, and names
     all its places. For several submissions, a table comes first, then errors and
@@ -63,6 +76,7 @@ def command(
     \b
     Examples:
       mlperf-pkg check logs/
+      mlperf-pkg check logs/ --partial
       mlperf-pkg check training_results_v2.0/ACME
       mlperf-pkg check logs/ --round 2.0 -o report.json
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
@@ -76,7 +90,7 @@ def command(
     if log:
         log.refuse_early(paths)
     show_settled = _settled(objections) if objections else None
-    checked = check(paths, check_options)
+    checked = check(paths, replace(check_options, partial=partial))
     # Kept by the context until the process ends, as freeing the runs and findings is slow.
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)

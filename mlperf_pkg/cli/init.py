@@ -27,8 +27,8 @@ def command(*, workspace: Path, force: bool) -> int:
 
     The file lists every key with its meaning. Values that follow from the logs in
     logs/ and the descriptions in systems/ are filled in; the others are examples,
-    commented out. Logs whose system is not known get the system with the name most
-    like their platform. These guesses, and what is left to fill in, are listed.
+    commented out. Where neither names nor numbers of nodes say of which system logs
+    are, the candidates have lists to fill in. What is left to fill in is listed.
 
     Exit status: 0 if the file was written, 2 if it could not be.
 
@@ -44,9 +44,9 @@ def command(*, workspace: Path, force: bool) -> int:
         raise UserError(f"{path}: exists already; --force overwrites it")
     prepared = _prepared(workspace)
     proposal = proposed(prepared.workspace, prepared.plan) if prepared else Proposal({}, ())
-    write_whole(path, config_text(proposal.fields), replace=force)
+    write_whole(path, config_text(proposal.fields, proposal.open), replace=force)
     click.echo(visible(str(path)))
-    _echo("check", proposal.guesses)
+    _echo("to do", proposal.open)
     if prepared:
         _echo("left to fill in", left_to_fill_in(prepared.workspace, read_config_file(path)))
     return 0

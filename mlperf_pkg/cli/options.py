@@ -107,20 +107,22 @@ def _check_options(
     config: Path | None,
     inputs: Sequence[str] = (),
 ) -> Options:
-    """Return the options; a configuration inside an input is read only if ``config`` names it."""
+    """Return the options; waivers inside an input are read only if ``config`` names their file."""
     file = config or Path(CONFIG_NAME)
     if config is None and not (file.exists() and _is_ours(file, inputs)):
         return Options(usage, round_, jobs)
-    return Options(usage, round_, jobs, read_config_file(file), str(file))
+    named = config is not None
+    return Options(usage, round_, jobs, read_config_file(file), str(file), named=named)
 
 
 def _is_ours(file: Path, inputs: Sequence[str]) -> bool:
-    """Return whether a file is outside all inputs, else print a note."""
+    """Return whether a file is outside all inputs, else print a note about its waivers."""
     here = file.absolute()
     for argument in inputs:
         if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
-            note = f"note: {file} is inside the input {argument} and is not read;"
-            click.echo(visible(f"{note} --config {file} reads it"), err=True)
+            if read_config_file(file).waivers:
+                note = f"note: {file} is inside the input {argument}: its waivers are not read;"
+                click.echo(visible(f"{note} --config {file} reads them"), err=True)
             return False
     return True
 

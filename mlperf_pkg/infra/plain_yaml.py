@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,17 @@ def value(node: yaml.Node) -> Any:
     if kind(node) == "sequence":
         return [value(item) for item in node.value]
     return node.value
+
+
+def dump(contents: Mapping[str, Any]) -> str:
+    """Return YAML in block style and in the given order, one fact per line."""
+    import yaml  # noqa: PLC0415
+
+    options: Any = {"sort_keys": False, "default_flow_style": False, "width": 1000}
+    text: str = yaml.safe_dump(contents, allow_unicode=True, **options)
+    if not all(map(str.isprintable, text.split("\n"))):  # YAML allows characters that hide others
+        text = yaml.safe_dump(contents, **options)
+    return text
 
 
 def _text(path: Path) -> str:

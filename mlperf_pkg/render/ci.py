@@ -50,8 +50,8 @@ def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
 
 def _fingerprint(finding: Finding, view: View, counts: Counter[tuple[str, ...]]) -> str:
     message = _LINES.sub("line", finding.message)
-    path = view.checkout.path_of(finding, finding.about)
-    identity = (finding.code, path, finding.basis.value, message)
+    about = finding.set or view.checkout.path_of(finding, finding.about)
+    identity = (finding.code, about, finding.basis.value, message)
     counts[identity] += 1
     text = "\0".join((*identity, str(counts[identity])))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -8,7 +8,7 @@ from mlperf_pkg.results.report import Report
 
 
 def json(report: Report, _: View) -> str:
-    """Render the whole report in the format ``mlperf-pkg/report/2``."""
+    """Render the whole report in the format ``mlperf-pkg/report/3``."""
     return tables.json_text(report)
 
 

@@ -65,6 +65,7 @@ def _summary(report: Report, left_out: Mapping[str, int]) -> str:
 
 def _properties(finding: Finding, view: View) -> dict[str, str]:
     title = f"waived {finding.code}" if finding.waiver else finding.code
+    title = f"{title} {finding.set}" if finding.set else title
     line = {"line": str(finding.line)} if finding.line else {}
     return {"file": visible(view.checkout.path_of(finding)), **line, "title": visible(title)}
 

@@ -75,25 +75,27 @@ class Submitters:
     """The submissions of a report: which of them a path belongs to."""
 
     def __init__(self, report: Report) -> None:
-        """Take the submissions from the paths of result sets."""
+        """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
-        self._names = {
-            root(row.path): row.submitter for row in report.result_sets if row.submitter is not None
-        }
+        named = [row for row in report.result_sets if row.submitter is not None]
+        self._names = {root(row.path): row.submitter for row in named if is_submitted(row.path)}
+        self._by_set = {row.id: row.submitter for row in named}
 
     @property
     def number(self) -> int:
-        """The number of submissions."""
-        return len(self._names)
+        """The number of submissions, and of submitters of raw logs."""
+        return len(self._names) or len(set(self._by_set.values()))
 
     @property
     def roots(self) -> Set[str]:
         """The paths of the submissions."""
         return self._names.keys()
 
-    def of(self, path: str) -> str | None:
-        """Return the submitter whose submission holds a path; None if none does."""
-        parts = path.split("/")
+    def of(self, finding: Finding) -> str | None:
+        """Return the submitter of what a finding is about; None if it is of no submission."""
+        if finding.set in self._by_set:
+            return self._by_set[finding.set]
+        parts = finding.path.split("/")
         prefixes = ("/".join(parts[:n]) for n in range(len(parts), -1, -1))
         return next((self._names[prefix] for prefix in prefixes if prefix in self._names), None)
 
@@ -101,7 +103,7 @@ class Submitters:
         """Yield a row for each submission, by name, and one for what is outside of them."""
         findings: dict[str | None, list[Finding]] = {}
         for finding in self._report.findings:
-            findings.setdefault(self.of(finding.path), []).append(finding)
+            findings.setdefault(self.of(finding), []).append(finding)
         sets: dict[str, list[ResultSetRow]] = {}
         for row in self._report.result_sets:
             if row.submitter is not None:
@@ -133,7 +135,7 @@ class Submitters:
 
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
-        counts = Counter(self.of(finding.path) or "elsewhere" for finding in group.findings)
+        counts = Counter(self.of(finding) or "elsewhere" for finding in group.findings)
         return wording.shortened(
             [f"{name} {number}" for name, number in counts.most_common()], _MOST_NAMED
         )
@@ -142,6 +144,11 @@ class Submitters:
 def subjects_in_words(group: CodeGroup) -> str:
     """Return the number of result sets, or files, of a code, and the first of them."""
     return wording.shortened(list(group.subjects), _MOST_NAMED)
+
+
+def is_submitted(path: str) -> bool:
+    """Return whether the path of a result set is one in a submission."""
+    return "/results/" in f"/{path}"
 
 
 def root(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.findings import counts
@@ -12,6 +12,8 @@ from mlperf_pkg.rulebook.rounds import has_ruleset
 
 NOT_DESCRIBED = "SET117"
 """The code of the finding that a system description was not checked."""
+
+_MOST_NAMED = 4  # systems found by one evidence
 
 NO_RESULT_SET = "no result set: no log names its benchmark"
 
@@ -44,7 +46,8 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     parts = list(_amounts(report, basis))
     if basis is Basis.OFFICIAL:
         outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
-        parts.insert(0, f"{report.tool['reference']} {outcome} this")
+        what = "this" if any(row.judged for row in report.result_sets) else "the logs"
+        parts.insert(0, f"{report.tool['reference']} {outcome} {what}")
     rows = report.result_sets or report.runs
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
         noun = "result set" if report.result_sets else "log"
@@ -100,19 +103,10 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
             and finding.basis in (Basis.BOTH, basis)
         ]
         if findings:
-            in_sets = _sets_with(findings, report)
+            in_sets = len({finding.set for finding in findings} - {None})
             total = wording.counted(len(report.result_sets), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
             yield f"{wording.counted(len(findings), severity.value)}{where}"
-
-
-def _sets_with(findings: Iterable[Finding], report: Report) -> int:
-    """Count the result sets that findings are about; those of loose logs may have one path."""
-    paths = {row.path for row in report.result_sets}
-    of_sets = [finding for finding in findings if finding.about in paths]
-    identities = {run.path: (run.benchmark, run.division, run.round) for run in report.runs}
-    members = {(f.about, identities[f.path]) for f in of_sets if f.path in identities}
-    return len(members) + len({f.about for f in of_sets} - {path for path, _ in members})
 
 
 def _not_as_packed(finding: Finding) -> bool:
@@ -128,6 +122,25 @@ def counts_in_words(report: Report) -> str:
     if report.hidden:
         parts.append(f"{wording.counted(report.hidden, 'finding')} hidden by --select or --ignore")
     return ", ".join(parts)
+
+
+def systems_in_words(report: Report) -> Iterator[str]:
+    """Yield by which evidence the systems of raw logs were found: a sentence for each evidence."""
+    by_evidence: dict[str, dict[str, None]] = {}
+    for row in report.result_sets:
+        if row.system_by:
+            by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
+    for evidence, systems in by_evidence.items():
+        names = wording.shortened(list(systems), _MOST_NAMED)
+        yield f"{'systems' if len(systems) > 1 else 'system'} by {evidence}: {names}"
+
+
+def unjudged_in_words(report: Report) -> str:
+    """Return which result sets were not judged as sets; empty if all were."""
+    rows = report.result_sets
+    unjudged = sum(not row.judged for row in rows)
+    which = f" in {unjudged} of {len(rows)} result sets" if unjudged < len(rows) else ""
+    return f"only the logs were judged{which}: sets are judged by folder" if unjudged else ""
 
 
 def round_in_words(report: Report) -> str:

@@ -17,7 +17,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, headings
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder
+from mlperf_pkg.results.report import Report, RunRow
 
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
@@ -59,48 +59,30 @@ def junit(report: Report, view: View) -> str:
 
 
 def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
+    about_sets: dict[str, list[Finding]] = {}
     by_path: dict[str, list[Finding]] = {}
+    logs = {run.path for run in report.runs}
     for finding in report.findings:
         for place in finding.occurrences:
-            by_path.setdefault(place.path, []).append(finding.at(place))
+            is_of_set = finding.set is not None and place.path not in logs
+            findings = about_sets if is_of_set else by_path
+            key = finding.set if is_of_set and finding.set else place.path
+            findings.setdefault(key, []).append(finding.at(place))
 
-    def case(path: str, verdict: Verdicts, name: str = "") -> _Case:
-        return _Case(name or view.checkout.path(path), verdict, by_path.pop(path, ()))
+    def case(path: str, verdict: Verdicts) -> _Case:
+        return _Case(view.checkout.path(path), verdict, by_path.pop(path, ()))
 
-    members, title = _members(report), headings.system_titles(report)
-    for index, row in enumerate(report.result_sets):
-        runs = [case(run.path, run.verdict) for run in members.pop(index, ())]
-        whole = case(row.path, row.verdict, f"{view.checkout.path(row.path)}: {row.benchmark}")
-        yield f"{title(row)}: {row.benchmark}", [whole, *runs]
+    members: dict[str | None, list[RunRow]] = {}
+    for run in report.runs:
+        members.setdefault(run.set, []).append(run)
+    for row in report.result_sets:
+        whole = _Case(row.id, row.verdict, about_sets.pop(row.id, ()))
+        yield row.id, [whole, *(case(run.path, run.verdict) for run in members.pop(row.id, ()))]
     loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
     yield "logs outside result sets", loose
     yield "systems", [case(row.path, row.verdict) for row in report.systems]
     rest = [(view.checkout.path_of(group[0]), group) for group in by_path.values()]
     yield "tree", [_Case(path, verdicts_of(group), group) for path, group in rest]
-
-
-def _members(report: Report) -> dict[int, list[RunRow]]:
-    """Return the runs of each result set by its index in the report; -1 is none.
-
-    Loose logs of two systems in one folder all count as runs of the first system: the report does
-    not distinguish them.
-    """
-    indices: dict[tuple[str | None, ...], int] = {}
-    for index, row in reversed(list(enumerate(report.result_sets))):
-        indices[_key(row)] = index
-    members: dict[int, list[RunRow]] = {}
-    for run in report.runs:
-        parent = folder(run.path) or "."
-        loose = indices.get((parent, run.benchmark, run.division, run.round), -1)
-        members.setdefault(indices.get((parent,), loose), []).append(run)
-    return members
-
-
-def _key(row: ResultSetRow) -> tuple[str | None, ...]:
-    """Return what identifies a set: its folder in a submission, else what its logs name."""
-    if row.submitter is not None:
-        return (row.path,)
-    return (row.path, row.benchmark, row.division, row.round)
 
 
 # ---- XML ----------------------------------------------------------------------------------

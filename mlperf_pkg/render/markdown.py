@@ -55,7 +55,8 @@ def verdicts(report: Report) -> str:
         for basis in (Basis.OFFICIAL, Basis.RULES)
     ]
     lines.append(headings.counts_in_words(report))
-    lines.append(escape_markdown(headings.round_in_words(report)))
+    rest = (*headings.systems_in_words(report), headings.unjudged_in_words(report))
+    lines += map(escape_markdown, filter(None, (headings.round_in_words(report), *rest)))
     return "\n".join(f"- {line}" for line in lines)
 
 

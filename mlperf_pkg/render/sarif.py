@@ -19,7 +19,7 @@ VERSION = "2.1.0"
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-FINGERPRINT_NAME = "mlperfPkgFinding/v1"
+FINGERPRINT_NAME = "mlperfPkgFinding/v2"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
 _MOST_RELATED = 100  # places of one result; the property "places" is their number
@@ -114,13 +114,15 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
 
 
 def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
-    """Yield every line, or file, of a finding."""
+    """Yield every line, or file, of a finding, with the id of its result set."""
+    names = [{"fullyQualifiedName": visible(finding.set)}] if finding.set else []
+    logical = {"logicalLocations": names} if names else {}
     for place in finding.occurrences:
         uri = _uri(view.checkout.path_of(finding, place.path))
         artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
         for line in place.lines or (None,):
             region = {"region": {"startLine": line}} if line else {}
-            yield {"physicalLocation": {**artifact, **region}}
+            yield {"physicalLocation": {**artifact, **region}, **logical}
 
 
 def _suppressions(finding: Finding) -> Mapping[str, Any]:
@@ -139,7 +141,7 @@ def _finding_properties(finding: Finding) -> dict[str, Any]:
     """Return the basis, the verdicts that the finding fails, and its other fields."""
     fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
     rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}
-    where = {"subject": finding.subject, "runs": finding.runs, "of_runs": finding.of_runs}
+    where = {name: getattr(finding, name) for name in ("set", "subject", "runs", "of_runs")}
     return {
         "basis": finding.basis.value,
         "fails": fails,

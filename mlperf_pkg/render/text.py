@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
@@ -12,6 +13,7 @@ from mlperf_pkg.render.groups import (
     SubmitterRow,
     Submitters,
     by_code,
+    is_submitted,
     subjects_in_words,
 )
 from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
@@ -63,7 +65,7 @@ def text(report: Report, view: View) -> str:
     """Render text of at most ``view.width`` columns, except for findings: they are never cut."""
     terminal = Terminal(view)
     if not view.quiet:
-        for table in (_submitters, _sets, _systems, _runs, _findings):
+        for table in (_submitters, _sets, _systems, _runs, _findings, _configuration):
             table(terminal, report, view)
     _summary(terminal, report, view)
     return terminal.text()
@@ -111,7 +113,7 @@ def _sets(terminal: Terminal, report: Report, view: View) -> None:
 
 
 def _set(row: ResultSetRow) -> list[Span]:
-    cells = (row.benchmark, wording.runs(row), wording.minutes(row.score_minutes))
+    cells = (wording.benchmark(row), wording.runs(row), wording.minutes(row.score_minutes))
     rcp = (wording.rcp(row), STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN)
     return [*((cell, PLAIN) for cell in cells), rcp, *verdict_spans(row.verdict)]
 
@@ -140,8 +142,8 @@ def _runs(terminal: Terminal, report: Report, view: View) -> None:
 
 
 def _loose(report: Report) -> Iterator[RunRow]:
-    submitted = {row.path for row in report.result_sets if row.submitter is not None}
-    return (run for run in report.runs if folder(run.path) not in submitted)
+    named = {row.id for row in report.result_sets if row.submitter is not None}
+    return (run for run in report.runs if run.set not in named)
 
 
 def _run_title(row: RunRow) -> str:
@@ -169,6 +171,15 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
                     _finding(terminal, finding, view)
             else:
                 _group(terminal, group, submitters)
+        terminal.line()
+
+
+def _configuration(terminal: Terminal, report: Report, _: View) -> None:
+    """Add the configuration that would answer what raw logs leave open, to be pasted."""
+    if report.configuration:
+        terminal.line((f"All of {CONFIG_NAME}, to complete", HEADING))
+        for line in report.configuration.splitlines():
+            terminal.line((line, PLAIN))
         terminal.line()
 
 
@@ -200,7 +211,7 @@ def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None
 
 def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
-    of_sets = group.first.of_runs or "/results/" in f"/{group.first.about}"
+    of_sets = group.first.set is not None or is_submitted(group.first.about)
     if group.first.about in submitters.roots:
         return "submissions"
     return "result sets" if of_sets else "files"
@@ -255,6 +266,9 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         return
     terminal.paragraph((f"{headings.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
     terminal.paragraph((headings.round_in_words(report), PLAIN))
+    for sentence in (*headings.systems_in_words(report), headings.unjudged_in_words(report)):
+        if sentence:
+            terminal.paragraph((sentence, PLAIN))
 
 
 def _hidden(report: Report, view: View) -> str:

@@ -1,9 +1,10 @@
-"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/2``."""
+"""The outcome of a check as typed rows: the JSON contract ``mlperf-pkg/report/3``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 
-FORMAT = "mlperf-pkg/report/2"
+FORMAT = "mlperf-pkg/report/3"
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 
 
@@ -55,18 +56,21 @@ class SeedsRow(Struct, frozen=True):
 
 
 class ResultSetRow(Struct, frozen=True):
-    """A result set and its scores, in minutes.
+    """A result set and its scores, in minutes; ``id`` is its identity, unique in a report.
 
     ``official_minutes`` is what the official summarizer would print. ``unscaled_minutes`` and
     ``score_minutes`` (times ``scaling_factor``) follow the rules; ``score_note`` says why there is
     no score, or that the set does not have the required number of runs. ``energy_joules`` is the
     official mean energy of the runs that count.
 
-    ``scaling`` is "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
+    ``system_by`` is the evidence that the runs of raw logs are of this system. A set that is not
+    ``judged`` has the verdicts of its logs alone. ``scaling`` is
+    "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
     ``instance_scale`` accelerators. Its ``score_minutes`` is the time until all are trained, its
     ``official_minutes`` still the olympic mean of the single models.
     """
 
+    id: str
     path: str
     submitter: str | None
     system: str | None
@@ -87,12 +91,18 @@ class ResultSetRow(Struct, frozen=True):
     scaling: str | None = None
     number_of_models: int | None = None
     instance_scale: int | None = None
+    system_by: str | None = None
+    judged: bool = True
 
 
 class RunRow(Struct, frozen=True):
-    """A run. ``dropped`` says why the mean of its set leaves it out; None where it counts."""
+    """A run of the result set with the id ``set``, None if it is in none.
+
+    ``dropped`` says why the mean of its set leaves it out; None where it counts.
+    """
 
     path: str
+    set: str | None
     verdict: Verdicts
     benchmark: str
     division: str
@@ -109,7 +119,8 @@ class Report(Struct, frozen=True):
     """The outcome of a check; ``round`` is None where several rounds were checked.
 
     ``hidden`` is the number of findings that the user left out of ``findings``; the verdicts
-    include them.
+    include them. ``configuration`` is all of an ``mlperf-pkg.yaml`` with what raw logs leave open;
+    empty if nothing is.
     """
 
     tool: dict[str, str]
@@ -122,6 +133,7 @@ class Report(Struct, frozen=True):
     runs: tuple[RunRow, ...] = ()
     findings: tuple[Finding, ...] = ()
     hidden: int = 0
+    configuration: str = ""
 
     @property
     def has_errors(self) -> bool:
@@ -202,6 +214,13 @@ def _scalar(value: Any) -> Any:
 def folder(path: str) -> str:
     """Return the folder of a path, empty without one."""
     return path.rpartition("/")[0]
+
+
+def common_folder(paths: Iterable[str]) -> str:
+    """Return the folder that holds all files, empty if it is that of the report."""
+    folders = [path.split("/")[:-1] for path in paths]
+    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
+    return "/".join(parts[0] for parts in same)
 
 
 def name(path: str) -> str:

@@ -48,6 +48,11 @@ def minutes(value: float | None) -> str:
     return f"{math.nextafter(value, math.inf):.3f}"
 
 
+def benchmark(row: ResultSetRow) -> str:
+    """Return the benchmark of a set, and that it is one of weak scaling (HPC)."""
+    return f"{row.benchmark} (weak)" if row.scaling == "weak" else row.benchmark
+
+
 def runs(row: ResultSetRow) -> str:
     """Return the number of runs, and of runs required if the rules are known: ``10/10``."""
     required = "" if row.runs_required is None else f"/{row.runs_required}"

@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -37,6 +38,11 @@ from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_na
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
 
+if TYPE_CHECKING:
+    from mlperf_pkg.submission.workspace import Workspace
+
+LOGS = "logs"
+"""The folder of raw logs in a workspace."""
 _HEAD_BYTES = 1 << 10  # of a file that is named: a log, unless they are those of an archive
 
 
@@ -103,7 +109,7 @@ class _Finder(Struct):
         if is_round and all(item.code is None for item in submissions):
             submissions = tuple(replace(item, of_results=True) for item in submissions)
         contents = Input(submissions, unread=self._archives_beside(submissions))
-        contents = contents if submissions else self._with_sets(self._loose())
+        contents = contents if submissions else self._raw()
         unread = (*contents.unread, *self.unread.values())
         return replace(contents, skipped=tuple(self.skipped.values()), unread=unread)
 
@@ -121,35 +127,54 @@ class _Finder(Struct):
             raise UserError(f"{path}: cannot be read: {content.problem}")
         place = Place(self.top.location, self.top.label or path.name, content.compression)
         if not content.is_archive:
-            return Input(logs=(place,))
+            return Input(logs=(place,), workspace=self._workspace(), is_file=True)
         loose = Loose(_find_in, in_archive=self.in_archive)
         loose.take_archive(replace(place, compression=None), content)
-        return loose.contents
+        return replace(loose.contents, workspace=self._workspace())
 
-    def _loose(self) -> Input:
+    def _workspace(self) -> Workspace | None:
+        from mlperf_pkg.submission.workspace import workspace_of  # noqa: PLC0415 - as above
+
+        location = self.top.location
+        return workspace_of(Path(location)) if isinstance(location, str) else None
+
+    def _raw(self) -> Input:
+        """Return the logs of a folder: of a workspace, those in its ``logs/`` if it has one."""
+        workspace = self._workspace()
+        is_top = workspace is not None and workspace.label == ""
+        has_logs = is_top and self._has_folder(self.top, LOGS)
+        contents = self._with_sets(self._loose(self.top.child(LOGS) if has_logs else self.top))
+        if workspace and is_top and not has_logs:
+            logs = tuple(log for log in contents.logs if workspace.is_raw(log.path))
+            if logs:
+                sets = (s for s in contents.result_sets if workspace.is_raw(s.place.path))
+                contents = replace(contents, logs=logs, result_sets=tuple(sets))
+        return replace(contents, workspace=workspace)
+
+    def _loose(self, folder: Place) -> Input:
         from mlperf_pkg.submission.loose import Loose  # noqa: PLC0415 - submissions need none
 
+        def place(path: str) -> Place:
+            return folder.child(path) if path else folder
+
         entries = walk(
-            self.top.location,
+            folder.location,
             cache=self.folder_cache,
             keep=lambda entry: (
-                (entry.link is None or self._inside(self.top, entry)) and not entry.hidden
+                (entry.link is None or self._inside(folder, entry)) and not entry.hidden
             ),
             follow_links=True,
-            unreadable=lambda path, error: self._leave(self._below_top(path), error),
+            unreadable=lambda path, error: self._leave(place(path), error),
         )
         loose = Loose(_find_in, in_archive=self.in_archive)
         for entry in entries:
             if entry.file:
-                file = _file(self.top, entry)
+                file = _file(folder, entry)
                 try:
                     loose.take(file)
                 except OSError as error:
                     self._leave(file, error)
         return loose.contents
-
-    def _below_top(self, path: str) -> Place:
-        return self.top.child(path) if path else self.top
 
     def _leave(self, place: Place, error: OSError) -> None:
         reason = error.strerror or str(error)

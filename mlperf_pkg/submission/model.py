@@ -20,6 +20,7 @@ from mlperf_pkg.submission.params import Params
 
 if TYPE_CHECKING:
     from mlperf_pkg.infra.compression import Compression
+    from mlperf_pkg.submission.workspace import Workspace
 
 
 class Place(Struct, frozen=True):
@@ -194,7 +195,8 @@ class Input(Struct, frozen=True):
     """The contents of an argument; ``skipped`` are its links that lead out of it.
 
     Without a submission, ``result_sets`` are those in folders that have the path of one, and
-    ``logs`` all other logs.
+    ``logs`` all other logs, with the ``workspace`` that they lie in. ``is_file`` says that the
+    argument is a single log.
     """
 
     submissions: tuple[Submission, ...] = ()
@@ -202,6 +204,8 @@ class Input(Struct, frozen=True):
     skipped: tuple[Place, ...] = ()
     unread: tuple[Unread, ...] = ()
     result_sets: tuple[ResultSet, ...] = ()
+    workspace: Workspace | None = None
+    is_file: bool = False
 
     @property
     def every_log(self) -> tuple[Place, ...]:

@@ -191,7 +191,7 @@ def _judge_set(
 def _context(
     planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
 ) -> SetContext:
-    return SetContext(
+    context = SetContext(
         files=ResultSet(
             place=Place(planned.folder, planned.folder),
             system=planned.system.id,
@@ -205,7 +205,9 @@ def _context(
         submitter=submitter,
         system=planned.system,
         sources=sources,
+        group=planned.group,
     )
+    return replace(context, id=context.identity)
 
 
 # ---- messages -----------------------------------------------------------------------------

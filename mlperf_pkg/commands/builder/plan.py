@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.builder.mapping import (
-    FOLDER_NAME,
-    OPEN,
-    Mapped,
-    Unmapped,
-    complaints,
-    folded,
-    is_platform,
-    map_runs,
-)
+from mlperf_pkg.checks.workspace import check_membership, described, proposed, stated, submitter_of
 from mlperf_pkg.commands.builder.submitter import (
+    FOLDER_NAME,
     submitter_notes,
     submitter_problems,
     submitters_of,
 )
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.membership import OPEN, Group, groups_of, matches
+from mlperf_pkg.submission.model import Place, ResultSet
+
+_NAMED_LOGS = 3
 
 
 class PlannedSet(Struct, frozen=True):
-    """One result set: its runs by start time, and why they belong to this system.
+    """One result set: its runs by start time, and the ``group`` of their logs.
 
     ``scaling`` is ``strong`` or ``weak`` in MLPerf HPC, else None.
     """
@@ -44,7 +41,7 @@ class PlannedSet(Struct, frozen=True):
     benchmark: str
     scaling: str | None
     runs: tuple[Run, ...]
-    why: str
+    group: Group
 
     @property
     def as_open(self) -> bool:
@@ -71,7 +68,8 @@ class Plan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
-    ``submitters`` are all that the inputs name; ``unmapped`` are the runs without a system.
+    ``submitters`` are all that the inputs name; ``unmapped`` are the sets without a system.
+    ``configuration`` is that of the workspace with what its logs leave open; empty if nothing is.
     """
 
     submitter: str
@@ -80,7 +78,8 @@ class Plan(Struct, frozen=True):
     notes: tuple[str, ...]
     division: str | None = None
     submitters: tuple[str, ...] = ()
-    unmapped: tuple[Unmapped, ...] = ()
+    unmapped: tuple[SetContext, ...] = ()
+    configuration: str = ""
 
     @property
     def systems(self) -> tuple[SystemFile, ...]:
@@ -109,14 +108,15 @@ def make_plan(
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
     identified = [run for run in workspace.runs if _is_identified(run)]
-    candidates = map_runs(identified, workspace.systems, workspace.config, as_open=as_open)
-    candidates = [c for c in candidates if division in (None, _division_of(c))]
-    unmapped = [candidate for candidate in candidates if isinstance(candidate, Unmapped)]
-    mapped = [candidate for candidate in candidates if isinstance(candidate, Mapped)]
-    wanted = {candidate.run.path for candidate in candidates}
-    all_sets = _result_sets(mapped, workspace)
-    used = {planned.system.id for planned in all_sets}
-    likely = sorted(workspace.systems, key=lambda system: system.id in used)
+    contexts = [
+        context
+        for context in _contexts(identified, workspace, as_open=as_open)
+        if division in (None, _division_of(context))
+    ]
+    unmapped = tuple(context for context in contexts if context.system is None)
+    all_sets = list(filter(None, map(_planned, contexts)))
+    wanted = {run.path for context in contexts for run in context.runs}
+    contexts = [c for c in contexts if not ((s := _planned(c)) and s.name in left_out)]
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
@@ -126,8 +126,8 @@ def make_plan(
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
-        *complaints(unmapped, likely),
-        *(submitter_problems(workspace.config, submitters, runs) if sets else ()),
+        *(text for context in contexts for text in _complaints(context)),
+        *(submitter_problems(submitters) if sets else ()),
         *_bad_names(sets),
         *_unknown(leave_out, all_sets),
     ]
@@ -152,7 +152,8 @@ def make_plan(
         tuple(notes),
         division,
         tuple(submitters),
-        tuple(unmapped),
+        unmapped,
+        proposed(workspace.config, contexts),
     )
 
 
@@ -163,42 +164,51 @@ def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
-def _division_of(candidate: Mapped | Unmapped) -> str:
-    """Return the division in which a run is submitted."""
-    if isinstance(candidate, Mapped):
-        return candidate.system.division or ""
-    return candidate.run.division
-
-
-def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[PlannedSet]:
-    groups: dict[_SetKey, list[Mapped]] = {}
-    for member in mapped:
-        scaling = _scaling(member.run) if workspace.round.usage == "hpc" else ""
-        key = _SetKey(member.system.id, scaling, member.run.benchmark)
-        groups.setdefault(key, []).append(member)
-    return [
-        PlannedSet(
-            system=members[0].system,
-            benchmark=key.benchmark,
-            scaling=key.scaling or None,
-            runs=tuple(sorted((member.run for member in members), key=start_order)),
-            why=", ".join(sorted({member.why for member in members})),
+def _contexts(runs: Sequence[Run], workspace: Workspace, *, as_open: bool) -> Iterator[SetContext]:
+    """Yield the result sets of raw logs, each as far as its system is known."""
+    config, systems = workspace.config, workspace.systems
+    by_path, by_id = {run.path: run for run in runs}, {system.id: system for system in systems}
+    logs = [stated(run, run.path) for run in runs]
+    groups = groups_of(logs, list(map(described, systems)), config, as_open=as_open)
+    top, round_ = str(workspace.folders.workspace), workspace.round
+    for group in sorted(groups, key=_order):
+        system, first = by_id.get(group.system or ""), group.first
+        yield SetContext(
+            files=ResultSet(
+                Place(top, ""),
+                group.system or first.platform or None,
+                first.benchmark,
+                (),
+                scaling_mode=first.scaling,
+                tree=Place(top, top),
+            ),
+            runs=tuple(sorted((by_path[log.place] for log in group.logs), key=start_order)),
+            round=round_,
+            rules=load_benchmark(round_.usage, round_.name, first.benchmark),
+            submitter=submitter_of(config, system, systems),
+            system=system,
+            systems=systems,
+            origin=Origin.WORKSPACE,
+            group=group,
+            organizations=config.organizations,
         )
-        for key, members in sorted(groups.items())
-    ]
 
 
-class _SetKey(NamedTuple):
-    """What the runs of a result set have in common."""
-
-    system: str
-    scaling: str
-    benchmark: str
+def _order(group: Group) -> tuple[str, str, str]:
+    return group.system or "", group.first.scaling or "", group.first.benchmark
 
 
-def _scaling(run: Run) -> str:
-    """Return the scaling that a folder on the log's path names, else ``strong``."""
-    return next((part for part in run.path.split("/")[:-1] if part in SCALINGS), SCALINGS[0])
+def _division_of(context: SetContext) -> str:
+    """Return the division in which runs are submitted."""
+    return (context.system.division if context.system else context.runs[0].division) or ""
+
+
+def _planned(context: SetContext) -> PlannedSet | None:
+    """Return a result set whose system is known."""
+    files, group = context.files, context.group
+    if context.system is None or group is None:
+        return None
+    return PlannedSet(context.system, files.benchmark, files.scaling_mode, context.runs, group)
 
 
 # ---- problems -----------------------------------------------------------------------------
@@ -208,10 +218,18 @@ def _unidentified(workspace: Workspace) -> Iterator[str]:
     others = [run.path for run in workspace.runs if not _is_identified(run)]
     if others:
         yield (
-            f"{folded(others)}: no submission_benchmark, or no submission_division that is"
+            f"{_named(others)}: no submission_benchmark, or no submission_division that is"
             f" {' or '.join(DIVISIONS)}: complete the log, or take it out of"
             f" {workspace.folders.logs}"
         )
+
+
+def _complaints(context: SetContext) -> Iterator[str]:
+    """Yield why the runs of a set are not known to be of one system and of the submitter."""
+    paths = [run.path for run in context.runs]
+    for finding in folded(check_membership(context), context.identity, paths):
+        hint = f"\n  hint: {finding.hint}" if finding.hint else ""
+        yield f"{context.identity}: {finding.code}: {sentence(finding)}{hint}"
 
 
 def _bad_systems(workspace: Workspace) -> Iterator[str]:
@@ -230,7 +248,7 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
             yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
     for planned in sets:
         if not FOLDER_NAME.fullmatch(planned.benchmark):
-            logs = folded([run.path for run in planned.runs])
+            logs = _named([run.path for run in planned.runs])
             yield f"{logs}: {planned.benchmark!r} is not a valid name of a benchmark"
 
 
@@ -241,7 +259,7 @@ def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
     for other in DIVISIONS if division else ():
         logs = [run.path for run in runs if run.division == other]
         if logs:
-            yield f"left out, of the {other} division: {folded(logs)}"
+            yield f"left out, of the {other} division: {_named(logs)}"
 
 
 def _as_open(sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -267,12 +285,13 @@ def _unknown(left_out: Collection[str], sets: Iterable[PlannedSet]) -> Iterator[
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:
+    logs = [stated(run, run.path) for run in workspace.runs]
     for name, system in workspace.config.systems.items():
         for pattern in system.logs:
-            if not any(fnmatchcase(run.path, pattern) for run in workspace.runs):
+            if not any(matches(log, "logs", pattern) for log in logs):
                 yield f"{CONFIG_NAME}: systems: {name}: no log matches {pattern!r}"
         for pattern in system.platforms:
-            if not any(is_platform(run, pattern) for run in workspace.runs):
+            if not any(matches(log, "platforms", pattern) for log in logs):
                 yield f"{CONFIG_NAME}: systems: {name}: no submission_platform matches {pattern!r}"
 
 
@@ -288,7 +307,14 @@ def _unused(
 def _no_code(workspace: Workspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
     without = sorted({planned.benchmark for planned in sets} - workspace.config.code.keys())
     if without:
+        lines = "".join(f"\n    {benchmark}: <folder>" for benchmark in without)
         yield (
             f"no code of {', '.join(without)}: a submission needs it under benchmarks/; name its"
-            f" folder in {CONFIG_NAME}:\n  code:\n    {without[0]}: <folder>"
+            f" folder in {CONFIG_NAME}:\n  code:{lines}"
         )
+
+
+def _named(paths: Sequence[str]) -> str:
+    """Return the number of paths and the first of them: ``20 logs (a, b, c and 17 more)``."""
+    names = words.shortened(list(map(visible, paths)), _NAMED_LOGS)
+    return f"{words.counted(len(paths), 'log')} ({names})"

@@ -1,18 +1,17 @@
-"""Find the submitter of a plan, and the logs that are not of that organisation."""
+"""Find the submitter of a plan."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
-from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.builder.mapping import FOLDER_NAME, folded
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.run.model import Run
+
+FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
+"""Names of systems, benchmarks and submitters, which name folders in git."""
 
 
 def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
@@ -24,15 +23,8 @@ def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[
     return sorted(filter(None, described)) or sorted(filter(None, logged))
 
 
-def submitter_problems(
-    config: Config, submitters: Sequence[str], runs: Iterable[Run]
-) -> Iterator[str]:
-    """Yield why there is not one submitter, or which logs are of another organisation."""
-    problems = list(_bad_submitter(submitters))
-    yield from problems or _other_organizations(config, submitters[0], runs)
-
-
-def _bad_submitter(submitters: Sequence[str]) -> Iterator[str]:
+def submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
+    """Yield why there is not one submitter that can name a folder."""
     lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
     if not submitters:
         yield f"neither a system description nor a log names a submitter. {lines}..."
@@ -52,21 +44,3 @@ def submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) ->
     for system in systems:
         if system.submitter and system.submitter not in submitters:
             yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
-
-
-def _other_organizations(config: Config, submitter: str, runs: Iterable[Run]) -> Iterator[str]:
-    others: dict[str, list[str]] = {}
-    for run in runs:
-        org = run.text("org")
-        if not (are_alike(org, submitter) or _is_named(org, config)):
-            others.setdefault(org, []).append(run.path)
-    for org, paths in sorted(others.items()):
-        yield (
-            f"{folded(paths)}: submission_org is {org!r}, but the submitter is {submitter!r}:"
-            f" take them out or, if they are logs of the submitter, name it in {CONFIG_NAME}:\n"
-            f"  organizations: [{json.dumps(org)}]"
-        )
-
-
-def _is_named(org: str, config: Config) -> bool:
-    return any(fnmatchcase(org.casefold(), name.casefold()) for name in config.organizations)

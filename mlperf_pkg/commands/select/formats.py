@@ -57,7 +57,7 @@ def _groups(selections: Selections) -> list[Group]:
 
 
 def _group(selected: SelectedSet, system: str) -> Group:
-    title = f"{selected.row.benchmark}: {system}"
+    title = f"{wording.benchmark(selected.row)}: {system}"
     rows = [*_run_rows(selected), *_window_rows(selected)]
     return Group(title, rows, list(_remarks(selected)))
 
@@ -124,7 +124,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
     chosen = choice.chosen if choice else None
     is_chosen = {run.path for run in selected.chosen}
     return {
-        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
+        **{name: getattr(selected.row, name) for name in ("id", "path", *_SET_NAMES)},
         "runs_found": selected.row.runs_found,
         "runs_required": selected.row.runs_required,
         "state": selected.state,

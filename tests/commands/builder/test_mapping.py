@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from mlperf_pkg.commands.builder.mapping import Mapped, Unmapped, complaints, folded, map_runs
 
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.builder.mapping import Mapped, Unmapped, complaints, folded, map_runs
 from mlperf_pkg.config import Config, SystemConfig
 from tests.helpers.workspaces import run, system
 

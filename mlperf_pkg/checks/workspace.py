@@ -1,0 +1,218 @@
+"""Raw logs in a workspace: of which system and submitter they are, and what is not known."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from mlperf_pkg.checks.consistency import different_hyperparameters
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.plain_yaml import dump
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.published.model import known_division
+from mlperf_pkg.results.wording import enumerated, shortened
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.membership import Described, Group, Stated, is_placeholder
+
+_NAMED_LOGS = 3
+
+
+def stated(run: Run, place: str) -> Stated:
+    """Return what a log says of its identity; ``place`` is its path from the workspace."""
+    return Stated(
+        place=place,
+        usage=run.usage,
+        round=run.round,
+        benchmark=run.benchmark,
+        division=run.division,
+        platform=run.text("platform"),
+        organization=run.text("org"),
+        nodes=run.nodes,
+        accelerators=run.instance_scale,
+    )
+
+
+def described(system: SystemFile) -> Described:
+    """Return what a description says of its identity."""
+    return Described(
+        id=system.id,
+        name=system.system_name or "",
+        division=(system.division or "").lower(),
+        nodes=system.nodes,
+        accelerators=system.accelerators,
+    )
+
+
+def submitter_of(
+    config: Config, system: SystemFile | None, systems: Iterable[SystemFile]
+) -> str | None:
+    """Return the submitter: the configuration's, else the system's, else that of all systems."""
+    if named := config.submitter or (system.submitter if system else None):
+        return named
+    submitters = {system.submitter for system in systems if system.submitter}
+    return submitters.pop() if len(submitters) == 1 else None
+
+
+def check_membership(context: SetContext) -> Iterator[Finding]:
+    """Check that the runs are of one described system, and of the submitter."""
+    group = context.group
+    if group is None or not context.in_workspace:
+        return
+    if context.system is None:
+        yield _unknown_system(context, group)
+    for run in context.runs if context.submitter else ():
+        org = run.text("org")
+        if not (is_placeholder(org) or _is_own(org, context)):
+            yield set_finding(
+                context,
+                "SET115",
+                "submission_org is {found:s}; expected {expected}",
+                path=run.path,
+                basis=Basis.RULES,
+                found=org,
+                expected=context.submitter,
+                hint="take these logs out or, if they are of the submitter, name it in"
+                f" {CONFIG_NAME} under organizations",
+            )
+
+
+def _unknown_system(context: SetContext, group: Group) -> Finding:
+    division, systems = group.first.division or "unnamed", context.systems
+    candidates = [system for system in systems if system.id in group.candidates]
+    if others := [s for s in candidates if (s.division or "").lower() != division]:
+        message, hint = of_other_division(division, others[0])
+        return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
+    if candidates:
+        return set_finding(
+            context,
+            "SET125",
+            f"by {group.why}, the system may be {{found:s}}; expected one of them",
+            basis=Basis.RULES,
+            found=[system.id for system in candidates],
+            hint=f"assign the logs to their systems in {CONFIG_NAME}",
+        )
+    if unread := [system.path for system in systems if system.contents is None]:
+        return set_finding(
+            context, "SET110", "no system description fits; not read: {found:s}", found=unread
+        )
+    if own := [system.id for system in systems if (system.division or "").lower() == division]:
+        return set_finding(
+            context,
+            "SET110",
+            f"no system description of the {division} division fits submission_platform {{found}};"
+            " there are {expected:s}",
+            found=group.first.platform,
+            expected=own,
+            hint="describe the system ('mlperf-pkg system init') or, if it is one of these, name"
+            f" the platform in {CONFIG_NAME}",
+        )
+    return set_finding(
+        context,
+        "SET110",
+        f"no system description of the {division} division; expected {{expected}}",
+        expected=f'a file systems/<system>.json with "division": "{division}"',
+        hint="'mlperf-pkg system init' writes one",
+    )
+
+
+def of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
+    """Return the message about logs of a ``division`` that is not their system's, and a hint."""
+    message = (
+        f"the division is {division} in the logs, but {system.division or 'missing'} in"
+        f" {visible(system.path)}"
+    )
+    if known_division(system.division) not in DIVISIONS:
+        return message, None
+    second = f"systems/{visible(system.id)}-{division}.json"
+    hint = f"a description has one division: a system in both needs a second file, such as {second}"
+    return message, hint
+
+
+def _is_own(org: str, context: SetContext) -> bool:
+    names = (name.casefold() for name in context.organizations)
+    return are_alike(org, context.submitter or "") or any(
+        fnmatchcase(org.casefold(), name) for name in names
+    )
+
+
+def check_folders(context: SetContext) -> Iterator[Finding]:
+    """Name the folders of a set whose runs do not look like one set."""
+    if context.group is None or len(context.group.folders) == 1:
+        return
+    reasons = []
+    required = context.rules.runs.required if context.rules else len(context.runs)
+    if len(context.runs) > required and not context.weak:
+        reasons.append(f"{len(context.runs)} runs")
+    if len({size for run in context.runs for size in run.batch_sizes}) > 1:
+        reasons.append("different batch sizes")
+    if different_hyperparameters(context.runs):
+        reasons.append("different hyperparameters")
+    if reasons:
+        counts = Counter(log.place.rpartition("/")[0] or "." for log in context.group.logs)
+        yield set_finding(
+            context,
+            "SET126",
+            "{found:s} together have " + enumerated(reasons) + "; expected the runs of one set",
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=[f"{folder} ({number})" for folder, number in sorted(counts.items())],
+            hint="check the folder of one set at a time, or take out what is not of it",
+        )
+
+
+CHECKS = (check_membership, check_folders)
+
+
+# ---- the configuration that answers the questions -------------------------------------------
+
+
+def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
+    """Return all of ``mlperf-pkg.yaml`` with what the raw logs leave open; empty if nothing is.
+
+    What only the user knows is a comment, or a list to fill in.
+    """
+    open_sets = [context for context in contexts if context.in_workspace]
+    foreign = {f.found for c in open_sets for f in check_membership(c) if f.code == "SET115"}
+    systems, comments = systems_to_assign(config, open_sets)
+    if not foreign and not comments:
+        return ""
+    fields = fields_of(config)
+    without = sorted({c.files.benchmark for c in open_sets} - config.code.keys())
+    fields |= {
+        "organizations": [*config.organizations, *sorted(foreign)],
+        "systems": systems,
+        "code": fields["code"] | {benchmark: f"code/{benchmark}" for benchmark in without},
+    }
+    lines = [f"# {visible(comment)}\n" for comment in comments]
+    return "".join([*lines, dump({name: value for name, value in fields.items() if value})])
+
+
+def systems_to_assign(
+    config: Config, contexts: Iterable[SetContext]
+) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+    """Return ``systems:`` of a configuration with entries to fill in, and what to do with these."""
+    systems: dict[str, dict[str, list[str]]] = fields_of(config)["systems"]
+    unknown = [context.group for context in contexts if context.system is None and context.group]
+    return systems, list(dict.fromkeys(_to_assign(group, systems) for group in unknown))
+
+
+def _to_assign(group: Group, systems: dict[str, dict[str, list[str]]]) -> str:
+    """Add the entries to fill in for logs whose system is not known; return what to do."""
+    platform = group.first.platform
+    logs = shortened([log.place for log in group.logs], _NAMED_LOGS)
+    for name in group.candidates:
+        systems.setdefault(name, {}).setdefault("logs", [])
+    if group.candidates:
+        names = " or ".join(group.candidates)
+        return f"systems: write the pattern of these logs under {names}: {logs}"
+    name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
+    platforms = systems.setdefault(name, {}).setdefault("platforms", [])
+    platforms += {platform} - {*platforms, ""}
+    return f"systems: describe systems/{name}.json, or replace {name} by the system of: {logs}"

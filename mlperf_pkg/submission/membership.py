@@ -1,0 +1,269 @@
+"""The result set that a log belongs to: submitter, system, benchmark, division, scaling.
+
+That is the identity of a set, whatever folders its logs lie in. Its system is found by evidence;
+what the evidence leaves open stays open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.infra.archive_names import stem_of
+from mlperf_pkg.infra.text import letters, visible
+from mlperf_pkg.submission.names import SCALINGS, set_name
+
+OPEN = "open"
+_UNKNOWN = "unknown"
+_COUNTED = re.compile(r"(\d+) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
+
+
+class Described(Struct, frozen=True):
+    """What a system description says of its identity; ``accelerators`` are those of all nodes."""
+
+    id: str
+    name: str
+    division: str
+    nodes: int | None = None
+    accelerators: int | None = None
+
+
+class Stated(Struct, frozen=True):
+    """What a log says of its identity; ``place`` is its path from the workspace.
+
+    ``nodes`` and ``accelerators``, which are those of all nodes, are None where it does not say.
+    """
+
+    place: str
+    usage: str
+    round: str
+    benchmark: str
+    division: str
+    platform: str
+    organization: str
+    nodes: int | None = None
+    accelerators: int | None = None
+
+    @property
+    def count(self) -> int | None:
+        """The number before the name of the platform, of nodes or of accelerators."""
+        match = _COUNTED.match(self.platform)
+        return int(match[1]) if match else None
+
+    @property
+    def platform_names(self) -> tuple[str, ...]:
+        """The platform in letters and digits, and without the number before it."""
+        without = letters(_COUNTED.sub("", self.platform, count=1))
+        return tuple(dict.fromkeys(filter(None, (letters(self.platform), without))))
+
+    @property
+    def names_platform(self) -> bool:
+        """Whether it names a platform, and not what reference implementations log instead."""
+        return bool(self.platform) and not is_placeholder(self.platform)
+
+    @property
+    def scaling(self) -> str | None:
+        """The scaling that a folder names, else ``strong``; None outside of MLPerf HPC."""
+        if self.usage != "hpc":
+            return None
+        return next((part for part in self._folders if part in SCALINGS), SCALINGS[0])
+
+    @property
+    def _folders(self) -> list[str]:
+        return self.place.split("/")[:-1]
+
+    def fits(self, system: Described) -> bool:
+        """Return whether all numbers that it states are those of a system; False without any."""
+        stated = (self.nodes, system.nodes), (self.accelerators, system.accelerators)
+        pairs = [(own, described) for own, described in stated if own is not None]
+        if not pairs:
+            return self.count is not None and self.count in (system.nodes, system.accelerators)
+        return all(own == described for own, described in pairs)
+
+
+class Group(Struct, frozen=True):
+    """The logs of one result set, and the id of their ``system``, found by ``why``.
+
+    Without a system, ``candidates`` are the ids of those that it may be, or of another division.
+    """
+
+    logs: tuple[Stated, ...]
+    system: str | None
+    candidates: tuple[str, ...]
+    why: str
+
+    @property
+    def first(self) -> Stated:
+        """The first log."""
+        return self.logs[0]
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders of the logs, from the workspace."""
+        return tuple(sorted({log.place.rpartition("/")[0] or "." for log in self.logs}))
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether text is what reference implementations log until somebody replaces it."""
+    return "PLACEHOLDER" in text.upper()
+
+
+def set_id(
+    submitter: str | None,
+    system: str | None,
+    benchmark: str,
+    division: str | None,
+    scaling: str | None = None,
+) -> str:
+    """Return the identity of a result set: ``tinycorp/tinybox_red/resnet/closed``."""
+    parts = [submitter, system, benchmark, (division or "").lower()]
+    names = [visible(part.replace("/", "_")) if part else _UNKNOWN for part in parts]
+    return "/".join([*names, scaling] if scaling else names)
+
+
+def groups_of(
+    logs: Iterable[Stated], systems: Sequence[Described], config: Config, *, as_open: bool = False
+) -> list[Group]:
+    """Group logs into result sets; those without a benchmark are in none.
+
+    The evidence for a system is, in this order: the place of the log in a submission tree;
+    ``systems:`` of ``mlperf-pkg.yaml``; a folder with the name of a description;
+    ``submission_platform``, if it is the name of a description, or else the ``system_name`` in one;
+    the nodes and accelerators that the log states. The first of these that names any system
+    decides, and of the systems it names those of the log's division count; with ``as_open`` those
+    of the Open division, too, if there is none. Of several, it is the one with the numbers of nodes
+    and accelerators that the log states.
+    """
+    finder = _Finder(systems, config, as_open=as_open)
+    identified = [log for log in logs if log.benchmark]
+    named = {log.place: finder.by_name(log) for log in identified}
+    claims = _claims(identified, named)
+    groups: dict[_Key, list[tuple[Stated, _Evidence]]] = {}
+    for log in identified:
+        evidence = named[log.place] or finder.by_numbers(log, claims)
+        groups.setdefault(_key(log, evidence), []).append((log, evidence))
+    return [
+        Group(
+            logs=tuple(log for log, _ in members),
+            system=key.system,
+            candidates=() if key.system else members[0][1].ids,
+            why=", ".join(sorted({evidence.why for _, evidence in members})),
+        )
+        for key, members in groups.items()
+    ]
+
+
+class _Evidence(NamedTuple):
+    """The ids of the systems that evidence names; ``is_sure`` of the only one."""
+
+    why: str
+    ids: tuple[str, ...]
+    is_sure: bool
+
+
+class _Key(NamedTuple):
+    """What the logs of a set have in common; ``others`` only those whose system is not known."""
+
+    usage: str
+    round: str
+    system: str | None
+    benchmark: str
+    scaling: str | None
+    others: tuple[object, ...]
+
+
+def _key(log: Stated, evidence: _Evidence) -> _Key:
+    system = evidence.ids[0] if evidence.is_sure else None
+    platform = log.platform_names[-1:] if log.names_platform else ()
+    numbers = (log.nodes, log.accelerators, log.count)
+    others = (log.division, letters(log.organization), platform, numbers, evidence.ids)
+    return _Key(log.usage, log.round, system, log.benchmark, log.scaling, () if system else others)
+
+
+def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> dict[str, set[str]]:
+    """Return the platforms of the logs that name each system: it is not that of another one."""
+    claims: dict[str, set[str]] = {}
+    for log in logs:
+        evidence = named[log.place]
+        if evidence and evidence.is_sure and log.names_platform:
+            claims.setdefault(evidence.ids[0], set()).add(log.platform_names[-1])
+    return claims
+
+
+class _Finder:
+    """Finds what names the system of a log."""
+
+    def __init__(self, systems: Sequence[Described], config: Config, *, as_open: bool) -> None:
+        self._systems = {system.id: system for system in systems}
+        self._config, self._as_open = config, as_open
+
+    def by_name(self, log: Stated) -> _Evidence | None:
+        """Return the first evidence that names any system; None if none does."""
+        for why, ids in self._names(log):
+            if named := [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]:
+                own = self._of_division(named, log)
+                fitting = [system for system in own if log.fits(system)]
+                chosen = fitting if len(own) > 1 and fitting else own
+                return _evidence(why, chosen or named, is_sure=len(chosen) == 1)
+        return None
+
+    def by_numbers(self, log: Stated, claims: Mapping[str, set[str]]) -> _Evidence:
+        """Return the systems that fit the numbers that a log states.
+
+        A system that logs of another platform name does not. A log that states neither a number nor
+        a platform fits all.
+        """
+        own = self._of_division(self._systems.values(), log)
+        platform = set(log.platform_names[-1:]) if log.names_platform else set()
+        free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
+        fitting = [system for system in free if log.fits(system)]
+        is_silent = (log.nodes, log.accelerators, log.count) == (None, None, None)
+        if is_silent and not log.names_platform:
+            return _evidence("the only description", free, is_sure=len(free) == 1)
+        return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
+
+    def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
+        folder, _, _ = log.place.rpartition("/")
+        if name := set_name(folder):
+            yield "its place in the tree", [name.system]
+        mapping = self._config.systems
+        for field in ("logs", "platforms"):
+            yield (
+                f"{'a pattern' if field == 'logs' else 'a platform'} in {CONFIG_NAME}",
+                [
+                    id_
+                    for id_, of_system in mapping.items()
+                    if any(matches(log, field, text) for text in getattr(of_system, field))
+                ],
+            )
+        systems = self._systems.values()
+        folders = {letters(stem_of(name)) for name in folder.split("/")}
+        yield "its folder", [system.id for system in systems if letters(system.id) in folders]
+        names = log.platform_names if log.names_platform else ()
+        yield "submission_platform", [s.id for s in systems if letters(s.id) in names]
+        named = [s.id for s in systems if letters(s.name) in names]
+        yield "submission_platform, a system_name", named
+
+    def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
+        candidates = list(systems)
+        own = [system for system in candidates if system.division == log.division]
+        if own or not self._as_open:
+            return own
+        return [system for system in candidates if system.division == OPEN]
+
+
+def _evidence(why: str, systems: Iterable[Described], *, is_sure: bool) -> _Evidence:
+    return _Evidence(why, tuple(system.id for system in systems), is_sure)
+
+
+def matches(log: Stated, field: str, pattern: str) -> bool:
+    """Return whether a pattern under ``systems:`` matches a log: its path, or its platform."""
+    if field == "logs":
+        return fnmatchcase(log.place, pattern)
+    platform, folded = log.platform.casefold(), pattern.casefold()
+    return platform == folded or fnmatchcase(platform, folded)
