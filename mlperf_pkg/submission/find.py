@@ -10,7 +10,6 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,13 +32,11 @@ from mlperf_pkg.submission.model import (
     SystemFolder,
     Unread,
     Why,
+    Workspace,
 )
 from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_name
 from mlperf_pkg.submission.params import FILE as PARAMS
 from mlperf_pkg.submission.params import Params, inner_params, top_params
-
-if TYPE_CHECKING:
-    from mlperf_pkg.submission.workspace import Workspace
 
 LOGS = "logs"
 """The folder of raw logs in a workspace."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location, below
 from mlperf_pkg.infra.source import Source, source_of
@@ -20,7 +21,10 @@ from mlperf_pkg.submission.params import Params
 
 if TYPE_CHECKING:
     from mlperf_pkg.infra.compression import Compression
-    from mlperf_pkg.submission.workspace import Workspace
+
+
+OUTPUT = "submissions"
+"""The folder of a workspace into which submissions are built."""
 
 
 class Place(Struct, frozen=True):
@@ -168,6 +172,33 @@ class Submission(Struct, frozen=True):
             if entry.path.startswith("benchmarks/") and not entry.folder:
                 files.setdefault(entry.path.split("/", 2)[1], []).append(entry.path)
         return {benchmark: tuple(paths) for benchmark, paths in files.items()}
+
+
+class Workspace(Struct, frozen=True):
+    """A workspace: its ``folder``, the system descriptions in it, and its configuration.
+
+    ``label`` is its path as reports show it, which begins those of the descriptions.
+    """
+
+    folder: Path
+    label: str
+    systems: tuple[Place, ...]
+    config: Config
+
+    def relative(self, path: AnyPath) -> str:
+        """Return a path from the workspace, as patterns of the configuration have it."""
+        return Path(os.path.relpath(str(path), self.folder)).as_posix()
+
+    @property
+    def origin(self) -> str:
+        """The path of the configuration in messages."""
+        return str(self.folder / CONFIG_NAME)
+
+    def is_raw(self, path: AnyPath) -> bool:
+        """Return whether a log is neither in a folder of code nor in what was built."""
+        others = (OUTPUT, *self.config.code_folders)
+        outside = [(self.folder / name).resolve() for name in others]
+        return not any(Path(str(path)).resolve().is_relative_to(folder) for folder in outside)
 
 
 class Why(Enum):

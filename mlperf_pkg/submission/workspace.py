@@ -10,42 +10,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
-
-from mlperf_pkg.config import CONFIG_NAME, Config, read_config
-from mlperf_pkg.infra.listed_path import AnyPath, location_of
+from mlperf_pkg.config import CONFIG_NAME, read_config
+from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.tree import FolderCache
-from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.model import Place, Workspace
 
-SYSTEMS, OUTPUT = "systems", "submissions"
+SYSTEMS = "systems"
 _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
-
-
-class Workspace(Struct, frozen=True):
-    """A workspace: its ``folder``, the system descriptions in it, and its configuration.
-
-    ``label`` is its path as reports show it, which begins those of the descriptions.
-    """
-
-    folder: Path
-    label: str
-    systems: tuple[Place, ...]
-    config: Config
-
-    def relative(self, path: AnyPath) -> str:
-        """Return a path from the workspace, as patterns of the configuration have it."""
-        return Path(os.path.relpath(str(path), self.folder)).as_posix()
-
-    @property
-    def origin(self) -> str:
-        """The path of the configuration in messages."""
-        return str(self.folder / CONFIG_NAME)
-
-    def is_raw(self, path: AnyPath) -> bool:
-        """Return whether a log is neither in a folder of code nor in what was built."""
-        others = (OUTPUT, *self.config.code_folders)
-        outside = [(self.folder / name).resolve() for name in others]
-        return not any(Path(str(path)).resolve().is_relative_to(folder) for folder in outside)
 
 
 def workspace_of(argument: Path) -> Workspace | None:

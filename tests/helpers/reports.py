@@ -6,6 +6,7 @@ from typing import Any
 
 from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, SeedsRow, SystemRow
+from mlperf_pkg.submission.membership import set_id
 
 PASS = Verdicts(Verdict.PASS, Verdict.PASS)
 FAIL = Verdicts(Verdict.FAIL, Verdict.PASS)
@@ -49,13 +50,16 @@ def result_set(**changes: Any) -> ResultSetRow:
         "rcp": rcp(),
         "seeds": SeedsRow(official_pass=True),
     }
-    return ResultSetRow(**{**defaults, **changes})
+    row = {**defaults, **changes}
+    names = ("submitter", "system", "benchmark", "division", "scaling")
+    return ResultSetRow(id=set_id(*map(row.get, names)), **row)
 
 
 def run(**changes: Any) -> RunRow:
     """A run of that set that counts."""
     defaults: dict[str, Any] = {
         "path": "results/dgx/bert/result_0.txt",
+        "set": "ACME/dgx/bert/closed",
         "verdict": PASS,
         "benchmark": "bert",
         "division": "closed",
