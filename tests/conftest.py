@@ -11,6 +11,8 @@ from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.compile import compile_rulebook
 
+pytest_plugins = ("tests.helpers.wheels",)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have

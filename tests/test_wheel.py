@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-import sysconfig
 import tarfile
 from pathlib import Path
 from zipfile import ZipFile
@@ -18,77 +15,14 @@ import pytest
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.files import COMPILED
 from tests.helpers.logs import good_log
+from tests.helpers.wheels import built_wheel, copied_source, run
 from tests.tools.owner import copied_files, owner
 
 ROOT = Path(__file__).parents[1]
-PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-SOURCES = (
-    "mlperf_pkg",
-    "rules",
-    "systems",
-    "setup.cfg",
-    "setup.py",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-)
-
 NOT_IN_GIT = (
     ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
     ".*_cache", ".hypothesis", "shared",
 )  # fmt: skip
-
-
-def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a command, with ``more`` variables in its environment."""
-    return subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def copied_source(folder: Path) -> Path:
-    """What is in git and goes into a wheel, without what a checkout makes of it."""
-    source = folder / "source"
-    source.mkdir()
-    for name in SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    (source / "rules" / COMPILED).unlink(missing_ok=True)
-    return source
-
-
-def built_wheel(folder: Path, source: Path, **more: str) -> Path:
-    built = run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder, **more)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    return built_wheel(folder, copied_source(folder))
-
-
-@pytest.fixture(scope="module")
-def tool(wheel: Path) -> Path:
-    """The command of an environment that has nothing but the wheel and its dependencies."""
-    folder = wheel.parent
-    environment = folder / "env"
-    assert (
-        run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder).returncode == 0
-    )
-    site = next(environment.glob("lib/python*/site-packages"))
-    installed = run(*PIP, "--python", environment / "bin" / "python", "install", "--no-deps", wheel, cwd=folder)  # fmt: skip
-    assert installed.returncode == 0, installed.stderr
-    # The dependencies are those of this environment; a path file finds them without its hooks.
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return environment / "bin" / "mlperf-pkg"
 
 
 def test_it_checks_a_log(tool: Path, tmp_path: Path) -> None:

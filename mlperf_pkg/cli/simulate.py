@@ -148,13 +148,15 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
 
     Without --whole-round, DIR receives the logs of one result set:
     DIR/<ID>_<benchmark>_<number>.log or, with --layout tree,
-    DIR/<ID>/<benchmark>/result_<number>.txt. Existing files are never
-    overwritten. The paths are printed.
+    DIR/<ID>/<benchmark>/result_<number>.txt. The system is described in
+    systems/<ID>.json beside DIR (beside logs/ or results/ where DIR is in one),
+    unless that file exists. Existing files are never overwritten. The paths are
+    printed.
 
     With --whole-round, --submitters or --systems, DIR becomes a whole round: a
     submission of each submitter, with systems/ and results/. DIR must not exist.
 
-    Exit status: 0 if the logs were written, 2 if they could not be.
+    Exit status: 0 if all files were written, 2 if they could not be.
 
     \b
     Examples:
@@ -174,8 +176,13 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     _require_one_set(values)
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    for path in write_set(folder, _order(SetOrder, values)):
+    written = write_set(folder, _order(SetOrder, values))
+    for path in written.logs:
         click.echo(visible(str(path)))
+    if written.description:
+        click.echo(visible(f"{written.description} (system description)"))
+    for note in written.notes:
+        click.echo(visible(f"note: {note}"), err=True)
     return 0
 
 

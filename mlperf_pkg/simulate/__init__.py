@@ -18,13 +18,16 @@ from mlperf_pkg.simulate.plan import (
 from mlperf_pkg.simulate.power import simulate_power
 from mlperf_pkg.simulate.rounds import RoundPlan
 from mlperf_pkg.simulate.runs import simulate_run, simulate_set
+from mlperf_pkg.simulate.texts import SYSTEM, description
 from mlperf_pkg.simulate.tree import write_round
 
 __all__ = [
     "DIVISIONS",
     "FAILURES",
+    "SYSTEM",
     "RoundPlan",
     "RunPlan",
+    "description",
     "newest_round",
     "optimizers",
     "plans",

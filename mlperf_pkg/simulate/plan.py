@@ -19,6 +19,9 @@ from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.simulate.model import Flaw, Outcome
 from mlperf_pkg.simulate.recipe import Recipe, recipe_of
 
+PER_NODE = 8
+"""The most accelerators that a node has, where nothing says otherwise."""
+
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
     "diverged": Outcome(status="aborted", length=1.25, gap=0.2),
@@ -43,7 +46,8 @@ class RunPlan(Struct, frozen=True):
     from a simple model of the benchmark and the ``accelerators``; a run that fails keeps the pace
     but not the length. ``batch_size`` is global, by default that of the reference convergence
     point nearest to what suits the accelerators; above the largest reference point no Closed
-    result can pass the RCP test. ``optimizer`` is the benchmark's first by default (resnet:
+    result can pass the RCP test. ``node_size`` is the most accelerators that a node has, and nodes
+    are equal. ``optimizer`` is the benchmark's first by default (resnet:
     ``lars``, or ``sgd``). ``failure`` is one of ``FAILURES``, or None. ``start_ms`` is the time of
     the first record in milliseconds since the epoch, by default within the round's submission
     period. ``usage`` is ``training`` or ``hpc``. ``statistics`` is the number of records of
@@ -64,6 +68,18 @@ class RunPlan(Struct, frozen=True):
     start_ms: int | None = None
     usage: str = "training"
     statistics: int = 0
+    node_size: int = PER_NODE
+
+    @property
+    def accelerators_per_node(self) -> int:
+        """The accelerators of each node: as many as fit, so that all nodes have the same."""
+        sizes = range(self.node_size, 0, -1)
+        return next(size for size in sizes if self.accelerators % size == 0)
+
+    @property
+    def nodes(self) -> int:
+        """The number of hosts."""
+        return self.accelerators // self.accelerators_per_node
 
 
 def plans(system: str, organization: str) -> Iterator[RunPlan]:

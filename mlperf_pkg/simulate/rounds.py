@@ -20,6 +20,7 @@ from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.simulate.plan import (
     FAILURES,
+    PER_NODE,
     RunPlan,
     find_benchmark,
     look_up,
@@ -30,7 +31,7 @@ from mlperf_pkg.simulate.plan import (
 from mlperf_pkg.simulate.power import simulate_power
 from mlperf_pkg.simulate.runs import SimulatedRun, simulate_runs
 from mlperf_pkg.simulate.setup import resolve
-from mlperf_pkg.simulate.texts import CONFIG_KEY, NOTICE, PER_NODE, code, description, notice
+from mlperf_pkg.simulate.texts import CONFIG_KEY, NOTICE, code, description, notice
 
 File = tuple[str, bytes]
 """A path relative to the round's folder, with ``/``, and its content."""
@@ -177,8 +178,13 @@ def system_files(system: SystemPlan) -> Iterator[File]:
     """
     plan, start_ms = system.round, None
     name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
-    described = description(system.submitter, system.division, name, system.nodes)
-    yield f"{system.submitter}/systems/{system.id}.json", described.encode()
+    described = {
+        "submitter": system.submitter,
+        "division": system.division,
+        "system_name": name,
+        "number_of_nodes": str(system.nodes),
+    }
+    yield f"{system.submitter}/systems/{system.id}.json", description(described).encode()
     sets = zip(system.benchmarks, system.failures, system.scalings, strict=True)
     for benchmark, failure, set_scaling in sets:
         dice = Random(f"{plan.seed}/{system.number}/{benchmark}")  # noqa: S311 - a simulation

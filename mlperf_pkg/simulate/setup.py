@@ -44,7 +44,6 @@ _SCALING = 0.9
 """N accelerators train N ** 0.9 times as fast as one."""
 
 _BEFORE_SUBMISSION = timedelta(weeks=2)
-_PER_NODE = 8
 _FLAWED = {Flaw.MISSING: without_required, Flaw.WRONG: with_wrong}
 _LIFECYCLE = frozenset(
     {
@@ -151,8 +150,8 @@ def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
     if plan.optimizer or names:
         fixed["opt_name"] = plan.optimizer or names[0]
     if plan.usage == "hpc":
-        fixed["number_of_nodes"] = -(-plan.accelerators // _PER_NODE)
-        fixed["accelerators_per_node"] = min(plan.accelerators, _PER_NODE)
+        fixed["number_of_nodes"] = plan.nodes
+        fixed["accelerators_per_node"] = plan.accelerators_per_node
     return fixed
 
 

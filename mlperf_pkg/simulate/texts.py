@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
+
+from mlperf_pkg.simulate.plan import PER_NODE
 
 NOTICE = "README.md"
 NOTICE_BEGINS = "# Simulated by mlperf-pkg"
 
-PER_NODE = 8
-
 CONFIG_KEY = "config_filename"
 _CONFIG = "config.sh"
 
-_FIELDS = {
+SYSTEM: Mapping[str, Any] = {
+    "submitter": "Simulated",
+    "division": "closed",
+    "status": "Available on-premise",
+    "system_name": "Simulated system",
+    "number_of_nodes": "1",
     "host_processors_per_node": "2",
     "host_processor_model_name": "Simulated processor",
     "host_processor_core_count": "64",
@@ -42,6 +49,7 @@ _FIELDS = {
     "operating_system": "Linux",
     "sw_notes": "",
 }
+"""The description of a system of one node, with a status that every round has."""
 
 
 def notice(usage: str, round_: str, seed: int) -> str:
@@ -52,17 +60,9 @@ def notice(usage: str, round_: str, seed: int) -> str:
     )
 
 
-def description(submitter: str, division: str, name: str, nodes: int) -> str:
-    """Return a system description, with a status that every round has."""
-    fields = {
-        "submitter": submitter,
-        "division": division,
-        "status": "Available on-premise",
-        "system_name": name,
-        "number_of_nodes": str(nodes),
-        **_FIELDS,
-    }
-    return f"{json.dumps(fields, indent=2)}\n"
+def description(values: Mapping[str, str], system: Mapping[str, Any] = SYSTEM) -> str:
+    """Return the description of ``system``, with other ``values`` of some fields."""
+    return f"{json.dumps({**system, **values}, indent=2)}\n"
 
 
 def code(benchmark: str, config: str | None) -> dict[str, str]:

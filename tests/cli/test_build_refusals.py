@@ -193,7 +193,11 @@ def test_code_and_its_names(tmp_path: Path) -> None:
     ("remove", "options", "message"),
     [
         ("logs", (), "put the logs into {root}/logs or name their folder with --logs"),
-        ("systems", (), "{root}/systems: no system descriptions: No such file or directory"),
+        (
+            "systems",
+            (),
+            "{root}/systems: no system descriptions: No such file or directory; put <system>.json files there ('mlperf-pkg system init' writes a first one)",
+        ),
         ("", ("--logs", "{root}/nowhere"), "{root}/nowhere: no such file or folder"),
         ("", ("--round", "99.9"), "the rulebook has no round '99.9' for 'training'"),
         (

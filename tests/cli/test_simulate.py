@@ -1,4 +1,4 @@
-"""``mlperf-pkg simulate``: logs that pass the check."""
+"""``mlperf-pkg simulate``: logs that pass the check, and the description of their system."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.program import call
+from tests.helpers.trees import write_system
 
 RESNET = ("--benchmark", "resnet", "--system", "dgx-a100-640gb", "--submitter", "ACME")
 
@@ -18,14 +19,17 @@ def names(folder: Path) -> list[str]:
 
 
 def simulate(folder: Path, *options: str) -> list[str]:
-    result = call("simulate", folder, *RESNET, *options)
+    """Simulate into ``folder/logs``; return the names of the logs."""
+    logs = folder / "logs"
+    result = call("simulate", logs, *RESNET, *options)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.split() == [str(folder / name) for name in names(folder)]
-    return names(folder)
+    described = f"{folder / 'systems' / RESNET[3]}.json (system description)"
+    assert result.stdout.splitlines() == [*(str(logs / name) for name in names(logs)), described]
+    return names(logs)
 
 
 def checked(folder: Path) -> Any:
-    return json.loads(call("check", folder, "--format", "json").stdout)
+    return json.loads(call("check", folder / "logs", "--format", "json").stdout)
 
 
 @pytest.mark.parametrize("round_", ["1.0", "1.1", "2.0"])
@@ -79,17 +83,19 @@ def test_minutes_and_optimizer(tmp_path: Path) -> None:
     simulate(tmp_path, "--minutes", "12.5", "--optimizer", "sgd")
     runs = checked(tmp_path)["runs"]
     assert sum(run["minutes"] for run in runs) / 5 == pytest.approx(12.5, abs=0.001)
-    assert b'"sgd"' in next(tmp_path.glob("*_0.log")).read_bytes()
+    assert b'"sgd"' in next(tmp_path.glob("logs/*_0.log")).read_bytes()
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    taken = tmp_path / "dgx-a100-640gb_resnet_3.log"
+    taken = tmp_path / "logs" / "dgx-a100-640gb_resnet_3.log"
+    taken.parent.mkdir()
     taken.write_text("mine")
-    result = call("simulate", tmp_path, *RESNET)
+    result = call("simulate", taken.parent, *RESNET)
     assert result.exit_code == 2
     assert result.stderr == f"mlperf-pkg: error: {taken}: exists already and is not overwritten\n"
-    assert names(tmp_path) == [taken.name]
+    assert names(tmp_path) == [f"logs/{taken.name}"]
     assert taken.read_text() == "mine"
+    assert not (tmp_path / "systems").exists()
 
 
 @pytest.mark.parametrize(
@@ -104,16 +110,106 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
-    result = call("simulate", tmp_path, *RESNET, *options)
+    result = call("simulate", tmp_path / "logs", *RESNET, *options)
     assert result.exit_code == 2
     assert message in result.stderr
-    assert names(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_runs_fail(tmp_path: Path) -> None:
     simulate(tmp_path, "--failure", "diverged", "--failure", "no_run_stop")
     statuses = [run["status"] for run in checked(tmp_path)["runs"]]
     assert statuses == [*["success"] * 3, "aborted", None]
+
+
+SYSTEM_X = ("--system", "x", "--submitter", "ACME", "--runs", "1")
+HPC = ("--usage", "hpc", "--benchmark", "cosmoflow")
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "scale"),
+    [
+        ((*RESNET, "--round", "1.0"), "DGX A100 640GB", (1, 8)),
+        ((*RESNET, "--division", "open", "--round", "2.0"), "DGX A100 640GB", (1, 8)),
+        ((*RESNET, "--accelerators", "32"), "DGX A100 640GB", (4, 8)),
+        ((*RESNET, "--accelerators", "12"), "DGX A100 640GB", (2, 6)),
+        (("--benchmark", "llama31_8b", "--round", "6.0", *SYSTEM_X), "Simulated system x", (2, 8)),
+        ((*HPC, *SYSTEM_X, "--accelerators", "20"), "Simulated system x", (4, 5)),
+        ((*HPC, *SYSTEM_X, "--system", "ipu-pod256"), "IPU-POD256", (16, 16)),
+        ((*HPC, *SYSTEM_X, "--division", "open", "--system", "bow-pod64"), "Bow Pod64", (1, 64)),
+    ],
+)
+def test_the_system_is_described(
+    tmp_path: Path, options: tuple[str, ...], name: str, scale: tuple[int, int]
+) -> None:
+    """As the logs are, and validly in their round: beside the logs, the tree is a submission."""
+    result = call("simulate", tmp_path / "results", *options, "--layout", "tree")
+    assert (result.exit_code, result.stderr) == (0, "")
+    (path,) = (tmp_path / "systems").iterdir()
+    fields = json.loads(path.read_text("utf-8"))
+    division = "open" if "open" in options else "closed"
+    assert (fields["submitter"], fields["division"], fields["system_name"]) == ("ACME", division, name)  # fmt: skip
+    assert (fields["number_of_nodes"], fields["accelerators_per_node"]) == (*map(str, scale),)
+    report = json.loads(call("check", tmp_path, "--format", "json").stdout)
+    (system,) = report["systems"]
+    assert system["verdict"] == {"official": "pass", "rules": "pass"}
+    assert [f for f in report["findings"] if f["code"] in {"SET140", "SET141", "SET142"}] == []
+
+
+@pytest.mark.parametrize("folder", ["logs", "logs/bert", "results", "results/x/more", "runs", "."])
+def test_the_description_is_beside_the_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("simulate", folder, *RESNET, "--runs", "1")
+    path = Path("systems", "dgx-a100-640gb.json")
+    assert result.stdout.splitlines()[1:] == [f"{path} (system description)"]
+    assert path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("described", "notes"),
+    [
+        ({}, []),
+        ({"division": "open"}, ['the division is "open"; that of these logs is "closed"']),
+        ({"submitter": "Other"}, ['the submitter is "Other"; that of these logs is "ACME"']),
+        (
+            {"number_of_nodes": "2"},
+            ["the number of accelerators is 16; that of these logs is 8"],
+        ),
+        ({"division": ..., "submitter": 7, "number_of_nodes": ""}, []),
+        ("not JSON", []),
+        (None, ["cannot be read: Is a directory"]),
+    ],
+)
+def test_a_description_is_kept(tmp_path: Path, described: Any, notes: list[str]) -> None:
+    path = tmp_path / "systems" / "dgx-a100-640gb.json"
+    path.parent.mkdir()
+    if described is None:
+        path.mkdir()
+    elif isinstance(described, str):
+        path.write_text(described)
+    else:
+        ours = {"submitter": "ACME", "number_of_nodes": "1", "accelerators_per_node": "8"}
+        write_system(path.parent, path.stem, **{**ours, **described})
+    before = path.read_bytes() if path.is_file() else None
+    result = call("simulate", tmp_path / "logs", *RESNET, "--runs", "1")
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        [f"{tmp_path}/logs/dgx-a100-640gb_resnet_0.log"],
+    )
+    assert result.stderr.splitlines() == [f"note: {path}: {note}" for note in notes]
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_all_files_or_none(tmp_path: Path) -> None:
+    """No folder is left either."""
+    systems = tmp_path / "systems"
+    systems.write_text("a file")
+    result = call("simulate", tmp_path / "logs" / "more", *RESNET)
+    assert result.exit_code == 2
+    assert result.stderr == f"mlperf-pkg: error: {systems}: cannot be written: File exists\n"
+    assert list(tmp_path.iterdir()) == [systems]
 
 
 def test_a_whole_round(tmp_path: Path) -> None:
@@ -124,7 +220,7 @@ def test_a_whole_round(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith(f"{target}: training 4.1, 3 systems, 3 result sets, 25 logs, ")
     assert len(names(target)) == 3 + 25 + 1 + 3 * 3
-    report = checked(target)
+    report = json.loads(call("check", target, "--format", "json").stdout)
     assert report["verdict"] == {"official": "pass", "rules": "pass"}
     assert (report["round"], report["findings"]) == ("4.1", [])
     again = call("simulate", target, "--whole-round")

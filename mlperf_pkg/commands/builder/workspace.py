@@ -233,7 +233,7 @@ def _descriptions(folder: Path) -> list[Path]:
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
-            " or name their folder with --systems"
+            " ('mlperf-pkg system init' writes a first one) or name their folder with --systems"
         ) from error
     return [
         folder / entry.name

@@ -1,25 +1,36 @@
-"""The logs of one simulated result set, written into a folder."""
+"""The logs of one simulated result set, written into a folder beside its system description."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.systems import check_system
+from mlperf_pkg.checks.system_values import shown
+from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.files import write_all
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.simulate import RunPlan, newest_round, simulate_set
+from mlperf_pkg.simulate import (
+    SYSTEM,
+    RunPlan,
+    description,
+    newest_round,
+    simulate_set,
+)
 
 LAYOUTS = {
     "flat": "{plan.system}_{plan.benchmark}_{number}.log",
     "tree": "{plan.system}/{plan.benchmark}/result_{number}.txt",
 }
+_OF_LOGS = ("logs", "results")
+"""The folders of logs in a workspace and in a submission, beside which is ``systems/``."""
 
 
 class SetOrder(Struct, frozen=True, kw_only=True):
@@ -46,22 +57,42 @@ class SetOrder(Struct, frozen=True, kw_only=True):
     layout: str
 
 
-def write_set(folder: Path, order: SetOrder) -> list[Path]:
-    """Write the logs of a result set, all of them or none; return their paths.
+class WrittenSet(Struct, frozen=True):
+    """The paths of the logs that were written, and of the system description if it was, too.
+
+    ``notes`` say what differs between a description that was there and the logs.
+    """
+
+    logs: tuple[Path, ...]
+    description: Path | None
+    notes: tuple[str, ...]
+
+
+def write_set(folder: Path, order: SetOrder) -> WrittenSet:
+    """Write the logs of a result set and the description of its system: all files or none.
+
+    The description is ``systems/<system>.json`` beside the logs; one that is there is kept.
 
     Raises:
-        UserError: as ``simulate_set``; the system's id cannot be a file name; a file exists or
-            cannot be written.
+        UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
+            file cannot be written.
     """
-    plan = _plan(order)
+    plan, system = _plan(order)
     logs = simulate_set(plan, order.seed, order.runs, order.failures)
     layout = LAYOUTS[order.layout]
-    paths = [folder / layout.format(plan=plan, number=number) for number in range(len(logs))]
-    _write(dict(zip(paths, logs, strict=True)))
-    return paths
+    files = {
+        folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
+    }
+    described = _beside(folder) / "systems" / f"{plan.system}.json"
+    if described.exists():
+        _write(files)
+        return WrittenSet(tuple(files), None, tuple(_differences(described, plan)))
+    _write({**files, described: _description(plan, system).encode()})
+    return WrittenSet(tuple(files), described, ())
 
 
-def _plan(order: SetOrder) -> RunPlan:
+def _plan(order: SetOrder) -> tuple[RunPlan, Mapping[str, Any]]:
+    """Return the plan, and the system: the packaged one of that name, else a simulated one."""
     plan = RunPlan(
         usage=order.usage,
         round=order.round or newest_round(order.usage, order.benchmark),
@@ -73,8 +104,15 @@ def _plan(order: SetOrder) -> RunPlan:
         optimizer=order.optimizer,
         statistics=order.records,
     )
-    accelerators = order.accelerators or _described_accelerators(plan)
-    return replace(plan, accelerators=accelerators) if accelerators else plan
+    file = data_folder("systems") / f"{plan.system}.json"
+    packaged = _read(file, plan) if file.is_file() else None
+    if packaged and packaged.contents and packaged.accelerators and packaged.nodes:
+        size = packaged.accelerators // packaged.nodes
+        accelerators = order.accelerators or packaged.accelerators
+        return replace(plan, accelerators=accelerators, node_size=size), packaged.contents
+    accelerators = order.accelerators or plan.accelerators
+    simulated = {**SYSTEM, "system_name": f"Simulated system {plan.system}"}
+    return replace(plan, accelerators=accelerators), simulated
 
 
 def _file_name(system: str) -> str:
@@ -83,19 +121,55 @@ def _file_name(system: str) -> str:
     return system
 
 
-def _described_accelerators(plan: RunPlan) -> int | None:
-    """Return the total of the packaged system description, or None if there is none."""
-    file = data_folder("systems") / f"{plan.system}.json"
-    if not file.is_file():
-        return None
-    return check_system(file.name, read_file(file, MAX_BYTES), "training", plan.round).accelerators
+def _beside(folder: Path) -> Path:
+    """Return the folder above all logs, of which ``folder`` may have only a part."""
+    every = (path for path in (folder, *folder.parents) if path.name in _OF_LOGS)
+    return next(every, folder).parent
 
 
-def _write(logs: Mapping[Path, bytes]) -> None:
-    """Write every log, or none where one of the files exists."""
-    for path in logs:
+def _description(plan: RunPlan, system: Mapping[str, Any]) -> str:
+    values = {
+        "submitter": plan.organization,
+        "division": plan.division,
+        "number_of_nodes": str(plan.nodes),
+        "accelerators_per_node": str(plan.accelerators_per_node),
+    }
+    return description(values, system)
+
+
+def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
+    """Yield what a description says otherwise than the logs."""
+    try:
+        system = _read(path, plan)
+    except OSError as error:
+        yield f"{path}: cannot be read: {error.strerror}"
+        return
+    for name, value, logged in (
+        ("submitter", system.submitter, plan.organization),
+        ("division", system.division, plan.division),
+        ("number of accelerators", system.accelerators, plan.accelerators),
+    ):
+        if value not in (None, logged):
+            yield f"{path}: the {name} is {shown(value)}; that of these logs is {shown(logged)}"
+
+
+def _read(path: Path, plan: RunPlan) -> SystemFile:
+    return check_system(path.name, read_file(path, MAX_BYTES), plan.usage, plan.round)
+
+
+def _write(files: Mapping[Path, bytes]) -> None:
+    """Write every file, or none and no folder where a file exists or cannot be written."""
+    for path in files:
         if path.exists():
             raise UserError(f"{path}: exists already and is not overwritten")
-    for path, log in logs.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, log, replace=False)
+    folders = {folder for path in files for folder in path.parents if not folder.exists()}
+    try:
+        for path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_all(files, replace=False)
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    finally:
+        for folder in sorted(folders, reverse=True):
+            with suppress(OSError):  # not empty: the files are there
+                folder.rmdir()
