@@ -56,7 +56,7 @@ _ADVICE = (
     "--leave-out",
     multiple=True,
     metavar="SYSTEM/BENCHMARK",
-    help="Leave out this result set; repeatable.",
+    help="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK); repeatable.",
 )
 @click.option(
     "--select",
@@ -123,6 +123,7 @@ def command(
 
     The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
     folder, otherwise of submission_platform, otherwise the only one of its division.
+    HPC logs below a folder named weak are of weak scaling, all others of strong scaling.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.

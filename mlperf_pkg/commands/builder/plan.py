@@ -53,8 +53,8 @@ class PlannedSet(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name in options and messages: ``SYSTEM/BENCHMARK``."""
-        return f"{self.system.id}/{self.benchmark}"
+        """Its name in options and messages: ``SYSTEM/BENCHMARK``, in HPC with the scaling."""
+        return self.folder.removeprefix("results/")
 
     @property
     def folder(self) -> str:
@@ -139,6 +139,7 @@ def make_plan(
         *_as_open(sets),
         *_left_out(left_out, all_sets),
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
+        *_unknown(workspace.config.notes, all_sets, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
         *submitter_notes(submitters, systems),
@@ -259,11 +260,13 @@ def _left_out(left_out: set[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
         yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
 
 
-def _unknown(left_out: Collection[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
+def _unknown(
+    named: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
+) -> Iterator[str]:
     """Of options this is a problem; the configuration may name sets of another division."""
     names = {planned.name for planned in sets}
-    for name in sorted(set(left_out) - names):
-        yield f"there is no result set {name} to leave out{did_you_mean(name, names)}"
+    for name in sorted(set(named) - names):
+        yield f"there is no result set {name} {purpose}{did_you_mean(name, names)}"
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:
