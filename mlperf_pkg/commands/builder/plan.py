@@ -61,6 +61,10 @@ class PlannedSet(Struct, frozen=True):
         """Its folder in the submission."""
         return "/".join(filter(None, ("results", self.system.id, self.scaling, self.benchmark)))
 
+    def is_of(self, division: str | None) -> bool:
+        """Return whether it is submitted in a division; None stands for all."""
+        return division in (None, self.system.division)
+
     @property
     def targets(self) -> tuple[str, ...]:
         """The path of each run in the submission."""
@@ -70,6 +74,7 @@ class PlannedSet(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
+    Sets of another division are those that stay in the tree that is there already.
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
     ``submitters`` are all that the inputs name; ``unmapped`` are the runs without a system.
     """
@@ -99,22 +104,25 @@ def make_plan(
     leave_out: Collection[str] = (),
     *,
     as_open: bool = False,
+    staying: Collection[str] = (),
 ) -> Plan:
     """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
     With ``as_open``, runs of the Closed division whose system is only described as Open are Open.
+    ``staying`` are the folders of result sets of another division that are planned, too.
     Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
     identified = [run for run in workspace.runs if _is_identified(run)]
     candidates = map_runs(identified, workspace.systems, workspace.config, as_open=as_open)
-    candidates = [c for c in candidates if division in (None, _division_of(c))]
-    unmapped = [candidate for candidate in candidates if isinstance(candidate, Unmapped)]
-    mapped = [candidate for candidate in candidates if isinstance(candidate, Mapped)]
-    wanted = {candidate.run.path for candidate in candidates}
-    all_sets = _result_sets(mapped, workspace)
+    unmapped = [c for c in candidates if isinstance(c, Unmapped)]
+    unmapped = [c for c in unmapped if division in (None, c.run.division)]
+    every_set = _result_sets([c for c in candidates if isinstance(c, Mapped)], workspace)
+    all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
+    wanted = {run.path for planned in all_sets for run in planned.runs}
+    wanted.update(candidate.run.path for candidate in unmapped)
     used = {planned.system.id for planned in all_sets}
     likely = sorted(workspace.systems, key=lambda system: system.id in used)
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
@@ -131,7 +139,7 @@ def make_plan(
         *_bad_names(sets),
         *_unknown(leave_out, all_sets),
     ]
-    if not sets and not problems:
+    if not problems and not any(planned.is_of(division) for planned in sets):
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
@@ -139,7 +147,7 @@ def make_plan(
         *_as_open(sets),
         *_left_out(left_out, all_sets),
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
-        *_unknown(workspace.config.notes, all_sets, "for a note"),
+        *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
         *submitter_notes(submitters, systems),
@@ -162,13 +170,6 @@ def make_plan(
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
-
-
-def _division_of(candidate: Mapped | Unmapped) -> str:
-    """Return the division in which a run is submitted."""
-    if isinstance(candidate, Mapped):
-        return candidate.system.division or ""
-    return candidate.run.division
 
 
 def _result_sets(mapped: Iterable[Mapped], workspace: Workspace) -> list[PlannedSet]:
