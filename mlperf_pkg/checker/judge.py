@@ -20,7 +20,7 @@ from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.checks.workspace import described, proposed, stated, submitter_of
+from mlperf_pkg.checks.workspace import proposed, raw_sets
 from mlperf_pkg.config import Config
 from mlperf_pkg.findings import (
     Finding,
@@ -32,14 +32,12 @@ from mlperf_pkg.findings import (
     without_pass,
 )
 from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.results.report import common_folder
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.membership import groups_of
-from mlperf_pkg.submission.model import Place, ResultSet, Submission
+from mlperf_pkg.submission.model import Place, Submission
 
 _MAX_READMES = 20  # that are read for each benchmark
 _MAX_README_BYTES = 1 << 20
@@ -288,50 +286,30 @@ def _judge_raw_logs(
 def _raw_sets(
     plan: Plan, contents: Contents, systems: tuple[SystemFile, ...]
 ) -> Iterator[SetContext]:
-    """Group raw logs into result sets; logs without a benchmark are in none."""
+    """Yield the result sets of raw logs."""
     workspace, sources = plan.workspace, plan.sources
     config = workspace.config if workspace else Config()
-    own = {
+    runs = {
         workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
         for path, place in plan.raw.items()
     }
-    tree = Place(str(workspace.folder), str(workspace.folder)) if workspace else None
-    logs = [stated(run, place) for place, run in own.items()]
-    for group in groups_of(logs, list(map(described, systems)), config):
-        runs, first = tuple(own[log.place] for log in group.logs), group.first
-        rules = load_benchmark(first.usage, first.round, first.benchmark)
-        folder = common_folder([run.path for run in runs])
-        system = next((system for system in systems if system.id == group.system), None)
-        yield SetContext(
-            files=ResultSet(
-                Place(folder, folder),
-                group.system or first.platform or None,
-                first.benchmark,
-                (),
-                flags=plan.flags,
-                scaling_mode=first.scaling,
-                tree=tree,
-            ),
-            runs=runs,
-            round=load_round(first.usage, first.round),
-            rules=rules,
-            submitter=submitter_of(config, system, systems) if workspace else None,
-            system=system,
-            systems=systems,
-            origin=_origin(plan, runs, rules, partial=contents.partial),
+    tree = Place(str(workspace.folder), workspace.label) if workspace else None
+    for context in raw_sets(runs, systems, config, tree):
+        yield replace(
+            context,
+            files=replace(context.files, flags=plan.flags),
+            origin=_origin(plan, context, partial=contents.partial),
             together=contents.names,
             sources=sources,
-            group=group,
-            organizations=config.organizations,
         )
 
 
-def _origin(plan: Plan, runs: Sequence[Run], rules: Benchmark | None, *, partial: bool) -> Origin:
+def _origin(plan: Plan, context: SetContext, *, partial: bool) -> Origin:
     """Return whether raw logs are judged as a set: not those that are named one by one."""
-    is_part = partial and rules is not None and len(runs) < rules.runs.required
-    if is_part or all(run.path in plan.files for run in runs):
+    is_part = partial and context.rules and len(context.runs) < context.rules.runs.required
+    if is_part or all(run.path in plan.files for run in context.runs):
         return Origin.PART
-    return Origin.WORKSPACE if plan.workspace else Origin.LOGS
+    return context.origin
 
 
 def _with_ids(contexts: Iterable[SetContext], taken: set[str]) -> Iterator[SetContext]:

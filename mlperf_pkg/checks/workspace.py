@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
-from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.context import Origin, SetContext, set_finding
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
@@ -16,12 +16,60 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import known_division
+from mlperf_pkg.results.report import common_folder
 from mlperf_pkg.results.wording import enumerated, shortened
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.membership import Described, Group, Stated, is_placeholder
+from mlperf_pkg.submission.membership import (
+    Described,
+    Group,
+    Stated,
+    groups_of,
+    is_placeholder,
+)
+from mlperf_pkg.submission.model import Place, ResultSet
 
 _NAMED_LOGS = 3
+
+
+def raw_sets(
+    runs: Mapping[str, Run],
+    systems: tuple[SystemFile, ...],
+    config: Config,
+    workspace: Place | None,
+    *,
+    as_open: bool = False,
+) -> Iterator[SetContext]:
+    """Group raw logs into result sets; ``runs`` are by their paths from the ``workspace``, if any.
+
+    Logs without a benchmark are in none. ``as_open`` as for ``groups_of``.
+    """
+    by_id = {system.id: system for system in systems}
+    logs = [stated(run, place) for place, run in runs.items()]
+    for group in groups_of(logs, list(map(described, systems)), config, as_open=as_open):
+        first, system = group.first, by_id.get(group.system or "")
+        members = tuple(runs[log.place] for log in group.logs)
+        folder = common_folder([run.path for run in members])
+        yield SetContext(
+            files=ResultSet(
+                Place(folder, folder),
+                group.system or first.platform or None,
+                first.benchmark,
+                (),
+                scaling_mode=first.scaling,
+                tree=workspace,
+            ),
+            runs=members,
+            round=load_round(first.usage, first.round),
+            rules=load_benchmark(first.usage, first.round, first.benchmark),
+            submitter=_submitter(config, system, systems) if workspace else None,
+            system=system,
+            systems=systems,
+            origin=Origin.WORKSPACE if workspace else Origin.LOGS,
+            group=group,
+            organizations=config.organizations,
+        )
 
 
 def stated(run: Run, place: str) -> Stated:
@@ -50,7 +98,7 @@ def described(system: SystemFile) -> Described:
     )
 
 
-def submitter_of(
+def _submitter(
     config: Config, system: SystemFile | None, systems: Iterable[SystemFile]
 ) -> str | None:
     """Return the submitter: the configuration's, else the system's, else that of all systems."""

@@ -20,6 +20,7 @@ from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
@@ -31,7 +32,9 @@ _ADVICE = (
 
 @click.command(name="build")
 @click.argument("workspace", default=".", type=_FOLDER)
-@options.division_option("Build only this division (default: all).")
+@options.division_option(
+    "Build only this division (default: all), and keep what the tree has of the other one."
+)
 @click.option(
     "--logs",
     type=LocalPath(path_type=Path),
@@ -57,7 +60,7 @@ _ADVICE = (
     "--leave-out",
     multiple=True,
     metavar="SYSTEM/BENCHMARK",
-    help="Leave out this result set; repeatable.",
+    help="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK); repeatable.",
 )
 @click.option(
     "--select",
@@ -90,7 +93,10 @@ _ADVICE = (
     is_flag=True,
     help="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
 )
-@options.force_option("Replace a tree that this command built, unless its files were changed.")
+@options.force_option(
+    "Replace a tree that this command built (with --division, that division in it), unless its"
+    " files were changed."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(
     "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
@@ -125,6 +131,9 @@ def command(
     The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
     folder, otherwise of submission_platform, otherwise the only one with the numbers
     of nodes and accelerators that the log states.
+    HPC logs below a folder named weak are of weak scaling, all others of strong scaling.
+
+    --division adds a division to the tree of the other one, which never changes.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.
@@ -132,6 +141,7 @@ def command(
     \b
     Examples:
       mlperf-pkg build --division closed
+      mlperf-pkg build --division open
       mlperf-pkg build --dry-run
       mlperf-pkg build --explain > mlperf-pkg.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
@@ -162,12 +172,16 @@ def command(
         else show.plan_text(prepared, logs=dry_run)
     )
     _echo("note", prepared.notes)
+    if prepared.lost:
+        _echo("error", prepared.refusals)
+        raise UserError(prepared.lost)
     if prepared.refusals:
         return _refuse(prepared)
     _echo("kept although not valid", prepared.kept)
     if not dry_run and not explain:
         accept = () if keep_invalid else (acceptance(prepared),)
-        write_tree(prepared.target, prepared.files, *accept, force=force)
+        division = prepared.plan.division
+        write_tree(prepared.target, prepared.files, *accept, force=force, division=division)
         Output().write(show.built_text(prepared))
     return 0
 

@@ -20,16 +20,11 @@ from tests.helpers.workspaces import (
     built_results,
     bytes_below,
     closed_workspace,
-    described,
     lay,
     logs_of,
     numbered,
     resnet_workspace,
 )
-
-POD64_OPEN = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
-OPEN = logs_of("bow-pod64-open", "rnnt", "open")
-
 
 # ---- logs as they come --------------------------------------------------------------------
 
@@ -85,21 +80,6 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings == "0 errors, 0 warnings, 0 notes"
     assert "\n".join([*table, ""]) == Path("submissions/Graphcore/results.md").read_text("utf-8")
     assert result.stderr.startswith("note: no code of resnet")
-
-
-def test_divisions(tmp_path: Path) -> None:
-    root = closed_workspace(tmp_path)
-    lay(root, POD64_OPEN, numbered(OPEN, "logs/o{}.log"))
-    result = call("build", root, "--division", "closed")
-    assert result.exit_code == 0
-    assert "note: left out, of the open division: 10 logs (logs/o0.log, " in result.stderr
-    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod16"}
-    result = call("build", root, "--division", "open", "--force")
-    assert result.exit_code == 0
-    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod64-open"}
-    result = call("build", root, "--force")
-    assert result.exit_code == 0
-    assert {path.split("/")[1] for path in built_results(root)} == {"bow-pod16", "bow-pod64-open"}
 
 
 def test_an_earlier_build_is_not_an_input(tmp_path: Path) -> None:

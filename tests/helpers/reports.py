@@ -50,9 +50,10 @@ def result_set(**changes: Any) -> ResultSetRow:
         "rcp": rcp(),
         "seeds": SeedsRow(official_pass=True),
     }
-    row = {**defaults, **changes}
+    row: dict[str, Any] = {**defaults, **changes}
     names = ("submitter", "system", "benchmark", "division", "scaling")
-    return ResultSetRow(id=set_id(*map(row.get, names)), **row)
+    id_ = set_id(*(row.get(name) for name in names))
+    return ResultSetRow(**{"id": id_, **row})
 
 
 def run(**changes: Any) -> RunRow:

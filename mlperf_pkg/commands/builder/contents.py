@@ -23,6 +23,7 @@ from mlperf_pkg.render.tables import results_csv, results_html, results_json, re
 from mlperf_pkg.submission.model import Place
 
 PARAMETERS = "package_checker_params"
+TABLES = ("results.csv", "results.html", "results.json", "results.md")
 _LARGEST_MIB = 50
 _CHUNK = 1 << 20
 # What reviewed submissions contain in each implementation.
@@ -70,10 +71,16 @@ def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
 
 
 def _size(content: bytes | Path | Source) -> int:
-    if isinstance(content, Source):
-        with content.open() as stream:
-            return sum(map(len, iter(partial(stream.read, _CHUNK), b"")))
-    return content.stat().st_size if isinstance(content, Path) else 0
+    return content.stat().st_size if isinstance(content, Path) else sum(map(len, chunks(content)))
+
+
+def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
+    """Yield the bytes of a file, decompressed where it is a source."""
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") if isinstance(content, Path) else content.open() as stream:
+        yield from iter(partial(stream.read, _CHUNK), b"")
 
 
 def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:

@@ -1,18 +1,121 @@
-"""Find what is in an existing tree and was not built: it must not be lost."""
+"""Find what is in an existing tree and must not be lost: additions and the other division."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlperf_pkg.commands.builder.contents import PlannedFile
-from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
+from msgspec import Struct, field
+
+from mlperf_pkg.commands.builder.contents import TABLES, PlannedFile, chunks
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, read_manifest
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_lines import MAX_BYTES, read_json
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.tree import walk
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.names import is_result_log
 
 _NAMED = 10
+
+
+class Others(Struct, frozen=True):
+    """What a tree that this tool built has of another ``division`` than the one to be built.
+
+    ``sets`` are the folders of its result sets, ``files`` all its files that were built, with the
+    descriptions of its systems and the code of its benchmarks. ``alone`` says that the tree has no
+    result set of the division to be built.
+    """
+
+    division: str = ""
+    sets: frozenset[str] = frozenset()
+    files: Mapping[str, ManifestEntry] = field(default_factory=dict)
+    alone: bool = False
+
+
+def others_in(target: Path, division: str | None) -> Others:
+    """Return what a tree has of another division; nothing if ``division`` is None, which is all.
+
+    The description of a system in the tree decides; without one, its results must stay, too.
+    """
+    if division is None or not is_ours(target):
+        return Others()
+    built = _built(target)
+    paths = [path.rpartition("/") for path in built if path.startswith("results/")]
+    sets = {folder for folder, _, name in paths if is_result_log(name)}
+    systems = {folder.split("/")[1] for folder in sets}
+    own = {system for system in systems if _division(target, system, built) == division}
+    others = frozenset(folder for folder in sets if folder.split("/")[1] not in own)
+    tops = (
+        *(f"results/{system}/" for system in systems - own),
+        *(f"systems/{system}.json" for system in systems - own),
+        *(f"benchmarks/{folder.rpartition('/')[2]}/" for folder in others),
+    )
+    return Others(
+        division=next(other for other in DIVISIONS if other != division),
+        sets=others,
+        files={path: entry for path, entry in built.items() if path.startswith(tops)},
+        alone=bool(others) and not own,
+    )
+
+
+def _built(target: Path) -> dict[str, ManifestEntry]:
+    """Return the files of a tree that its manifest lists, sorted; none if that was changed."""
+    try:
+        entries = read_manifest((target / MANIFEST).read_bytes())
+    except ValueError:  # which refuse_foreign reports
+        return {}
+    there = sorted(e.path for e in walk(target) if e.file and e.link is None)
+    return {path: entries[path] for path in there if path in entries}
+
+
+def _division(target: Path, system: str, built: Collection[str]) -> str | None:
+    """Return what the description of a system in a tree says; None if it cannot be read."""
+    path = f"systems/{system}.json"
+    try:
+        contents = read_json(read_file(target / path, MAX_BYTES)).value if path in built else None
+    except (OSError, ValueError):
+        return None
+    return contents.get("division") if isinstance(contents, dict) else None
+
+
+def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> str | None:
+    """Return which files of another division in a tree would not be built as they are."""
+    others = others_in(target, division)
+    if gone := _changes(target, others.files, files):
+        named = _named(gone, ",\n  ")
+        return (
+            f"{target}: these files are of the {others.division} division, which is kept, but this"
+            f" build would change or remove them:\n  {named}\nNothing was replaced. Bring back"
+            " their logs, descriptions, code and options;\nor replace the whole tree, with --force"
+            " and without a division;\nor choose another --output"
+        )
+    return None
+
+
+def refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
+    """Refuse to replace a tree by more than an addition to it.
+
+    Raises:
+        UserError: a file that was built, other than a table, would be changed or removed.
+    """
+    built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
+    if changed := _changes(target, built, files):
+        raise UserError(
+            f"{target}: {_named(changed)}: would be changed or removed; --force does so"
+        )
+
+
+def _changes(
+    target: Path, built: Mapping[str, ManifestEntry], files: Iterable[PlannedFile]
+) -> list[str]:
+    """Return which files of a tree, as they were built, are not among ``files`` as they are."""
+    planned = {file.path: file for file in files}
+    changing = [path for path in built if not _stays(target / path, planned.get(path))]
+    return [path for path in changing if _is_as_listed(target / path, built[path])]
 
 
 def refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
@@ -49,23 +152,26 @@ def _is_as_listed(path: Path, entry: ManifestEntry | None) -> bool:
 
 def _stays(path: Path, planned: PlannedFile | None) -> bool:
     """Return whether a planned file has the same content."""
-    match planned and planned.content:
-        case bytes(data):
-            return data == path.read_bytes()
-        case Path() as source:
-            return source.is_file() and _digest(source) == _digest(path)
-    return False
+    if planned is None or (isinstance(planned.content, Path) and not planned.content.is_file()):
+        return False
+    return _digest(planned.content) == _digest(path)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _digest(content: bytes | Path | Source) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks(content):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _named(paths: Sequence[str], separator: str = ", ") -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{separator.join(paths[:_NAMED])}{more}"
 
 
 def _message(target: Path, foreign: Sequence[str]) -> str:
-    more = f" and {len(foreign) - _NAMED} more" if len(foreign) > _NAMED else ""
     return (
-        f"{target}: {', '.join(foreign[:_NAMED])}{more}: added or changed since the tree was built,"
+        f"{target}: {_named(foreign)}: added or changed since the tree was built,"
         f" so it is not replaced. Move them away or, if they belong in the submission, into the"
         f" workspace, and name them in {CONFIG_NAME}:\n"
         f"  extra_files:\n    {foreign[0]}: <file in the workspace>"

@@ -97,7 +97,7 @@ def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tupl
     """Return both without the result sets that are not valid, or whose system is not."""
     valid = tuple(s for s in judged if not s.failures and not _failures_of(s.planned.system))
     problems = plan.problems
-    if judged and not valid:
+    if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
         problems += ("no result set is valid: nothing is left to build",)
     sets = tuple(judged_set.planned for judged_set in valid)
     return replace(plan, sets=sets, problems=problems), valid
@@ -205,7 +205,7 @@ def _context(
         submitter=submitter,
         system=planned.system,
         sources=sources,
-        group=planned.group,
+        group=planned.context.group,
     )
     return replace(context, id=context.identity)
 

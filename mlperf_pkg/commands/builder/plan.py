@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.checks.workspace import check_membership, described, proposed, stated, submitter_of
+from mlperf_pkg.checks.workspace import check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.submitter import (
     FOLDER_NAME,
     submitter_notes,
@@ -22,17 +22,16 @@ from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
-from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.membership import OPEN, Group, groups_of, matches
-from mlperf_pkg.submission.model import Place, ResultSet
+from mlperf_pkg.submission.membership import OPEN, matches
+from mlperf_pkg.submission.model import Place
 
 _NAMED_LOGS = 3
 
 
 class PlannedSet(Struct, frozen=True):
-    """One result set: its runs by start time, and the ``group`` of their logs.
+    """One result set: its runs by start time, and the ``context`` of all its raw logs.
 
     ``scaling`` is ``strong`` or ``weak`` in MLPerf HPC, else None.
     """
@@ -41,7 +40,7 @@ class PlannedSet(Struct, frozen=True):
     benchmark: str
     scaling: str | None
     runs: tuple[Run, ...]
-    group: Group
+    context: SetContext
 
     @property
     def as_open(self) -> bool:
@@ -50,13 +49,17 @@ class PlannedSet(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name in options and messages: ``SYSTEM/BENCHMARK``."""
-        return f"{self.system.id}/{self.benchmark}"
+        """Its name in options and messages: ``SYSTEM/BENCHMARK``, in HPC with the scaling."""
+        return self.folder.removeprefix("results/")
 
     @property
     def folder(self) -> str:
         """Its folder in the submission."""
         return "/".join(filter(None, ("results", self.system.id, self.scaling, self.benchmark)))
+
+    def is_of(self, division: str | None) -> bool:
+        """Return whether it is submitted in a division; None stands for all."""
+        return division in (None, self.system.division)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -67,6 +70,7 @@ class PlannedSet(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
+    Sets of another division are those that stay in the tree that is there already.
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
     ``submitters`` are all that the inputs name; ``unmapped`` are the sets without a system.
     ``configuration`` is that of the workspace with what its logs leave open; empty if nothing is.
@@ -98,28 +102,30 @@ def make_plan(
     leave_out: Collection[str] = (),
     *,
     as_open: bool = False,
+    staying: Collection[str] = (),
 ) -> Plan:
     """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
     With ``as_open``, runs of the Closed division whose system is only described as Open are Open.
+    ``staying`` are the folders of result sets of another division that are planned, too.
     Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
     identified = [run for run in workspace.runs if _is_identified(run)]
-    contexts = [
-        context
-        for context in _contexts(identified, workspace, as_open=as_open)
-        if division in (None, _division_of(context))
-    ]
-    unmapped = tuple(context for context in contexts if context.system is None)
-    all_sets = list(filter(None, map(_planned, contexts)))
-    wanted = {run.path for context in contexts for run in context.runs}
-    contexts = [c for c in contexts if not ((s := _planned(c)) and s.name in left_out)]
+    logs = {run.path: run for run in identified}
+    top = Place(str(workspace.folders.workspace), "")
+    contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
+    every_set = sorted(filter(None, map(_planned, contexts)), key=lambda planned: planned.folder)
+    all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
+    unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
+    wanted = {run.path for planned in all_sets for run in planned.runs}
+    wanted.update(run.path for context in unmapped for run in context.runs)
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
+    contexts = [*unmapped, *(planned.context for planned in sets)]
     submitters = submitters_of(
         workspace.config, systems or workspace.systems, runs or workspace.runs
     )
@@ -131,7 +137,7 @@ def make_plan(
         *_bad_names(sets),
         *_unknown(leave_out, all_sets),
     ]
-    if not sets and not problems:
+    if not problems and not any(planned.is_of(division) for planned in sets):
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
@@ -139,6 +145,7 @@ def make_plan(
         *_as_open(sets),
         *_left_out(left_out, all_sets),
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
+        *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
         *submitter_notes(submitters, systems),
@@ -152,7 +159,7 @@ def make_plan(
         tuple(notes),
         division,
         tuple(submitters),
-        unmapped,
+        tuple(unmapped),
         proposed(workspace.config, contexts),
     )
 
@@ -164,51 +171,12 @@ def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
-def _contexts(runs: Sequence[Run], workspace: Workspace, *, as_open: bool) -> Iterator[SetContext]:
-    """Yield the result sets of raw logs, each as far as its system is known."""
-    config, systems = workspace.config, workspace.systems
-    by_path, by_id = {run.path: run for run in runs}, {system.id: system for system in systems}
-    logs = [stated(run, run.path) for run in runs]
-    groups = groups_of(logs, list(map(described, systems)), config, as_open=as_open)
-    top, round_ = str(workspace.folders.workspace), workspace.round
-    for group in sorted(groups, key=_order):
-        system, first = by_id.get(group.system or ""), group.first
-        yield SetContext(
-            files=ResultSet(
-                Place(top, ""),
-                group.system or first.platform or None,
-                first.benchmark,
-                (),
-                scaling_mode=first.scaling,
-                tree=Place(top, top),
-            ),
-            runs=tuple(sorted((by_path[log.place] for log in group.logs), key=start_order)),
-            round=round_,
-            rules=load_benchmark(round_.usage, round_.name, first.benchmark),
-            submitter=submitter_of(config, system, systems),
-            system=system,
-            systems=systems,
-            origin=Origin.WORKSPACE,
-            group=group,
-            organizations=config.organizations,
-        )
-
-
-def _order(group: Group) -> tuple[str, str, str]:
-    return group.system or "", group.first.scaling or "", group.first.benchmark
-
-
-def _division_of(context: SetContext) -> str:
-    """Return the division in which runs are submitted."""
-    return (context.system.division if context.system else context.runs[0].division) or ""
-
-
 def _planned(context: SetContext) -> PlannedSet | None:
     """Return a result set whose system is known."""
-    files, group = context.files, context.group
-    if context.system is None or group is None:
+    if context.system is None:
         return None
-    return PlannedSet(context.system, files.benchmark, files.scaling_mode, context.runs, group)
+    files, runs = context.files, tuple(sorted(context.runs, key=start_order))
+    return PlannedSet(context.system, files.benchmark, files.scaling_mode, runs, context)
 
 
 # ---- problems -----------------------------------------------------------------------------
@@ -277,11 +245,13 @@ def _left_out(left_out: set[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
         yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
 
 
-def _unknown(left_out: Collection[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
+def _unknown(
+    named: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
+) -> Iterator[str]:
     """Of options this is a problem; the configuration may name sets of another division."""
     names = {planned.name for planned in sets}
-    for name in sorted(set(left_out) - names):
-        yield f"there is no result set {name} to leave out{did_you_mean(name, names)}"
+    for name in sorted(set(named) - names):
+        yield f"there is no result set {name} {purpose}{did_you_mean(name, names)}"
 
 
 def _no_match(workspace: Workspace) -> Iterator[str]:

@@ -15,6 +15,7 @@ from mlperf_pkg.commands.builder.contents import (
     tree_files,
     unfit,
 )
+from mlperf_pkg.commands.builder.foreign import lost, others_in
 from mlperf_pkg.commands.builder.judge import (
     JudgedSet,
     judge,
@@ -32,6 +33,7 @@ from mlperf_pkg.commands.builder.workspace import (
 )
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.results import wording as words
 
 
 class Order(Struct, frozen=True):
@@ -58,7 +60,8 @@ class Prepared(Struct, frozen=True):
     """A submission ready to be written to ``target``, unless there are ``refusals``.
 
     ``kept`` are the reasons why it is not valid although it is built. ``avoidable`` says that the
-    refusals are such reasons, so that the user can leave result sets out or keep them.
+    refusals are such reasons, so that the user can leave result sets out or keep them. ``lost``
+    says which files of another division the tree would lose, if any.
     """
 
     workspace: Workspace
@@ -70,6 +73,7 @@ class Prepared(Struct, frozen=True):
     refusals: tuple[str, ...]
     kept: tuple[str, ...]
     avoidable: bool
+    lost: str | None = None
 
 
 def prepare(folders: Folders, order: Order) -> Prepared:
@@ -86,7 +90,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     if not order.allow_outside:
         refuse_outside(folders, config)
     workspace = read_workspace(folders, config, order.round)
-    plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
+    plan, staying = _plan(workspace, order)
     if order.select:
         plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)
@@ -108,6 +112,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         target=target,
         notes=(
             *plan.notes,
+            *staying,
             *dropped,
             *code_notes(files),
             *_bypass_notes(judged),
@@ -116,7 +121,22 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         refusals=plan.problems + (() if order.keep_invalid else invalid),
         kept=invalid if order.keep_invalid else (),
         avoidable=not plan.problems,
+        lost=None if plan.problems else lost(target, files, plan.division),
     )
+
+
+def _plan(workspace: Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with the result sets of another division that the tree has, and a note."""
+    plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
+    target = workspace.folders.output / plan.submitter
+    others = others_in(target, plan.division)
+    if not others.sets:
+        return plan, ()
+    plan = make_plan(
+        workspace, order.division, order.leave_out, as_open=order.as_open, staying=others.sets
+    )
+    number = words.counted(len(others.sets), "result set")
+    return plan, (f"kept, of the {others.division} division: {number} of {target}",)
 
 
 def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:

@@ -31,7 +31,7 @@ def _set_line(judged: JudgedSet) -> str:
     row = judged.result.row
     score = f"{words.minutes(row.score_minutes):>10} minutes"
     result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
-    return ", ".join([result, *_state(judged), f"by {judged.planned.group.why}"])
+    return ", ".join([result, *_state(judged), f"by {row.system_by}"])
 
 
 def _state(judged: JudgedSet) -> Iterator[str]:

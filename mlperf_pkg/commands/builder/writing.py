@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mlperf_pkg.commands.builder.contents import PlannedFile
-from mlperf_pkg.commands.builder.foreign import refuse_foreign
+from mlperf_pkg.commands.builder.contents import PlannedFile, chunks
+from mlperf_pkg.commands.builder.foreign import (
+    lost,
+    others_in,
+    refuse_foreign,
+    refuse_to_change,
+)
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.folders import new_folder
-from mlperf_pkg.infra.source import Source
-
-_CHUNK = 1 << 20
 
 
 def write_tree(
@@ -24,26 +26,28 @@ def write_tree(
     accept: Callable[[Path], None] = lambda _: None,
     *,
     force: bool,
+    division: str | None = None,
 ) -> None:
     """Write the files and their manifest into a new folder, then give it the name ``target``.
 
     Nobody ever sees a part of the tree: an error or an interruption leaves neither debris nor a
     change to ``target``. Files are copied byte for byte, never linked; of their mode only the
     permission to execute is kept. ``accept`` gets the whole tree before it has its name, and may
-    raise.
+    raise. ``division`` is the one that is built, None for all.
 
     Raises:
         UserError: ``target`` exists and must not be replaced, or the tree cannot be written.
     """
 
     def replaces(there: Path) -> bool:
-        if not (force and is_ours(there)):
+        try:
+            refuse_to_replace(there, files, force=force, division=division)
+        except UserError:  # it has changed since the check below; new_folder takes its step back
             return False
-        refuse_foreign(there, files)
         return True
 
     try:
-        refuse_to_replace(target, files, force=force)
+        refuse_to_replace(target, files, force=force, division=division)
         with new_folder(target, replaces) as folder:
             entries = [_write(folder, file) for file in files]
             _write(folder, PlannedFile(MANIFEST, manifest_text(entries).encode()))
@@ -52,12 +56,17 @@ def write_tree(
         raise UserError(f"{target}: cannot be written: {error}") from error
 
 
-def refuse_to_replace(target: Path, files: Sequence[PlannedFile], *, force: bool) -> None:
+def refuse_to_replace(
+    target: Path, files: Sequence[PlannedFile], *, force: bool, division: str | None = None
+) -> None:
     """Refuse to replace anything but a tree that this tool built, and that only with ``force``.
 
+    No ``force`` is needed to add a ``division`` to a tree of another one.
+
     Raises:
-        UserError: ``target`` exists, and is not such a tree, ``force`` is not set, or the tree
-            holds something that was not built and is not among ``files``.
+        UserError: ``target`` exists, and is not such a tree, ``force`` is needed, the tree holds
+            something that was not built and is not among ``files``, or it would lose results of
+            another division.
     """
     if not target.exists() and not target.is_symlink():
         return
@@ -66,9 +75,19 @@ def refuse_to_replace(target: Path, files: Sequence[PlannedFile], *, force: bool
             f"{target}: exists and was not built by mlperf-pkg (it has no {MANIFEST} of this tool),"
             " so it is not replaced: choose another --output"
         )
-    if not force:
-        raise UserError(f"{target}: exists already; --force replaces it")
+    others = others_in(target, division)
+    if not force and not others.alone:
+        if not others.sets:
+            raise UserError(f"{target}: exists already; --force replaces it")
+        raise UserError(
+            f"{target}: has results of the {division} division already; --force replaces them and"
+            f" keeps those of the {others.division} division"
+        )
     refuse_foreign(target, files)
+    if message := lost(target, files, division):
+        raise UserError(message)
+    if not force:
+        refuse_to_change(target, files)
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -79,7 +98,7 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with path.open("xb") as stream:
-        for chunk in _chunks(file.content):
+        for chunk in chunks(file.content):
             digest.update(chunk)
             size += stream.write(chunk)
         if isinstance(file.content, Path) and os.access(file.content, os.X_OK):
@@ -87,15 +106,6 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
         stream.flush()
         os.fsync(stream.fileno())
     return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
-
-
-def _chunks(content: bytes | Path | Source) -> Iterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") if isinstance(content, Path) else content.open() as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
 
 
 def _make_executable(stream: BinaryIO) -> None:

@@ -74,6 +74,25 @@ def test_one_division() -> None:
     assert plan.notes == ("left out, of the closed division: 1 log (logs/box/a.log)",)
 
 
+@pytest.mark.parametrize(
+    ("staying", "names"),
+    [
+        ([], ["box-open/resnet"]),
+        (["results/box/resnet"], ["box/resnet", "box-open/resnet"]),
+        (["results/box/bert", "results/gone/bert"], ["box-open/resnet"]),
+    ],
+)
+def test_one_division_beside_sets_that_stay(staying: list[str], names: list[str]) -> None:
+    plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
+    assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
+    assert bool(plan.notes) is ("box/resnet" not in names)
+
+
+def test_sets_that_stay_are_not_the_division() -> None:
+    plan = planned(HERE, division="open", staying=["results/box/resnet"])
+    assert plan.problems == ("no runs of the open division are left",)
+
+
 @pytest.mark.parametrize("origin", ["option", "configuration"])
 def test_leave_out(origin: str) -> None:
     other = run("logs/box/b.log", benchmark="bert")

@@ -230,3 +230,21 @@ def test_foreign_tree_that_appears_meanwhile_is_left_alone(
     with pytest.raises(UserError, match="cannot be written"):
         write(target)
     assert bytes_below(tmp_path) == {"ACME/theirs": b"1"}
+
+
+def test_file_that_is_added_at_the_last_moment_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = write(tmp_path / "ACME")
+    before = bytes_below(target)
+    original, added = folders._exchange, iter([True])
+
+    def late(*paths: Path) -> bool:
+        if next(added, False):
+            lay(target, {"theirs": b"1"})
+        return original(*paths)
+
+    monkeypatch.setattr(folders, "_exchange", late)
+    with pytest.raises(UserError, match="cannot be written"):
+        write(target, OTHER, force=True)
+    assert bytes_below(target) == {**before, "theirs": b"1"}

@@ -1,0 +1,248 @@
+"""``mlperf-pkg build --division``: one division is built into the tree of the other one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.commands.builder.contents import TABLES
+from mlperf_pkg.commands.builder.manifest import MANIFEST
+from mlperf_pkg.config import CONFIG_NAME
+from tests.helpers.program import call
+from tests.helpers.workspaces import (
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+)
+
+POD64_OPEN = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
+OPEN = logs_of("bow-pod64-open", "resnet", "open")
+DIVISIONS = {"closed": {"bow-pod16"}, "open": {"bow-pod64-open"}}
+TREE = "submissions/Graphcore"
+CONFIG = b"code: {bert: src, resnet: src}\nextra_files: {README.md: README}\n"
+
+
+def both_divisions(root: Path) -> Path:
+    """Two Closed result sets, and an Open one that has a benchmark and code in common with them."""
+    files = {CONFIG_NAME: CONFIG, "src/run_and_time.sh": b"", "src/README.md": b"", "README": b"1"}
+    return lay(closed_workspace(root), POD64_OPEN, numbered(OPEN, "logs/o{}.log"), files)
+
+
+def systems_of(root: Path) -> set[str]:
+    return {path.name for path in (root / TREE / "results").iterdir()}
+
+
+def beside(root: Path) -> Path:
+    """A workspace of both divisions, of which Closed is built."""
+    assert call("build", both_divisions(root), "--division", "closed").exit_code == 0
+    return root
+
+
+# ---- one after the other ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", DIVISIONS)
+def test_one_after_the_other_is_both_at_once(tmp_path: Path, first: str) -> None:
+    (second,) = DIVISIONS.keys() - {first}
+    root = both_divisions(tmp_path)
+    result = call("build", root, "--division", first)
+    assert (result.exit_code, systems_of(root)) == (0, DIVISIONS[first])
+    assert f"note: left out, of the {second} division: " in result.stderr
+    before = bytes_below(root / TREE)
+    result = call("build", root, "--division", second)
+    assert result.exit_code == 0
+    assert f"note: kept, of the {first} division: " in result.stderr
+    assert "note: left out" not in result.stderr
+    in_turn = bytes_below(root / TREE)
+    assert before.items() - in_turn.items() == {(n, before[n]) for n in (MANIFEST, *TABLES)}
+    assert call("build", root, "--force").exit_code == 0
+    assert bytes_below(root / TREE) == in_turn
+    for division in DIVISIONS:
+        assert call("build", root, "--division", division, "--force").exit_code == 0
+        assert bytes_below(root / TREE) == in_turn
+
+
+def test_only_sets_of_the_tree_stay(tmp_path: Path) -> None:
+    root = both_divisions(tmp_path)
+    only = ("--division", "closed", "--leave-out", "bow-pod16/bert")
+    assert call("build", root, *only).exit_code == 0
+    result = call("build", root, "--division", "open")
+    assert "kept, of the closed division: 1 result set of " in result.stderr
+    assert "note: left out, of the closed division: 10 logs (logs/b0.log, " in result.stderr
+    assert sorted(path.name for path in (root / TREE / "results").glob("*/*")) == ["resnet"] * 2
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--explain"])
+def test_the_plan_has_what_stays(tmp_path: Path, option: str) -> None:
+    root = beside(tmp_path)
+    before = bytes_below(root)
+    result = call("build", root, "--division", "open", option)
+    assert (result.exit_code, bytes_below(root)) == (0, before)
+    assert "bow-pod16" in result.stdout
+    assert "bow-pod64-open" in result.stdout
+
+
+def test_a_division_that_is_there_needs_force(tmp_path: Path) -> None:
+    root = beside(tmp_path)
+    result = call("build", root, "--division", "closed")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Graphcore: exists already; --force replaces it\n")
+    assert call("build", root, "--division", "open").exit_code == 0
+    result = call("build", root, "--division", "closed")
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        "Graphcore: has results of the closed division already; --force replaces them and keeps"
+        " those of the open division\n"
+    )
+
+
+def test_force_replaces_the_division_alone(tmp_path: Path) -> None:
+    root = beside(tmp_path)
+    assert call("build", root, "--division", "open").exit_code == 0
+    before = bytes_below(root / TREE)
+    only = ("--division", "closed", "--leave-out", "bow-pod16/bert", "--force")
+    assert call("build", root, *only).exit_code == 0
+    removed = before.keys() - bytes_below(root / TREE).keys()
+    assert {name.split("/")[-2] for name in removed} == {"bert", "src"}
+
+
+# ---- what would be lost -------------------------------------------------------------------
+
+
+def remove_logs(root: Path) -> None:
+    for log in root.glob("logs/b*.log"):
+        log.unlink()
+
+
+def remove_log(root: Path) -> None:
+    (root / "logs/b0.log").unlink()
+
+
+def change_log(root: Path) -> None:
+    (root / "logs/b0.log").write_bytes((root / "logs/b0.log").read_bytes() + b"end\n")
+
+
+def change_description(root: Path) -> None:
+    lay(root, {"systems/bow-pod16.json": described("bow-pod16", hw_notes="liquid")})
+
+
+def remove_description(root: Path) -> None:
+    (root / "systems/bow-pod16.json").unlink()
+
+
+def open_description(root: Path) -> None:
+    lay(root, {"systems/bow-pod16.json": described("bow-pod16", division="open")})
+
+
+def change_code(root: Path) -> None:
+    lay(root, {"src/run_and_time.sh": b"train"})
+
+
+def remove_code(root: Path) -> None:
+    shutil.rmtree(root / "src")
+    lay(root, {CONFIG_NAME: b"extra_files: {README.md: README}"})
+
+
+def leave_out(root: Path) -> None:
+    lay(root, {CONFIG_NAME: CONFIG + b"leave_out: [bow-pod16/bert]"})
+
+
+def nothing(_: Path) -> None:
+    pass
+
+
+BERT = "results/bow-pod16/bert/result_"
+CODE = "benchmarks/bert/implementations/src/"
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize(
+    ("change", "options", "first"),
+    [
+        (remove_logs, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
+        (remove_log, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
+        (remove_log, ("--drop-invalid",), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
+        (change_log, (), BERT),
+        (change_description, (), "remove them:\n  systems/bow-pod16.json\n"),
+        (remove_description, (), f"{BERT}0.txt,\n"),
+        (open_description, ("--as-open",), "systems/bow-pod16.json\n"),
+        (change_code, (), f"{CODE}run_and_time.sh,\n"),
+        (remove_code, (), f"{CODE}README.md,\n  {CODE}run_and_time.sh,\n"),
+        (leave_out, (), f"{BERT}0.txt,\n"),
+        (nothing, ("--leave-out", "bow-pod16/bert"), f"{CODE}README.md,\n"),
+    ],
+)
+def test_the_other_division_is_never_lost(
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    options: tuple[str, ...],
+    first: str,
+    force: tuple[str, ...],
+) -> None:
+    root = beside(tmp_path)
+    change(root)
+    before = bytes_below(root)
+    for show in ((), ("--dry-run",), ("--explain",)):
+        result = call("build", root, "--division", "open", *options, *force, *show)
+        assert result.exit_code == 2
+        assert f"{TREE}: " in result.stderr
+        assert first in result.stderr
+        assert "or choose another --output\n" in result.stderr
+        assert bytes_below(root) == before
+
+
+def test_what_is_not_valid_is_named_too(tmp_path: Path) -> None:
+    root = beside(tmp_path)
+    remove_log(root)
+    result = call("build", root, "--division", "open")
+    assert "error: bow-pod16/bert is not valid:\n" in result.stderr
+
+
+def test_the_ways_out(tmp_path: Path) -> None:
+    root = beside(tmp_path)
+    remove_logs(root)
+    before = bytes_below(root / TREE)
+    result = call("build", root, "--division", "open", "--output", root / "elsewhere")
+    assert (result.exit_code, bytes_below(root / TREE)) == (0, before)
+    assert call("build", root, "--force").exit_code == 0
+    assert sorted(path.name for path in (root / TREE / "results").glob("*/*")) == ["resnet"] * 2
+
+
+def test_extra_files_of_both_change_by_force(tmp_path: Path) -> None:
+    root = beside(tmp_path)
+    lay(root, {"README": b"2"})
+    before = bytes_below(root)
+    result = call("build", root, "--division", "open")
+    assert (result.exit_code, bytes_below(root)) == (2, before)
+    assert "Graphcore: README.md: would be changed or removed; --force does so\n" in result.stderr
+    assert call("build", root, "--division", "open", "--force").exit_code == 0
+    assert bytes_below(root / TREE)["README.md"] == b"2"
+    assert systems_of(root) == DIVISIONS["closed"] | DIVISIONS["open"]
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize("name", ["notes.txt", "results/bow-pod16/bert/result_0.txt", "results.md"])
+def test_what_was_not_built_is_never_lost(
+    tmp_path: Path, name: str, force: tuple[str, ...]
+) -> None:
+    root = beside(tmp_path)
+    lay(root / TREE, {name: b"by hand"})
+    before = bytes_below(root)
+    result = call("build", root, "--division", "open", *force)
+    assert (result.exit_code, bytes_below(root)) == (2, before)
+    assert f"{name}: added or changed since the tree was built" in result.stderr
+
+
+@pytest.mark.parametrize("options", [("--drop-invalid",), ("--leave-out", "bow-pod64-open/resnet")])
+def test_nothing_of_the_division_is_no_addition(tmp_path: Path, options: tuple[str, ...]) -> None:
+    root = beside(tmp_path)
+    (root / "logs/o0.log").unlink()
+    before = bytes_below(root)
+    result = call("build", root, "--division", "open", *options)
+    assert (result.exit_code, bytes_below(root)) == (1, before)
