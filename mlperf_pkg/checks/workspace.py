@@ -92,7 +92,7 @@ def described(system: SystemFile) -> Described:
     return Described(
         id=system.id,
         name=system.system_name or "",
-        division=(system.division or "").lower(),
+        division=known_division(system.division),
         nodes=system.nodes,
         accelerators=system.accelerators,
     )
@@ -134,7 +134,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
 def _unknown_system(context: SetContext, group: Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
-    if others := [s for s in candidates if (s.division or "").lower() != division]:
+    if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = of_other_division(division, others[0])
         return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
     if candidates:
@@ -150,7 +150,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
         return set_finding(
             context, "SET110", "no system description fits; not read: {found:s}", found=unread
         )
-    if own := [system.id for system in systems if (system.division or "").lower() == division]:
+    if own := [system.id for system in systems if known_division(system.division) == division]:
         return set_finding(
             context,
             "SET110",

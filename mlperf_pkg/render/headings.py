@@ -46,8 +46,8 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     parts = list(_amounts(report, basis))
     if basis is Basis.OFFICIAL:
         outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
-        rows = report.result_sets
-        what = "the logs" if rows and not any(row.judged for row in rows) else "this"
+        judged = {row.judged for row in report.result_sets}
+        what = "the logs" if judged == {False} else "this"
         parts.insert(0, f"{report.tool['reference']} {outcome} {what}")
     rows = report.result_sets or report.runs
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):

@@ -18,7 +18,7 @@ from mlperf_pkg.infra.archive_names import stem_of
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.submission.names import SCALINGS, set_name
 
-OPEN = "open"
+OPEN, WEAK = "open", "weak"
 _UNKNOWN = "unknown"
 _COUNTED = re.compile(r"(\d+) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
@@ -78,12 +78,24 @@ class Stated(Struct, frozen=True):
         return self.place.split("/")[:-1]
 
     def fits(self, system: Described) -> bool:
-        """Return whether all numbers that it states are those of a system; False without any."""
-        stated = (self.nodes, system.nodes), (self.accelerators, system.accelerators)
-        pairs = [(own, described) for own, described in stated if own is not None]
-        if not pairs:
-            return self.count is not None and self.count in (system.nodes, system.accelerators)
-        return all(own == described for own, described in pairs)
+        """Return whether all numbers that it states are those of a system; False without any.
+
+        A log of weak scaling is of one of several models, each on a part of the nodes.
+        """
+        if self.states_nothing or not system.nodes:
+            return False
+        numbers = (system.nodes, system.accelerators)
+        if self.count is not None and self.count not in numbers:
+            return False
+        if self.scaling == WEAK:
+            return not self.nodes or (self.nodes < system.nodes and system.nodes % self.nodes == 0)
+        own = (self.nodes, self.accelerators)
+        return all(a is None or a == b for a, b in zip(own, numbers, strict=True))
+
+    @property
+    def states_nothing(self) -> bool:
+        """Whether it states no number of nodes or accelerators."""
+        return self.nodes is None and self.accelerators is None and self.count is None
 
 
 class Group(Struct, frozen=True):
@@ -222,8 +234,7 @@ class _Finder:
         platform = set(log.platform_names[-1:]) if log.names_platform else set()
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
         fitting = [system for system in free if log.fits(system)]
-        is_silent = (log.nodes, log.accelerators, log.count) == (None, None, None)
-        if is_silent and not log.names_platform:
+        if log.states_nothing and not log.names_platform:
             return _evidence("the only description", free, is_sure=len(free) == 1)
         return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
 
