@@ -219,7 +219,7 @@ class _Finder:
         for why, ids in self._names(log):
             if named := [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]:
                 own = self._of_division(named, log)
-                fitting = [system for system in own if log.fits(system)]
+                fitting = _fitting(own, log)
                 chosen = fitting if len(own) > 1 and fitting else own
                 return _evidence(why, chosen or named, is_sure=len(chosen) == 1)
         return None
@@ -233,7 +233,7 @@ class _Finder:
         own = self._of_division(self._systems.values(), log)
         platform = set(log.platform_names[-1:]) if log.names_platform else set()
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        fitting = [system for system in free if log.fits(system)]
+        fitting = _fitting(free, log)
         if log.states_nothing and not log.names_platform:
             return _evidence("the only description", free, is_sure=len(free) == 1)
         return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
@@ -266,6 +266,12 @@ class _Finder:
         if own or not self._as_open:
             return own
         return [system for system in candidates if system.division == OPEN]
+
+
+def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
+    """Return the systems that fit the numbers of a log; that before a platform is of nodes."""
+    fitting = [system for system in systems if log.fits(system)]
+    return [system for system in fitting if system.nodes == log.count] or fitting
 
 
 def _evidence(why: str, systems: Iterable[Described], *, is_sure: bool) -> _Evidence:
