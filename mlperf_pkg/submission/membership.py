@@ -56,10 +56,14 @@ class Stated(Struct, frozen=True):
         return int(match[1]) if match else None
 
     @property
-    def platform_names(self) -> tuple[str, ...]:
-        """The platform in letters and digits, and without the number before it."""
-        without = letters(_COUNTED.sub("", self.platform, count=1))
-        return tuple(dict.fromkeys(filter(None, (letters(self.platform), without))))
+    def platforms(self) -> tuple[str, str]:
+        """The platform, and the platform without the number before it."""
+        return self.platform, _COUNTED.sub("", self.platform, count=1)
+
+    @property
+    def platform_letters(self) -> str:
+        """The platform without that number in letters and digits; empty if it names none."""
+        return letters(self.platforms[1]) if self.names_platform else ""
 
     @property
     def names_platform(self) -> bool:
@@ -145,20 +149,19 @@ def groups_of(
 
     The evidence for a system is, in this order: the place of the log in a submission tree;
     ``systems:`` of ``mlperf-pkg.yaml``; a folder with the name of a description;
-    ``submission_platform``, if it is the name of a description, or else the ``system_name`` in one;
-    the nodes and accelerators that the log states. The first of these that names any system
-    decides, and of the systems it names those of the log's division count; with ``as_open`` those
-    of the Open division, too, if there is none. Of several, it is the one with the numbers of nodes
-    and accelerators that the log states.
+    ``submission_platform``, if it is the name of a description, or else like that or the
+    ``system_name`` in one; the nodes and accelerators that the log states. What names any system
+    first decides, and of the systems it names those of the log's division count; with ``as_open``
+    those of the Open division, too, if there is none. Of several, it is the one with these numbers.
     """
     finder = _Finder(systems, config, as_open=as_open)
     identified = [log for log in logs if log.benchmark]
     named = {log.place: finder.by_name(log) for log in identified}
-    claims = _claims(identified, named)
+    claims, only = _claims(identified, named), _only_names(identified)
     groups: dict[_Key, list[tuple[Stated, _Evidence]]] = {}
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
-        groups.setdefault(_key(log, evidence), []).append((log, evidence))
+        groups.setdefault(_key(log, evidence, only), []).append((log, evidence))
     return [
         Group(
             logs=tuple(log for log, _ in members),
@@ -189,12 +192,27 @@ class _Key(NamedTuple):
     others: tuple[object, ...]
 
 
-def _key(log: Stated, evidence: _Evidence) -> _Key:
+def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
+    """Return the key of a log; one that lacks a name has the only one of its benchmark."""
     system = evidence.ids[0] if evidence.is_sure else None
-    platform = log.platform_names[-1:] if log.names_platform else ()
+    names = [name or only[f"{log.benchmark} {n}"] for n, name in enumerate(_names(log))]
     numbers = (log.nodes, log.accelerators, log.count)
-    others = (log.division, letters(log.organization), platform, numbers, evidence.ids)
+    others = (log.division, *names, numbers, evidence.ids)
     return _Key(log.usage, log.round, system, log.benchmark, log.scaling, () if system else others)
+
+
+def _names(log: Stated) -> tuple[str, str]:
+    """Return the platform and the organisation, empty if it does not name them."""
+    return log.platform_letters, letters(log.organization)
+
+
+def _only_names(logs: Iterable[Stated]) -> dict[str, str]:
+    """Return the only platform and organisation of each benchmark; empty if there are several."""
+    names: dict[str, set[str]] = {}
+    for log in logs:
+        for number, name in enumerate(_names(log)):
+            names.setdefault(f"{log.benchmark} {number}", set()).update([name] if name else [])
+    return {key: min(values) if len(values) == 1 else "" for key, values in names.items()}
 
 
 def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> dict[str, set[str]]:
@@ -203,7 +221,7 @@ def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> di
     for log in logs:
         evidence = named[log.place]
         if evidence and evidence.is_sure and log.names_platform:
-            claims.setdefault(evidence.ids[0], set()).add(log.platform_names[-1])
+            claims.setdefault(evidence.ids[0], set()).add(log.platform_letters)
     return claims
 
 
@@ -231,7 +249,7 @@ class _Finder:
         a platform fits all.
         """
         own = self._of_division(self._systems.values(), log)
-        platform = set(log.platform_names[-1:]) if log.names_platform else set()
+        platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
         fitting = _fitting(free, log)
         if log.states_nothing and not log.names_platform:
@@ -255,10 +273,11 @@ class _Finder:
         systems = self._systems.values()
         folders = {letters(stem_of(name)) for name in folder.split("/")}
         yield "its folder", [system.id for system in systems if letters(system.id) in folders]
-        names = log.platform_names if log.names_platform else ()
-        yield "submission_platform", [s.id for s in systems if letters(s.id) in names]
-        named = [s.id for s in systems if letters(s.name) in names]
-        yield "submission_platform, a system_name", named
+        names = {name.casefold() for name in log.platforms if log.names_platform}
+        yield "submission_platform", [s.id for s in systems if s.id.casefold() in names]
+        names = set(map(letters, names)) - {""}
+        alike = (s.id for s in systems if not names.isdisjoint((letters(s.id), letters(s.name))))
+        yield "submission_platform, a system_name", alike
 
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)

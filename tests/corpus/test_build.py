@@ -131,6 +131,8 @@ def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     assert prepared.workspace.round.usage == usage
     assert prepared.workspace.round.name == round_
     assert prepared.plan.submitter
-    assert {prepared_set.planned.why for prepared_set in prepared.judged} == {"its folder"}
+    assert {prepared_set.planned.context.group.why for prepared_set in prepared.judged} == {
+        "its folder"
+    }
     write_tree(prepared.target, prepared.files, force=False)
     assert logs_by_set(prepared.target) == logs_by_set(original)

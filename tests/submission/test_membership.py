@@ -62,10 +62,10 @@ def group(stated: Stated, systems: tuple[Described, ...], config: Config | None 
         (log("logs/pod16", "pod64"), PODS, Config(), "pod64", PLATFORM),
         # the platform
         (log(platform="pod64-TF"), PODS, Config(), "pod64-tf", PLATFORM),
-        (log(platform="pod_16"), PODS, Config(), "pod16", PLATFORM),
+        (log(platform="pod_16"), PODS, Config(), "pod16", NAME),
         (log(platform="1xpod16"), PODS, Config(), "pod16", PLATFORM),
         (log(platform="Cluster-224"), CLUSTER, Config(), "c224", NAME),
-        (log(platform="pod 16"), (Described("x", "", "closed"), POD16), Config(), "pod16", PLATFORM),
+        (log(platform="pod 16"), (Described("x", "", "closed"), POD16), Config(), "pod16", NAME),
         # the numbers that the log states
         (log(nodes=224, accelerators=896), CLUSTER, Config(), "c224", NUMBERS),
         (log(platform="512xDGX"), CLUSTER, Config(), "c512", NUMBERS),
@@ -145,6 +145,8 @@ def test_closed_runs_as_open() -> None:
         ([log("b.log", "other")], 2),
         ([log("b.log", nodes=2)], 2),
         ([log("b.log", benchmark="")], 1),  # in no set
+        ([log("b.log", "")], 1),  # the platform is that of the others
+        ([log("b.log", ""), log("c.log", "other")], 3),
     ],
 )
 def test_groups_without_descriptions(others: list[Stated], number: int) -> None:
