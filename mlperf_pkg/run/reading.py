@@ -169,9 +169,13 @@ class _Reading:
         return takers
 
     def _all_findings(self) -> list[Finding]:
-        """Return the findings; of a file that ends early only that, as it may cause others."""
+        """Return the findings; of a file that ends early, without those that this may cause."""
         findings = self._findings.folded()
-        return [finding for finding in findings if finding.code == "LOG113"] or findings
+        if unread := [finding for finding in findings if finding.code == "LOG113"]:
+            return unread
+        if self._reader.is_cut:  # what is lost may have it all
+            return [f for f in findings if f.code == "RUN130" or not isinstance(f, Pending)]
+        return findings
 
     @property
     def _is_success(self) -> bool:
