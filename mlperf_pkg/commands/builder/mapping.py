@@ -148,13 +148,16 @@ def _likeness(run: Run, system: SystemFile) -> float:
 
 def complaints(unmapped: Sequence[Unmapped], systems: Sequence[SystemFile]) -> Iterator[str]:
     """Yield a message for all logs with the same problem, with the lines to add to fix it."""
+    unread = {system.id for system in systems if system.contents is None}  # reported as such
     for division in DIVISIONS:
         strangers = [u.run for u in unmapped if not u.systems and u.run.division == division]
-        if strangers:
-            yield _no_system(strangers, [s for s in systems if s.division == division])
+        own = [s for s in systems if s.division == division]
+        if strangers and (own or not unread):
+            yield _no_system(strangers, own)
     groups: dict[_Problem, list[Unmapped]] = {}
-    for candidate in filter(lambda candidate: candidate.systems, unmapped):
-        groups.setdefault(_problem(candidate), []).append(candidate)
+    for candidate in unmapped:
+        if unread.isdisjoint(ids := [system.id for system in candidate.systems]) and ids:
+            groups.setdefault(_problem(candidate), []).append(candidate)
     for group in groups.values():
         yield f"{folded([candidate.run.path for candidate in group])}: {_text(group[0])}"
 
@@ -222,11 +225,16 @@ def _likely_lines(
 
 def _other_division(first: Unmapped) -> str:
     system, division = first.systems[0], first.run.division
+    if system.division not in DIVISIONS:
+        return (
+            f"by {_why(first)} they belong to {visible(system.path)}, whose division is"
+            f" {visible(system.division or 'missing')}; expected {division}"
+        )
     second = f"{system.id}-{division}"
     instead = "; or build them as Open with --as-open" if system.division == OPEN else ""
     return (
         f"runs of the {division} division, but by {_why(first)} they belong to"
-        f" {visible(system.path)}, whose division is {system.division or 'missing'}. A"
+        f" {visible(system.path)}, whose division is {system.division}. A"
         f" description has one division: a system that is submitted in both needs a second file,"
         f" such as systems/{second}.json with"
         f' "division": "{division}", and in {CONFIG_NAME} the logs of each:\n'

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.systems import SystemFile, unchecked_system
 from mlperf_pkg.commands.builder.mapping import Mapped, Unmapped, complaints, folded, map_runs
 from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.findings import Finding
 from tests.helpers.workspaces import run, system
 
 POD16 = system("pod16", system_name="Pod 16")
@@ -167,13 +168,27 @@ def test_no_system_of_the_division() -> None:
     ]
 
 
-@pytest.mark.parametrize("division", ["closed", None])
-def test_other_division(division: str | None) -> None:
+@pytest.mark.parametrize("division", ["shut", None])
+def test_no_division(division: str | None) -> None:
     box = system("box", division)
+    assert complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,)) == [
+        "1 log (logs/a.log): by its folder they belong to systems/box.json, whose division is"
+        f" {division or 'missing'}; expected open"
+    ]
+
+
+def test_a_description_that_cannot_be_read_is_not_missing() -> None:
+    box = unchecked_system("systems/box.json", Finding(code="SYS001", message="", path=""))
+    assert complaint(Unmapped(run(), (box,), "its folder"), systems=(box,)) == []
+    assert complaint(Unmapped(run(), (), ""), systems=(box,)) == []
+
+
+def test_other_division() -> None:
+    box = system("box", "closed")
     (message,) = complaint(Unmapped(run(division="open"), (box,), "its folder"), systems=(box,))
     assert message == (
         "1 log (logs/a.log): runs of the open division, but by its folder they belong to"
-        f" systems/box.json, whose division is {division or 'missing'}. A description has one"
+        " systems/box.json, whose division is closed. A description has one"
         " division: a system that is submitted in both needs a second file, such as"
         ' systems/box-open.json with "division": "open", and in mlperf-pkg.yaml the logs of each:\n'
         '  systems:\n    box:\n      logs: ["logs/..."]\n'
