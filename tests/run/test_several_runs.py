@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.source import Source
@@ -32,7 +35,8 @@ def test_five_runs() -> None:
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
-        "5 runs in this file; expected 1: split it before lines " + ", ".join(map(str, lines))
+        "5 runs in this file; expected 1: split it into one file per run, before lines "
+        + ", ".join(map(str, lines))
     )
     assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
@@ -44,7 +48,18 @@ def test_a_run_that_was_started_again() -> None:
     run = run_of(killed + LOGS[1])
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
     before = killed.count(b"\n") + 1
-    assert leading.text == f"2 runs in this file; expected 1: split it before line {before}"
+    assert (
+        leading.text
+        == f"2 runs in this file; expected 1: split it into one file per run, before line {before}"
+    )
+
+
+def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) -> None:
+    logs = [good_log("llama2_70b_lora", round_="5.1", seed=seed) for seed in range(2)]
+    log = tmp_path / "run.log"
+    log.write_bytes(b"".join(logs))
+    found = [finding.code for finding in check([str(log)], Options(round="5.1")).report.findings]
+    assert (found.count("LOG111"), "SEED105" in found) == (1, False)
 
 
 def test_copies_of_one_run_pass_officially() -> None:
