@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
     CodeGroup,
@@ -66,6 +68,14 @@ def text(report: Report, view: View) -> str:
         for table in (_submitters, _sets, _systems, _runs, _findings):
             table(terminal, report, view)
     _summary(terminal, report, view)
+    return terminal.text()
+
+
+def warnings_text(report: Report, view: View) -> str:
+    """Render the warnings of a report and nothing else; empty without any."""
+    warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
+    terminal = Terminal(view)
+    _findings(terminal, replace(report, findings=warnings), view)
     return terminal.text()
 
 
