@@ -131,9 +131,9 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     """
     look_up("usage", usage, usages())
     look_up("round", round_name, rounds(usage))
-    known = load_round(usage, round_name).benchmarks
+    names = load_round(usage, round_name).benchmarks
     where = where_instead(usage, round_name, benchmark)
-    look_up(f"benchmark of round {round_name}", benchmark, known, where)
+    look_up(f"benchmark of round {round_name}", benchmark, names, where)
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
         message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"

@@ -58,8 +58,8 @@ def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) 
     logs = [good_log("llama2_70b_lora", round_="5.1", seed=seed) for seed in range(2)]
     log = tmp_path / "run.log"
     log.write_bytes(b"".join(logs))
-    found = [finding.code for finding in check([str(log)], Options(round="5.1")).report.findings]
-    assert (found.count("LOG111"), "SEED105" in found) == (1, False)
+    codes = [finding.code for finding in check([str(log)], Options(round="5.1")).report.findings]
+    assert (codes.count("LOG111"), "SEED105" in codes) == (1, False)
 
 
 def test_copies_of_one_run_pass_officially() -> None:
