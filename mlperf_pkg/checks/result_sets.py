@@ -45,7 +45,7 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
-from mlperf_pkg.rulebook.rounds import known_verdicts
+from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 
 _SKIPPED = "the package checker skips this folder"
 
@@ -171,6 +171,12 @@ def _score(context: SetContext) -> scoring.Score:
     return scoring.score(times, context.drop, required)
 
 
+def _no_rules(context: SetContext) -> str:
+    name, round_ = context.files.benchmark, context.round
+    where = where_instead(round_.usage, round_.name, name)
+    return f"no rules of {name} in round {round_.name}{where}"
+
+
 def unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
     """Return findings about what the official checker does not read; ``hint`` says why.
 
@@ -217,7 +223,7 @@ def _row(
         unscaled_minutes=score.minutes,
         scaling_factor=factor,
         official_minutes=None if official is None else official * official_factor,
-        score_note=score.reason,
+        score_note=score.reason if context.rules else _no_rules(context),
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
         energy_joules=None if power.joules is None else power.joules * official_factor,

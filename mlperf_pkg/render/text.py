@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
     CodeGroup,
@@ -68,6 +70,14 @@ def text(report: Report, view: View) -> str:
         for table in (_submitters, _sets, _systems, _runs, _findings, _configuration):
             table(terminal, report, view)
     _summary(terminal, report, view)
+    return terminal.text()
+
+
+def warnings_text(report: Report, view: View) -> str:
+    """Render the warnings of a report and nothing else; empty without any."""
+    warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
+    terminal = Terminal(view)
+    _findings(terminal, replace(report, findings=warnings), view)
     return terminal.text()
 
 

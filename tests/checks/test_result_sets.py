@@ -206,6 +206,9 @@ def test_a_folder_that_is_no_benchmark(tmp_path: Path) -> None:
     report = checked(root)
     assert {code for code, *_ in errors(report)} == {"SET106", "SET107"}
     assert only(report).verdict.official.value == "not_checked"
+    (message,) = [finding.text for finding in report.findings if finding.code == "SET106"]
+    assert message.endswith("the official checker skips the folder; did you mean resnet?")
+    assert only(report).score_note == "no rules of resnet50 in round 2.0; did you mean resnet?"
 
 
 def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
     result = call("build", root)
     assert result.exit_code == 1
     for text in (
-        "error: 1 log (logs/strange.log): no submission_benchmark",
+        "error: 1 log (logs/strange.log): line 1: cannot read this record: missing time_ms",
         "error: Graphcore/bow-pod64-open/rnnt/open: SET110: no system description of the open",
         "error: bow-pod16/resnet is not valid:\n",
         ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and official checker]\n",

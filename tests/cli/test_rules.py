@@ -220,6 +220,10 @@ NEAREST = [
     (("show", "bret"), "did you mean bert?"),
     (("show", "opt_weigth_decay"), "did you mean opt_weight_decay?"),
     (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
+    (
+        ("list", "resnet", "--round", "5.1"),
+        "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
+    ),
     (("list", "bret"), "the rulebook has no benchmark 'bret'; did you mean bert?"),
     (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
     (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),

@@ -25,6 +25,7 @@ from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
@@ -194,13 +195,24 @@ def _planned(context: SetContext) -> PlannedSet | None:
 
 
 def _unidentified(workspace: Workspace) -> Iterator[str]:
-    others = [run.path for run in workspace.runs if not _is_identified(run)]
-    if others:
-        yield (
-            f"{_named(others)}: no submission_benchmark, or no submission_division that is"
-            f" {' or '.join(DIVISIONS)}: complete the log, or take it out of"
-            f" {workspace.folders.logs}"
-        )
+    lacking = (
+        f"no submission_benchmark, or no submission_division that is {' or '.join(DIVISIONS)}:"
+        f" complete the log, or take it out of {workspace.folders.logs}"
+    )
+    by_reason: dict[str, list[str]] = {}
+    for run in workspace.runs:
+        if not _is_identified(run):
+            by_reason.setdefault(_unread_line(run) or lacking, []).append(run.path)
+    for reason, paths in by_reason.items():
+        yield f"{_named(paths)}: {reason}"
+
+
+def _unread_line(run: Run) -> str | None:
+    """Return the first error in reading a log, which may be why it lacks a value."""
+    errors = [f for f in run.findings if f.is_error and f.code.startswith(OF_LINES)]
+    for finding in sorted(errors, key=lambda finding: finding.line is None):
+        return f"line {finding.line}: {finding.text}" if finding.line else finding.text
+    return None
 
 
 def _complaints(contexts: Iterable[SetContext], *, whose: bool) -> Iterator[str]:
