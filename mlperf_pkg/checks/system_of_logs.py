@@ -149,7 +149,7 @@ def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]
 
 
 def _fitting(context: SetContext, nodes: int) -> str | None:
-    """Return which description of the division has so many nodes; None if not exactly one has."""
+    """Return which description of the division fits a number of nodes; None unless it is one."""
     systems = [system for system in context.systems if system.nodes == nodes]
     paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
     return f"{paths[0]} has as many" if len(paths) == 1 else None

@@ -25,7 +25,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, f
 
 _Row = TypeVar("_Row")
 
-_MOST_RUNS = 20  # loose logs that are listed without being asked for
+_MOST_RUNS = 20  # raw logs that are listed without being asked for
 
 _VERDICTS = (Column("Official", 11), Column("Rules", 11))
 _SETS = (
@@ -145,15 +145,16 @@ def _system(row: SystemRow) -> list[Span]:
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
-    """Add all runs with ``verbose``, else only loose logs, if they are few."""
-    rows = report.runs if view.verbose else tuple(_loose(report))
+    """Add all runs with ``verbose``, else only raw logs, if they are few."""
+    rows = report.runs if view.verbose else tuple(_raw(report))
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
         terminal.table(_RUNS, _grouped(rows, _run_title, _run))
 
 
-def _loose(report: Report) -> Iterator[RunRow]:
-    named = {row.id for row in report.result_sets if row.submitter is not None}
-    return (run for run in report.runs if run.set not in named)
+def _raw(report: Report) -> Iterator[RunRow]:
+    sets = (row for row in report.result_sets if row.submitter is not None)
+    submitted = {row.id for row in sets if is_submitted(row.path)}
+    return (run for run in report.runs if run.set not in submitted)
 
 
 def _run_title(row: RunRow) -> str:

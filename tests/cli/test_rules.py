@@ -191,7 +191,7 @@ def test_show_explains_a_rule() -> None:
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
         ("SET103", "basis     official: the official checker rejects what the written rules"),
-        ("SET103", "unless    a warning if the logs are not a complete result set"),
+        ("SET103", "unless    a warning if the set is not judged"),
         ("RCP102", "severity  warning: no verdict fails"),
         (
             "SEED101",
@@ -285,7 +285,7 @@ def test_show_has_the_exceptions_of_a_code_as_json() -> None:
     answer = document("show", "SET101")
     assert (answer["basis"], answer["severity"]) == ("both", "error")
     assert answer["unless"][0] == {
-        "when": "the logs are not a complete result set",
+        "when": "the logs are named one by one or --partial says that more are to come",
         "basis": None,
         "severity": "note",
     }

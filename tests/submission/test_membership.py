@@ -79,8 +79,8 @@ def group(stated: Stated, systems: tuple[Described, ...], config: Config | None 
 def test_evidence(
     stated: Stated, systems: tuple[Described, ...], config: Config, system: str, why: str
 ) -> None:
-    found = group(stated, systems, config)
-    assert (found.system, found.why, found.candidates) == (system, why, ())
+    of_log = group(stated, systems, config)
+    assert (of_log.system, of_log.why, of_log.candidates) == (system, why, ())
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_evidence(
     ],
 )  # fmt: skip
 def test_open(stated: Stated, systems: tuple[Described, ...], candidates: tuple[str, ...]) -> None:
-    found = group(stated, systems)
-    assert (found.system, found.candidates) == (None, candidates)
+    of_log = group(stated, systems)
+    assert (of_log.system, of_log.candidates) == (None, candidates)
 
 
 def test_a_system_that_other_logs_name_is_not_that_of_another_platform() -> None:

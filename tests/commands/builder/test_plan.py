@@ -65,7 +65,9 @@ def test_sets_and_targets_in_order_of_start() -> None:
 
 def test_the_reasons_for_a_system() -> None:
     (planned_set,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
-    assert planned_set.context.group.why == "its folder, submission_platform"
+    group = planned_set.context.group
+    assert group is not None
+    assert group.why == "its folder, submission_platform"
 
 
 def test_one_division() -> None:
