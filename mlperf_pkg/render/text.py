@@ -13,7 +13,6 @@ from mlperf_pkg.render.groups import (
     SubmitterRow,
     Submitters,
     by_code,
-    is_submitted,
     subjects_in_words,
 )
 from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
@@ -147,7 +146,7 @@ def _loose(report: Report) -> Iterator[RunRow]:
 
 
 def _run_title(row: RunRow) -> str:
-    about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
     parent = folder(row.path)
     return f"{parent}: {about}" if parent else about
 
@@ -211,10 +210,9 @@ def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None
 
 def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
-    of_sets = group.first.set is not None or is_submitted(group.first.about)
     if group.first.about in submitters.roots:
         return "submissions"
-    return "result sets" if of_sets else "files"
+    return "files" if group.first.set is None else "result sets"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
