@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -136,6 +137,7 @@ def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResu
             score_note="the result set was not checked",
             rcp=None,
             seeds=SeedsRow(official_pass=False),
+            **_of_context(context),
         ),
         findings=findings,
         run_findings=tuple(finding for run in context.runs for finding in run.findings),
@@ -227,12 +229,19 @@ def _row(
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
         energy_joules=None if power.joules is None else power.joules * official_factor,
-        scaling=context.files.scaling_mode,
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
-        judged=context.origin.is_judged,
-        system_by=context.group.why if context.group and context.system else None,
+        **_of_context(context),
     )
+
+
+def _of_context(context: SetContext) -> dict[str, Any]:
+    """Return the fields of a row that need no run."""
+    return {
+        "scaling": context.files.scaling_mode,
+        "system_by": context.group.why if context.group and context.system else None,
+        "judged": context.origin.is_judged,
+    }
 
 
 def _official_minutes(context: SetContext) -> float | None:

@@ -137,6 +137,10 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
 def _unknown_system(context: SetContext, group: Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
+    if unread := [s.path for s in candidates or systems if s.contents is None]:
+        return set_finding(
+            context, "SET110", "no system description fits; not read: {found:s}", found=unread
+        )
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = of_other_division(division, others[0])
         return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
@@ -148,10 +152,6 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
             basis=Basis.RULES,
             found=[system.id for system in candidates],
             hint=f"assign the logs to their systems in {CONFIG_NAME}",
-        )
-    if unread := [system.path for system in systems if system.contents is None]:
-        return set_finding(
-            context, "SET110", "no system description fits; not read: {found:s}", found=unread
         )
     if own := [system.id for system in systems if known_division(system.division) == division]:
         return set_finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
@@ -19,7 +20,10 @@ NO_RESULT_SET = "no result set: no log names its benchmark"
 
 
 def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
-    """Return the name of the system of a result set, with details that make it unique."""
+    """Return the name of the system of a result set, with details that make it unique.
+
+    It is the id of the set where other sets of the benchmark have the same details.
+    """
     differ = len({row.submitter for row in report.result_sets}) > 1
 
     def title(row: ResultSetRow) -> str:
@@ -32,7 +36,8 @@ def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
             details.append(f"round {row.round}")
         return f"{owner}{system} ({', '.join(details)})"
 
-    return title
+    named = Counter((title(row), wording.benchmark(row)) for row in report.result_sets)
+    return lambda row: row.id if named[title(row), wording.benchmark(row)] > 1 else title(row)
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:

@@ -15,7 +15,6 @@ from mlperf_pkg.render.groups import (
     SubmitterRow,
     Submitters,
     by_code,
-    is_submitted,
     subjects_in_words,
 )
 from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
@@ -153,12 +152,12 @@ def _runs(terminal: Terminal, report: Report, view: View) -> None:
 
 def _raw(report: Report) -> Iterator[RunRow]:
     sets = (row for row in report.result_sets if row.submitter is not None)
-    submitted = {row.id for row in sets if is_submitted(row.path)}
+    submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
     return (run for run in report.runs if run.set not in submitted)
 
 
 def _run_title(row: RunRow) -> str:
-    about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
     parent = folder(row.path)
     return f"{parent}: {about}" if parent else about
 
@@ -222,10 +221,9 @@ def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None
 
 def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
-    of_sets = group.first.set is not None or is_submitted(group.first.about)
     if group.first.about in submitters.roots:
         return "submissions"
-    return "result sets" if of_sets else "files"
+    return "files" if group.first.set is None else "result sets"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:

@@ -65,7 +65,7 @@ def test_formats(folder: Path, format_: str) -> None:
     assert result.exit_code == 0
     assert result.stdout.endswith("\n")
     if format_ == "json":
-        assert json.loads(result.stdout)["format"] == "mlperf-pkg/report/2"
+        assert json.loads(result.stdout)["format"] == "mlperf-pkg/report/3"
 
 
 def test_verbose_shows_more(folder: Path) -> None:
