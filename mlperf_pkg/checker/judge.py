@@ -20,8 +20,9 @@ from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.checks.workspace import proposed, raw_sets
+from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import (
     Finding,
     Unchecked,
@@ -265,7 +266,12 @@ def _judge_raw_logs(
     """Judge raw logs, and the descriptions of their systems in a workspace."""
     places = plan.workspace.systems if plan.workspace and round_ else ()
     systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in places if round_)
-    judged = _judge_sets(plan, tuple(_raw_sets(plan, contents, systems)), contents, waivers)
+    contexts = tuple(_raw_sets(plan, contents, systems))
+    benchmarks = {context.files.benchmark for context in contexts}
+    config = plan.workspace.config if plan.workspace else Config()
+    if problems := sorted(unknown_code(config, round_, benchmarks)) if round_ else []:
+        raise UserError("\n".join(problems))
+    judged = _judge_sets(plan, contexts, contents, waivers)
     used = {context.system.id for context in judged.contexts if context.system}
     shown = tuple(s for s in systems if s.id in used or s.contents is None)
     findings = [finding for system in shown for finding in system.findings]
@@ -279,7 +285,7 @@ def _judge_raw_logs(
         systems=shown,
         verdict=verdict,
         findings=tuple(findings),
-        configuration=proposed(plan.workspace.config, judged.contexts) if plan.workspace else "",
+        configuration=proposed(config, judged.contexts),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
@@ -19,7 +19,8 @@ from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import common_folder, folder
 from mlperf_pkg.results.wording import enumerated, shortened
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.model import DIVISIONS, Round
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import (
     Described,
@@ -222,6 +223,14 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
 CHECKS = (check_membership, check_folders)
 
 
+def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
+    """Yield which keys of ``code:`` name neither a benchmark of the round nor one that has runs."""
+    for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
+        where = where_instead(round_.usage, round_.name, name)
+        message = f"is not a benchmark of round {round_.name}{where}"
+        yield f"{CONFIG_NAME}: code: {visible(name)} {message}"
+
+
 # ---- the configuration that answers the questions -------------------------------------------
 
 
@@ -258,7 +267,14 @@ def systems_to_assign(
 def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) -> str:
     """Add the entries to fill in for logs whose system is not known; return what to do."""
     candidates = context.group.candidates if context.group else ()
+    own = [s.id for s in context.systems if known_division(s.division) == context.division]
     logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
+    if candidates and not {*own} & {*candidates}:
+        second = f"{candidates[0]}-{context.division}"
+        systems.setdefault(second, {}).setdefault("logs", [])
+        return (
+            f"systems: describe systems/{second}.json, and write patterns there for the logs {logs}"
+        )
     for name in candidates:
         systems.setdefault(name, {}).setdefault("logs", [])
     if candidates:
@@ -267,6 +283,5 @@ def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) ->
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
     platforms = systems.setdefault(name, {}).setdefault("platforms", [])
     platforms += {platform} - {*platforms, ""}
-    names = [s.id for s in context.systems if known_division(s.division) == context.division]
-    others = f", or replace {name} by {' or '.join(names)}," if names else ""
+    others = f", or replace {name} by {' or '.join(own)}," if own else ""
     return f"systems: describe systems/{name}.json{others} for the logs {logs}"

@@ -169,7 +169,7 @@ def groups_of(
             candidates=() if key.system else members[0][1].ids,
             why=", ".join(sorted({evidence.why for _, evidence in members})),
         )
-        for key, members in groups.items()
+        for key, members in sorted(groups.items(), key=_order)
     ]
 
 
@@ -199,6 +199,18 @@ def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
     numbers = (log.nodes, log.accelerators, log.count)
     others = (log.division, *names, numbers, evidence.ids)
     return _Key(log.usage, log.round, system, log.benchmark, log.scaling, () if system else others)
+
+
+def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
+    """Return the order of groups: by what their sets are called."""
+    key, first = group[0], group[1][0][0]
+    return (
+        key.system or first.platform,
+        key.scaling or "",
+        key.benchmark,
+        first.division,
+        first.place,
+    )
 
 
 def _names(log: Stated) -> tuple[str, str]:
@@ -253,7 +265,7 @@ class _Finder:
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
         fitting = _fitting(free, log)
         if log.states_nothing and not log.names_platform:
-            return _evidence("the only description", free, is_sure=len(free) == 1)
+            return _evidence("its division", free, is_sure=len(free) == 1)
         return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:

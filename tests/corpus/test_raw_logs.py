@@ -28,12 +28,12 @@ OTHERS = {"SET115"}
 TWICE = {"results/SYS-420GH-TNGR/bert", "results/SYS-420GH-TNGR/resnet/bert"}
 """Runs that were published in two folders of one set (v1.0, Habana)."""
 
-TOLD = {
+KNOWN = {
     "v0.7": (26, 41), "v1.0": (13, 33), "v1.1": (8, 24), "v2.0": (15, 43), "v2.1": (3, 6),
     "v3.0": (3, 15), "v3.1": (2, 10), "v4.0": (3, 9), "v4.1": (5, 17), "v5.0": (18, 28),
     "v5.1": (7, 19), "hpc_v1.0": (5, 8), "hpc_v2.0": (3, 3), "hpc_v3.0": (7, 9),
 }  # fmt: skip
-"""How many of the sets of a round are told apart."""
+"""The sets of a round whose systems are known from the logs, of all."""
 
 
 def lay(submission: Path, root: Path, *, flat: bool) -> dict[str, str]:
@@ -71,7 +71,7 @@ def members(checked: Checked, sets: dict[str, str]) -> dict[str, set[str]]:
 def test_raw_logs(tree: str, tmp_path: Path) -> None:
     folder = corpus_folder()
     assert folder is not None
-    told = total = 0
+    known = total = 0
     for name in sorted({path.split("/")[0] for path in expected(tree)["result_sets"]}):
         whole = check([str(folder / tree / name)], Options(jobs=1)).report
         rows = {row.path: row for row in whole.result_sets if row.runs_found}
@@ -99,6 +99,6 @@ def test_raw_logs(tree: str, tmp_path: Path) -> None:
             of_tree = rows[origin]
             assert identity(row) == identity(of_tree)
             assert row.verdict == of_tree.verdict or codes & (OTHERS | OF_TREES)
-            told += 1
+            known += 1
         total += len(rows)
-    assert (told, total) == TOLD[tree]
+    assert (known, total) == KNOWN[tree]

@@ -32,7 +32,7 @@ UNKNOWN = Config(systems={"pod7": SystemConfig(logs=("*",))})
 PATTERN, PLATFORM_IN = "a pattern in mlperf-pkg.yaml", "a platform in mlperf-pkg.yaml"
 TREE, FOLDER = "its place in the tree", "its folder"
 PLATFORM, NAME = "submission_platform", "submission_platform, a system_name"
-NUMBERS, ONLY = "the numbers of nodes", "the only description"
+NUMBERS, ONLY = "the numbers of nodes", "its division"
 
 
 def log(place: str = "a.log", platform: str = "box", **changes: Any) -> Stated:

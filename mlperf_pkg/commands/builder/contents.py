@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.workspace import unknown_code
 from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.commands.builder.plan import Plan
@@ -20,7 +21,6 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
-from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.submission.model import Place
 
 PARAMETERS = "package_checker_params"
@@ -172,7 +172,7 @@ def parameters(judged: Iterable[JudgedSet]) -> Iterator[PlannedFile]:
 
 def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
     files: list[PlannedFile] = []
-    problems = list(_unknown_code(plan, workspace))
+    problems = list(unknown_code(workspace.config, workspace.round, plan.benchmarks))
     for benchmark, implementations in workspace.config.code.items():
         if benchmark not in plan.benchmarks:
             continue
@@ -185,15 +185,6 @@ def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
     if problems:
         raise UserError("\n".join(problems))
     return files
-
-
-def _unknown_code(plan: Plan, workspace: Workspace) -> Iterator[str]:
-    round_ = workspace.round
-    for name in workspace.config.code:
-        if name not in (*round_.benchmarks, *plan.benchmarks):
-            where = where_instead(round_.usage, round_.name, name)
-            message = f"is not a benchmark of round {round_.name}{where}"
-            yield f"{CONFIG_NAME}: code: {visible(name)} {message}"
 
 
 def _cannot_be_read(path: str, error: OSError) -> str:
