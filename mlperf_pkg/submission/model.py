@@ -257,7 +257,9 @@ class Input(Struct, frozen=True):
     @property
     def places(self) -> Mapping[str, Place]:
         """The logs and the system descriptions by label."""
-        systems = (system for submission in self.submissions for system in submission.systems)
+        of_workspace = self.workspace.systems if self.workspace else ()
+        in_trees = (system for submission in self.submissions for system in submission.systems)
+        systems = (*of_workspace, *in_trees)
         return {place.label: place for place in (*self.every_log, *systems)}
 
 
