@@ -11,6 +11,13 @@ class UserError(Exception):
     """
 
 
+def reason_of(error: Exception) -> str:
+    """Return what is wrong, of an error of the system without its number: for messages."""
+    reason = getattr(error, "strerror", None) or str(error)
+    file = getattr(error, "filename", None)
+    return f"{file}: {reason}" if file else reason
+
+
 class ArchiveError(Exception):
     """An archive that cannot, or must not, be read; the message is the reason."""
 

@@ -153,7 +153,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def about(self) -> str:
-        """The path of what the finding is about."""
+        """The path, or id of a set of raw logs, of what the finding is about."""
         return self.path if self.subject is None else self.subject
 
     @property

@@ -33,8 +33,9 @@ def fold(
     judged = _compared(plans, waivers)
     unread = [finding for input_ in inputs for finding in check_input(input_)]
     sets = tuple(result for item in judged for result in item.sets)
-    outside = waivers.waive([*unread, *check_readable(), *not_described(sets)])
-    findings = in_order([*(f for item in judged for f in item.findings), *folded(outside)])
+    outside = folded(waivers.waive([*unread, *check_readable()]))
+    outside += waivers.waive(not_described(sets))
+    findings = in_order([*(f for item in judged for f in item.findings), *outside])
     if stale := list(waivers.stale(findings)):
         findings = in_order([*findings, *folded(stale)])
     return Checked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,7 +46,7 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
-from mlperf_pkg.rulebook.rounds import known_verdicts
+from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 
 _SKIPPED = "the package checker skips this folder"
 
@@ -136,6 +137,7 @@ def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResu
             score_note="the result set was not checked",
             rcp=None,
             seeds=SeedsRow(official_pass=False),
+            **_of_context(context),
         ),
         findings=findings,
         run_findings=tuple(finding for run in context.runs for finding in run.findings),
@@ -169,6 +171,12 @@ def _score(context: SetContext) -> scoring.Score:
     times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in context.runs]
     required = context.rules.runs.required if context.rules else len(times)
     return scoring.score(times, context.drop, required)
+
+
+def _no_rules(context: SetContext) -> str:
+    name, round_ = context.files.benchmark, context.round
+    where = where_instead(round_.usage, round_.name, name)
+    return f"no rules of {name} in round {round_.name}{where}"
 
 
 def unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
@@ -217,16 +225,23 @@ def _row(
         unscaled_minutes=score.minutes,
         scaling_factor=factor,
         official_minutes=None if official is None else official * official_factor,
-        score_note=score.reason,
+        score_note=score.reason if context.rules else _no_rules(context),
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
         energy_joules=None if power.joules is None else power.joules * official_factor,
-        scaling=context.files.scaling_mode,
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
-        judged=context.origin.is_judged,
-        system_by=context.group.why if context.group and context.system else None,
+        **_of_context(context),
     )
+
+
+def _of_context(context: SetContext) -> dict[str, Any]:
+    """Return the fields of a row that need no run."""
+    return {
+        "scaling": context.files.scaling_mode,
+        "system_by": context.group.why if context.group and context.system else None,
+        "judged": context.origin.is_judged,
+    }
 
 
 def _official_minutes(context: SetContext) -> float | None:

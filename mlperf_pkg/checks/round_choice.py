@@ -21,7 +21,8 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
     rounds: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.sureness is Sureness.GUESS:
-            yield _guess(run)
+            if run.records:  # of others it is only known that they cannot be read
+                yield _guess(run)
         elif run.sureness is not Sureness.GIVEN:
             rounds.setdefault((run.usage, run.round), []).append(run)
     for (usage, name), members in rounds.items():

@@ -16,6 +16,7 @@ from mlperf_pkg.checks.failed_runs import (
 )
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import where_instead
 
 _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
 
@@ -99,11 +100,12 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
             severity=Severity.WARNING,
         )
     if not context.in_round:
+        name, round_ = context.files.benchmark, context.round
         yield set_finding(
             context,
             "SET106",
-            f"{context.files.benchmark!r} is not a benchmark of round {context.round.name}:"
-            " the official checker skips the folder",
+            f"{name!r} is not a benchmark of round {round_.name}: the official checker skips the"
+            f" folder{where_instead(round_.usage, round_.name, name)}",
             basis=Basis.RULES,
             expected=list(context.round.benchmarks),
         )

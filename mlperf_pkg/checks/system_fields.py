@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.system_names import published_spelling
@@ -28,7 +29,7 @@ from mlperf_pkg.checks.system_values import (
     system_finding,
     whole_number,
 )
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, values_of
 from mlperf_pkg.infra.json_lines import JsonDocument
 from mlperf_pkg.infra.text import nearest
 
@@ -44,6 +45,7 @@ _ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than
     *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
     "accelerator_model_name",
 })  # fmt: skip
+_MOST_NAMED, _LONGEST_NAME = 40, 80  # fields to fill in; characters of a name
 _PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
 
 
@@ -279,17 +281,26 @@ def _names(description: Description) -> Iterator[Finding]:
 
 
 def _to_fill_in(description: Description) -> Iterator[Finding]:
-    """Report the values that ``system init`` or ``system merge`` left to fill in."""
-    for path, value in _values(description.fields):
-        if is_to_fill_in(value):
-            yield system_finding(
-                "SYS203",
-                description.path,
-                description.document.line(path),
-                f"{'.'.join(path)} is {{found}}; expected its value",
-                basis=Basis.RULES,
-                found=value,
-            )
+    """Report as one the values that ``system init`` or ``system merge`` left to fill in."""
+    left = [(path, value) for path, value in _values(description.fields) if is_to_fill_in(value)]
+    if not left:
+        return
+    names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    message = f"{names[0]} is {{found}}; expected its value"
+    if len(left) > 1:
+        message = f"{len(left)} fields are to be filled in: {', '.join(names)}{more}"
+    lines = [line for path, _ in left if (line := description.document.line(path))]
+    finding = system_finding(
+        "SYS203",
+        description.path,
+        lines[0] if lines else None,
+        message,
+        basis=Basis.RULES,
+        found=left[0][1] if len(left) == 1 else names,
+    )
+    place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
+    yield replace(finding, places=(place,))
 
 
 def _values(fields: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -13,6 +13,7 @@ from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import known_division
 from mlperf_pkg.submission.membership import is_placeholder
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
@@ -111,25 +112,47 @@ def _is_part(names: set[str], of: set[str]) -> bool:
 def check_nodes(context: SetContext) -> Iterator[Finding]:
     """Compare the numbers of nodes that HPC logs name with the description.
 
-    A log of weak scaling is of one model, which has a part of the nodes.
+    A log of weak scaling is of one model, which has a part of the nodes. Raw logs may be taken for
+    those of another system, so that the number before their platform counts, too.
     """
     system = context.system
     if system is None or system.nodes is None or system.nodes == 0:
         return
+    counts = _counts_of_others(context, system)
     for run in context.runs:
-        nodes = run.nodes
+        nodes = run.nodes if run.nodes is not None else counts.get(run.text("platform"))
         if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
             continue
         is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
         yield set_finding(
             context,
             "SET142",
-            f"number_of_nodes is {{found}} in the log; expected {{expected}}, as in {system.path}",
+            f"{'submission_platform begins with' if run.nodes is None else 'number_of_nodes is'}"
+            f" {{found}} in the log; expected {{expected}}, as in {system.path}",
             path=run.path,
             found=nodes,
             expected=system.nodes,
+            hint=_fitting(context, nodes),
             **_NOTE if is_same_scale else {"basis": Basis.RULES},
         )
+
+
+def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
+    """Return the numbers before platforms of raw logs that only another description has."""
+    own = {system.nodes, system.accelerators}
+    counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
+    return {
+        platform: count
+        for platform, count in counts.items()
+        if count and count not in own and _fitting(context, count)
+    }
+
+
+def _fitting(context: SetContext, nodes: int) -> str | None:
+    """Return which description of the division fits a number of nodes; None unless it is one."""
+    systems = [system for system in context.systems if system.nodes == nodes]
+    paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
+    return f"{paths[0]} has as many" if len(paths) == 1 else None
 
 
 CHECKS = (check_status, check_platform, check_nodes)

@@ -16,7 +16,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import known_division
-from mlperf_pkg.results.report import common_folder
+from mlperf_pkg.results.report import common_folder, folder
 from mlperf_pkg.results.wording import enumerated, shortened
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -29,6 +29,9 @@ from mlperf_pkg.submission.membership import (
     is_placeholder,
 )
 from mlperf_pkg.submission.model import Place, ResultSet
+
+FOREIGN = "SET115"
+"""The code of the finding that logs are of another organisation."""
 
 _NAMED_LOGS = 3
 
@@ -50,10 +53,10 @@ def raw_sets(
     for group in groups_of(logs, list(map(described, systems)), config, as_open=as_open):
         first, system = group.first, by_id.get(group.system or "")
         members = tuple(runs[log.place] for log in group.logs)
-        folder = common_folder([run.path for run in members])
+        parent = common_folder([run.path for run in members])
         yield SetContext(
             files=ResultSet(
-                Place(folder, folder),
+                Place(parent, parent),
                 group.system or first.platform or None,
                 first.benchmark,
                 (),
@@ -92,7 +95,7 @@ def described(system: SystemFile) -> Described:
     return Described(
         id=system.id,
         name=system.system_name or "",
-        division=(system.division or "").lower(),
+        division=known_division(system.division),
         nodes=system.nodes,
         accelerators=system.accelerators,
     )
@@ -120,7 +123,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         if not (is_placeholder(org) or _is_own(org, context)):
             yield set_finding(
                 context,
-                "SET115",
+                FOREIGN,
                 "submission_org is {found:s}; expected {expected}",
                 path=run.path,
                 basis=Basis.RULES,
@@ -134,7 +137,11 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
 def _unknown_system(context: SetContext, group: Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
-    if others := [s for s in candidates if (s.division or "").lower() != division]:
+    if unread := [s.path for s in candidates or systems if s.contents is None]:
+        return set_finding(
+            context, "SET110", "no system description fits; not read: {found:s}", found=unread
+        )
+    if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = of_other_division(division, others[0])
         return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
     if candidates:
@@ -146,11 +153,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
             found=[system.id for system in candidates],
             hint=f"assign the logs to their systems in {CONFIG_NAME}",
         )
-    if unread := [system.path for system in systems if system.contents is None]:
-        return set_finding(
-            context, "SET110", "no system description fits; not read: {found:s}", found=unread
-        )
-    if own := [system.id for system in systems if (system.division or "").lower() == division]:
+    if own := [system.id for system in systems if known_division(system.division) == division]:
         return set_finding(
             context,
             "SET110",
@@ -180,7 +183,8 @@ def of_other_division(division: str, system: SystemFile) -> tuple[str, str | Non
         return message, None
     second = f"systems/{visible(system.id)}-{division}.json"
     hint = f"a description has one division: a system in both needs a second file, such as {second}"
-    return message, hint
+    as_open = "; 'mlperf-pkg build --as-open' submits closed runs as open" * (division == "closed")
+    return message, f"{hint}{as_open}"
 
 
 def _is_own(org: str, context: SetContext) -> bool:
@@ -203,14 +207,14 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
     if different_hyperparameters(context.runs):
         reasons.append("different hyperparameters")
     if reasons:
-        counts = Counter(log.place.rpartition("/")[0] or "." for log in context.group.logs)
+        counts = Counter(folder(run.path) or "." for run in context.runs)
         yield set_finding(
             context,
             "SET126",
             "{found:s} together have " + enumerated(reasons) + "; expected the runs of one set",
             severity=Severity.WARNING,
             basis=Basis.ADVICE,
-            found=[f"{folder} ({number})" for folder, number in sorted(counts.items())],
+            found=[f"{name} ({number})" for name, number in sorted(counts.items())],
             hint="check the folder of one set at a time, or take out what is not of it",
         )
 
@@ -227,7 +231,7 @@ def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
     What only the user knows is a comment, or a list to fill in.
     """
     open_sets = [context for context in contexts if context.in_workspace]
-    foreign = {f.found for c in open_sets for f in check_membership(c) if f.code == "SET115"}
+    foreign = {f.found for c in open_sets for f in check_membership(c) if f.code == FOREIGN}
     systems, comments = systems_to_assign(config, open_sets)
     if not foreign and not comments:
         return ""
@@ -247,20 +251,22 @@ def systems_to_assign(
 ) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """Return ``systems:`` of a configuration with entries to fill in, and what to do with these."""
     systems: dict[str, dict[str, list[str]]] = fields_of(config)["systems"]
-    unknown = [context.group for context in contexts if context.system is None and context.group]
-    return systems, list(dict.fromkeys(_to_assign(group, systems) for group in unknown))
+    unknown = [context for context in contexts if context.system is None]
+    return systems, list(dict.fromkeys(_to_assign(context, systems) for context in unknown))
 
 
-def _to_assign(group: Group, systems: dict[str, dict[str, list[str]]]) -> str:
+def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) -> str:
     """Add the entries to fill in for logs whose system is not known; return what to do."""
-    platform = group.first.platform
-    logs = shortened([log.place for log in group.logs], _NAMED_LOGS)
-    for name in group.candidates:
+    candidates = context.group.candidates if context.group else ()
+    logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
+    for name in candidates:
         systems.setdefault(name, {}).setdefault("logs", [])
-    if group.candidates:
-        names = " or ".join(group.candidates)
-        return f"systems: write the pattern of these logs under {names}: {logs}"
+    if candidates:
+        return f"systems: write patterns under {' or '.join(candidates)} for the logs {logs}"
+    platform = context.runs[0].text("platform")
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
     platforms = systems.setdefault(name, {}).setdefault("platforms", [])
     platforms += {platform} - {*platforms, ""}
-    return f"systems: describe systems/{name}.json, or replace {name} by the system of: {logs}"
+    names = [s.id for s in context.systems if known_division(s.division) == context.division]
+    others = f", or replace {name} by {' or '.join(names)}," if names else ""
+    return f"systems: describe systems/{name}.json{others} for the logs {logs}"

@@ -10,6 +10,7 @@ import click
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
@@ -146,7 +147,7 @@ def _results(
     """Return the results in paths, then published ones; only these are filtered by system."""
     own_filter = Filter(result_filter.benchmarks, divisions=result_filter.divisions)
     own_filter = own_filter if published else result_filter
-    results = read_results(paths, own_filter, check_options)
+    results = read_results(paths, own_filter, check_options, noted)
     if not results and (paths or not published):
         raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:

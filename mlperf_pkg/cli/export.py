@@ -11,6 +11,7 @@ from msgspec import structs
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.results import published_results
@@ -109,7 +110,8 @@ def _rows(
 
     of_paths: Rows = {}
     if paths:
-        of_paths = rows.rows_of(check(paths, structs.replace(check_options, curves=evaluations)))
+        checked = check(paths, structs.replace(check_options, curves=evaluations))
+        of_paths = rows.rows_of(noted(checked))
     if not published:
         return of_paths
     of_record = published_rows.rows_of_published(published_results())

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from mlperf_pkg.cli.streams import OUTPUT, discard_output
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.text import did_you_mean, visible
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def system_error(error: OSError) -> str:
     """Return the message of an error; standard output that fails is discarded from now on."""
     if error.filename == OUTPUT:
         discard_output()
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return reason_of(error)
 
 
 def _bug(error: Exception) -> str:

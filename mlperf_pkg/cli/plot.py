@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.part import find_parts
@@ -69,7 +70,7 @@ def command(
 
     refuse_within(output, paths)
     pictures.library()
-    checked = check_inputs(find_parts(paths), replace(check_options, curves=True))
+    checked = noted(check_inputs(find_parts(paths), replace(check_options, curves=True)))
     charts = drawing.files(checked, names or _CHARTS)
     drawn = pictures.drawn(list(charts.values()), format_)
     pictures_by_name = {

@@ -9,6 +9,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import origin_options
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.rcp.reference import Origin
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 
@@ -49,6 +50,6 @@ def command(
     """
     files = [str(origin.file)] if origin.file else []
     target.refuse_early([*paths, *files])
-    result = tested_sets(check(paths, check_options), origin)
+    result = tested_sets(noted(check(paths, check_options)), origin)
     target.write(CHECK_FORMATS[format_](result, target.view()))
     return result.status

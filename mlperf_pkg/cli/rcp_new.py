@@ -10,6 +10,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.rcp.creation import Author, new_point
 from mlperf_pkg.infra.text import visible
 
@@ -60,7 +61,8 @@ def command(
     """
     target = Output(None if output == Path("-") else output, force)
     target.refuse_early(paths)
-    point = new_point(check(paths, check_options), Author(creator, platform, when, precision))
+    checked = noted(check(paths, check_options))
+    point = new_point(checked, Author(creator, platform, when, precision))
     target.write(point.json())
     for note in point.notes:
         click.echo(visible(f"note: {note}"), err=True)

@@ -12,8 +12,10 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.render import text
 
 if TYPE_CHECKING:
     from mlperf_pkg.published.model import PublishedSet
@@ -61,7 +63,7 @@ def command(
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
-    Its name is printed.
+    Its name is printed; standard error has the verdicts.
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
@@ -109,8 +111,10 @@ def _report(
     from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
     from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
-    checked = check(paths, replace(check_options, curves=True))
+    checked = noted(check(paths, replace(check_options, curves=True)))
     report = filter_findings(checked.report)
+    view = replace(Output().view(), quiet=True, color=False)
+    click.echo(text.text(report, view), err=True, nl=False)
     findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
     prices = all_prices(None, check_options.config.prices, Path())

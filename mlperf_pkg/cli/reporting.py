@@ -10,12 +10,28 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.findings import Severity
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 
 _Command = Callable[..., Any]
+_UNREAD = ("LOG112", "LOG113")  # of logs that no command can use
+_NAMED = 3  # such logs in a note
+
+
+def noted(checked: Checked) -> Checked:
+    """Return a check of which a command shows no findings; name the logs that cannot be read."""
+    files: dict[str, list[str]] = {}
+    for finding in checked.report.findings:
+        if finding.code in _UNREAD:
+            files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
+    for text, paths in files.items():
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        click.echo(visible(f"note: {', '.join(paths[:_NAMED])}{more}: {text}"), err=True)
+    return checked
 
 
 class Showing(Struct, frozen=True):

@@ -32,6 +32,7 @@ from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round, is_round_name
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.upstream import known_points
 from mlperf_pkg.rulebook.upstream import verify as verification
 
@@ -160,10 +161,17 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
         raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
     having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
     if not having:
-        names = sorted({name for round_ in chosen for name in round_.benchmarks})
-        where = f"round {name}" if name else "the rulebook"
-        raise UserError(f"{where} has no benchmark {benchmark!r}{_instead(benchmark or '', names)}")
+        raise UserError(_without(benchmark or "", name, chosen))
     return having
+
+
+def _without(benchmark: str, name: str | None, chosen: Sequence[Round]) -> str:
+    """Return the message that no chosen round has a benchmark."""
+    if name and (where := where_instead(chosen[-1].usage, name, benchmark)):
+        return f"round {name} has no benchmark {benchmark!r}{where}"
+    names = sorted({name for round_ in chosen for name in round_.benchmarks})
+    where = f"round {name}" if name else "the rulebook"
+    return f"{where} has no benchmark {benchmark!r}{_instead(benchmark, names)}"
 
 
 def _instead(name: str, names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from mlperf_pkg.checker.scores import Scores, scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.official_tables.files import TableFolder
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
@@ -78,7 +79,7 @@ def command(
     if table_folder:
         table_folder.refuse_early(paths)
     with_ids = _ids_of(private_ids, paths) if private_ids else None
-    checked = check(paths, check_options)
+    checked = noted(check(paths, check_options))
     if table_folder:
         for note in table_folder.write(with_ids(checked) if with_ids else checked):
             click.echo(visible(f"note: {note}"), err=True)

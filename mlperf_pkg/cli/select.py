@@ -9,6 +9,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.select.formats import SELECT_FORMATS
 from mlperf_pkg.commands.select.selections import Selections, State, selections
 
@@ -34,7 +35,7 @@ def command(*, paths: tuple[str, ...], check_options: Options, format_: str, tar
       mlperf-pkg select logs/bert --format json -o selection.json
     """
     target.refuse_early(paths)
-    result = selections(check(paths, check_options))
+    result = selections(noted(check(paths, check_options)))
     target.write(SELECT_FORMATS[format_](result, target.view()))
     return _status(result)
 

@@ -35,7 +35,8 @@ def command(
     """Check system descriptions, systems/<system_desc_id>.json.
 
     PATH is a description, or a folder in which every *.json is checked (default:
-    systems/).
+    systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise of the
+    logs in logs/ beside that folder, otherwise the newest.
 
     Exit status: 0 if there is no error, 1 if there is one, 2 if a file could not be
     read.
@@ -46,8 +47,9 @@ def command(
       mlperf-pkg system check systems/dgx-a100.json --round 2.0
       mlperf-pkg system check systems/ --usage hpc --round 3.0
     """
-    chosen = round_of_systems(options.workspace_options(round_, usage))
-    report = check_descriptions(paths or _default(), chosen)
+    paths = paths or _default()
+    chosen = round_of_systems(options.workspace_options(round_, usage), paths)
+    report = check_descriptions(paths, chosen)
     target = Output(verbose=verbose)
     target.write(FORMATS["text"](report, showing.view(target.view())))
     return status(report)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.resources import data_folder, require
 from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
 from mlperf_pkg.infra.work import Instead, WorkerLostError, parts_of
@@ -61,7 +61,7 @@ def _connected(connect: Callable[..., Any], scheduler: str) -> Iterator[Any]:
     try:
         client = connect(scheduler, timeout=_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{scheduler}: no Dask scheduler answers: {error}") from error
+        raise UserError(f"{scheduler}: no Dask scheduler answers: {reason_of(error)}") from error
     with client:
         yield client
 

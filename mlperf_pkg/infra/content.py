@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from io import BytesIO
 from typing import BinaryIO
 
@@ -13,12 +12,12 @@ from mlperf_pkg.infra.listed_path import AnyPath
 from mlperf_pkg.infra.opening import open_file
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.infra.source import source_of
+from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
 _PACKED_BYTES, _UNPACKED_BYTES = 1 << 18, 1 << 20
 _ZIP = (b"PK\3\4", b"PK\5\6")
 _TAR, _TAR_AT = b"ustar", 257
 _ENCRYPTED = (b"age-encryption.org/", b"Salted__")
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Content(Struct, frozen=True):
@@ -49,7 +48,7 @@ class Content(Struct, frozen=True):
     @property
     def text(self) -> bytes:
         """The head as UTF-8, if it is UTF-16."""
-        if not self.head.startswith(_UTF_16):
+        if not self.head.startswith(UTF_16_MARKS):
             return self.head
         return self.head.decode("utf-16", "replace").encode("utf-8", "replace")
 
@@ -67,8 +66,8 @@ class ForeignText(Struct, frozen=True):
 
 def foreign_text(head: bytes) -> ForeignText | None:
     """Return what a file is by its first bytes if it is UTF-16, compressed or an archive."""
-    if head.startswith(_UTF_16):
-        return ForeignText("UTF-16 text", "convert it with iconv -f UTF-16 -t UTF-8")
+    if head.startswith(UTF_16_MARKS):
+        return ForeignText("UTF-16 text", FROM_UTF_16)
     if compression := compression_of(head):
         tool = compression.title
         return ForeignText(f"{tool} data", f"decompress it with {tool} -d")

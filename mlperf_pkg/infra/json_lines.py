@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
+
 MAX_BYTES = 1 << 20  # of a file; each costs up to a hundred bytes of memory
 MAX_VALUES = 100_000  # of a file, about
 MAX_DEPTH = 200  # nested containers; deeper files are refused rather than recursed into
@@ -24,7 +26,6 @@ _LEXEME = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+)'
 _PIECE = r'[ \t\r,:]*(\n|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|[\[\]{}]|[^ \t\r\n\[\]{}",:]+|\Z)'
 _OPENING, _CLOSING = ("{", "["), ("}", "]")
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # The start of each message of the standard library, and what it expected.
 _EXPECTED = {
@@ -138,8 +139,8 @@ def _refuse_count(text: str) -> None:
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
-    if data.startswith(_UTF16):
-        raise JsonSyntaxError(1, "found UTF-16 text; expected UTF-8")
+    if data.startswith(UTF_16_MARKS):
+        raise JsonSyntaxError(1, f"the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}")
     problems = []
     if data.startswith(codecs.BOM_UTF8):
         data = data.removeprefix(codecs.BOM_UTF8)

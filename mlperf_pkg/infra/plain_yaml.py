@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.opening import open_file
+from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
 if TYPE_CHECKING:
     import yaml
@@ -73,6 +74,8 @@ def _text(path: Path) -> str:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise UserError(f"{path}: larger than {LARGEST >> 10} KiB, the limit of a YAML file")
+    if data.startswith(UTF_16_MARKS):
+        raise UserError(f"{path}: the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}")
     return data.decode("utf-8")
 
 

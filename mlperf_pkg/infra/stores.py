@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.resources import require_package
 
@@ -274,4 +274,4 @@ def _errors_of(url: str, action: str = "read") -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    return reason_of(error) or type(error).__name__

@@ -6,9 +6,16 @@ goes through ``visible`` once.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How text in UTF-16 begins."""
+
+FROM_UTF_16 = "convert it with iconv -f UTF-16 -t UTF-8"
+"""What to do with a file in UTF-16."""
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
 _FORMULA = r"""((?:^|;)(?=[\s"']*[=+\-@]))"""

@@ -38,16 +38,13 @@ class LineFindings:
         self._report = report
         self._lines = lines
 
-    def unread(
-        self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int, *, is_cut: bool
-    ) -> None:
+    def unread(self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int) -> None:
         """Report as one finding the lines that cannot be read for the same reason.
 
         ``tails`` holds what follows the first token of each line of a block, ``first`` is the
         number of its first record, and ``misfits`` maps indexes in the block to misfits.
-        ``is_cut`` says that the last line has no line end.
         """
-        index, misfit = next(iter(misfits.items()))
+        misfit = next(iter(misfits.values()))
         message = f"cannot read this record: {misfit.reason}"
         values: Iterator[Any]
         if "{found}" in misfit.reason:
@@ -58,8 +55,6 @@ class LineFindings:
             values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
-            if is_cut and index == len(tails) - 1:
-                hint = "the log ends inside this record"
         lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
         value = next(values)
         all_values = distinct(map(values_of, map(bounded, chain([value], values))))
@@ -71,6 +66,17 @@ class LineFindings:
             expected=expected,
             hint=hint,
             places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
+        )
+
+    def cut(self, tail: bytes, number: int) -> None:
+        """Report that the log ends inside its last record; ``tail`` follows the first token."""
+        self._add(
+            "LOG101",
+            "the log is cut off inside this record: copy it again; found {found:s}",
+            self._lines.of(number),
+            found=shown(_head(tail)),
+            expected="a whole record and a line end",
+            hint="if the original ends here too, the run was killed while it wrote",
         )
 
     def followed(self, record: Record, number: int) -> None:

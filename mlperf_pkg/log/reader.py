@@ -47,7 +47,8 @@ class LogReader:
     ``report`` receives the findings. ``unofficial`` holds the records that only we can read:
     before another token on the same line, or followed by text. ``parse_errors`` counts the lines
     that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
-    if it does not. ``head`` holds the first bytes of the log once a block was read.
+    if it does not. ``is_cut`` says that the log ends inside a record. ``head`` holds the first
+    bytes of the log once a block was read.
 
     Memory is bounded by ``CHUNK_BYTES`` and ``MAX_LINE_BYTES``; a longer line with a token is
     reported as not checked.
@@ -66,6 +67,7 @@ class LogReader:
         """
         self.crash: str | None = None
         self.parse_errors = 0
+        self.is_cut = False
         self.unofficial: list[Record] = []
         self.head = b""
         self._stream = stream
@@ -123,7 +125,9 @@ class LogReader:
         records = contents
         if misfits:
             records = [None if isinstance(content, Misfit) else content for content in contents]
-        self._count_misfits(tails, misfits, first, is_cut=not text.endswith(b"\n"))
+        last = misfits.get(len(tails) - 1)
+        self.is_cut = bool(last and last.column and not last.recovered and _ends_in_record(text))
+        self._count_misfits(tails, misfits, first)
         if misfits or _may_repeat_names(text, len(records)):
             self._report_repeated_names(tails, records, first)
         return records
@@ -154,7 +158,7 @@ class LogReader:
             self.unofficial.append(record)
 
     def _count_misfits(
-        self, tails: Sequence[bytes], misfits: dict[int, Misfit], first: int, *, is_cut: bool
+        self, tails: Sequence[bytes], misfits: dict[int, Misfit], first: int
     ) -> None:
         """Count and report the lines without a record."""
         alike: dict[tuple[str, str], dict[int, Misfit]] = {}
@@ -166,10 +170,12 @@ class LogReader:
             if misfit.recovered:
                 self._keep_unofficial(misfit.recovered)
                 self._findings.followed(misfit.recovered, first + index)
+            elif self.is_cut and index == len(tails) - 1:
+                self._findings.cut(tails[index], first + index)
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
         for group in alike.values():
-            self._findings.unread(tails, group, first, is_cut=is_cut)
+            self._findings.unread(tails, group, first)
 
     def _report_repeated_names(
         self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
@@ -179,6 +185,11 @@ class LogReader:
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
                     self._findings.repeated_name(name, number)
+
+
+def _ends_in_record(text: bytes) -> bool:
+    """Return whether the last line has a token and no line end."""
+    return TOKEN in text[text.rfind(b"\n") + 1 :]
 
 
 def _may_repeat_names(text: bytes, record_count: int) -> bool:

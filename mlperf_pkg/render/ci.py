@@ -31,6 +31,13 @@ def finding_text(finding: Finding) -> str:
     return "\n".join(map(visible, (f"{words.sentence(finding)}{basis}", *words.remarks(finding))))
 
 
+def text_with_set(finding: Finding) -> str:
+    """Return the same, below the id of a set of raw logs, which no path names."""
+    text = finding_text(finding)
+    is_of_raw_logs = finding.set and finding.set == finding.subject
+    return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
+
+
 def verdicts_in_words(report: Report) -> str:
     """Return both verdicts of a report, one per line."""
     return "\n".join(
@@ -42,7 +49,8 @@ def verdicts_in_words(report: Report) -> str:
 def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     """Return a fingerprint of each finding, which identifies it in later checks.
 
-    Lines and values are not part of it, as they change. Equal findings are numbered.
+    The id of the result set is part of it, or else the path. Lines and values are not, as they
+    change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     return [_fingerprint(finding, view, counts) for finding in findings]

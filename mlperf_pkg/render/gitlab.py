@@ -27,7 +27,7 @@ def gitlab(report: Report, view: View) -> str:
 
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     return {
-        "description": ci.finding_text(finding).replace("\n", "; "),
+        "description": ci.text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": _severity(finding),

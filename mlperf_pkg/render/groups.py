@@ -45,7 +45,7 @@ class CodeGroup(Struct, frozen=True):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The paths of what they are about."""
+        """The paths, or ids of sets of raw logs, of what they are about."""
         return tuple(dict.fromkeys(finding.about for finding in self.findings))
 
 
@@ -78,13 +78,15 @@ class Submitters:
         """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
         named = [row for row in report.result_sets if row.submitter is not None]
-        self._names = {root(row.path): row.submitter for row in named if is_submitted(row.path)}
+        submitted = [row for row in named if "/results/" in f"/{row.path}"]
+        self._names = {root(row.path): row.submitter for row in submitted}
         self._by_set = {row.id: row.submitter for row in named}
 
     @property
     def number(self) -> int:
-        """The number of submissions, and of submitters of raw logs."""
-        return len(self._names) or len(set(self._by_set.values()))
+        """The number of submissions, and of submitters that have only raw logs."""
+        of_raw_logs = {*self._by_set.values()} - {*self._names.values()}
+        return len(self._names) + len(of_raw_logs)
 
     @property
     def roots(self) -> Set[str]:
@@ -144,11 +146,6 @@ class Submitters:
 def subjects_in_words(group: CodeGroup) -> str:
     """Return the number of result sets, or files, of a code, and the first of them."""
     return wording.shortened(list(group.subjects), _MOST_NAMED)
-
-
-def is_submitted(path: str) -> bool:
-    """Return whether the path of a result set is one in a submission."""
-    return "/results/" in f"/{path}"
 
 
 def root(path: str) -> str:

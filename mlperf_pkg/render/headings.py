@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
@@ -19,7 +20,10 @@ NO_RESULT_SET = "no result set: no log names its benchmark"
 
 
 def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
-    """Return the name of the system of a result set, with details that make it unique."""
+    """Return the name of the system of a result set, with details that make it unique.
+
+    It is the id of the set where other sets of the benchmark have the same details.
+    """
     differ = len({row.submitter for row in report.result_sets}) > 1
 
     def title(row: ResultSetRow) -> str:
@@ -32,7 +36,8 @@ def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
             details.append(f"round {row.round}")
         return f"{owner}{system} ({', '.join(details)})"
 
-    return title
+    named = Counter((title(row), wording.benchmark(row)) for row in report.result_sets)
+    return lambda row: row.id if named[title(row), wording.benchmark(row)] > 1 else title(row)
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:
@@ -46,8 +51,8 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     parts = list(_amounts(report, basis))
     if basis is Basis.OFFICIAL:
         outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
-        rows = report.result_sets
-        what = "the logs" if rows and not any(row.judged for row in rows) else "this"
+        judged = {row.judged for row in report.result_sets}
+        what = "the logs" if judged == {False} else "this"
         parts.insert(0, f"{report.tool['reference']} {outcome} {what}")
     rows = report.result_sets or report.runs
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):

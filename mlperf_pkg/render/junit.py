@@ -1,8 +1,8 @@
 """A report as JUnit XML, which most CI servers show as tests.
 
-There is a suite per result set, with a test for the set and one for each run, then suites for logs
-outside result sets, for systems, and for the rest of the tree. An error that is not waived fails a
-test.
+There is a suite per result set, named by its id, with a test for the set and one for each run, then
+suites for logs outside result sets, for systems, and for the rest of the tree. An error that is not
+waived fails a test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
 
 class _Case(Struct, frozen=True):
-    """A test: something that was checked, named by its path, with its findings."""
+    """A test: something that was checked, named by its id or path, with its findings."""
 
     name: str
     verdict: Verdicts
@@ -59,30 +59,37 @@ def junit(report: Report, view: View) -> str:
 
 
 def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
-    about_sets: dict[str, list[Finding]] = {}
-    by_path: dict[str, list[Finding]] = {}
-    logs = {run.path for run in report.runs}
-    for finding in report.findings:
-        for place in finding.occurrences:
-            is_of_set = finding.set is not None and place.path not in logs
-            findings = about_sets if is_of_set else by_path
-            key = finding.set if is_of_set and finding.set else place.path
-            findings.setdefault(key, []).append(finding.at(place))
+    by_item = _by_item(report)
 
     def case(path: str, verdict: Verdicts) -> _Case:
-        return _Case(view.checkout.path(path), verdict, by_path.pop(path, ()))
+        return _Case(view.checkout.path(path), verdict, by_item.pop((None, path), ()))
 
     members: dict[str | None, list[RunRow]] = {}
     for run in report.runs:
         members.setdefault(run.set, []).append(run)
     for row in report.result_sets:
-        whole = _Case(row.id, row.verdict, about_sets.pop(row.id, ()))
+        whole = _Case(row.id, row.verdict, by_item.pop((row.id, ""), ()))
         yield row.id, [whole, *(case(run.path, run.verdict) for run in members.pop(row.id, ()))]
     loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
     yield "logs outside result sets", loose
     yield "systems", [case(row.path, row.verdict) for row in report.systems]
-    rest = [(view.checkout.path_of(group[0]), group) for group in by_path.values()]
+    rest = [(view.checkout.path_of(group[0]), group) for group in by_item.values()]
     yield "tree", [_Case(path, verdicts_of(group), group) for path, group in rest]
+
+
+def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
+    """Return findings by the id of the set or the path, of a run for example, that they blame.
+
+    A finding on a set blames the set, unless its place is one of the runs of this set.
+    """
+    sets = {run.path: run.set for run in report.runs}
+    by_item: dict[tuple[str | None, str], list[Finding]] = {}
+    for finding in report.findings:
+        for place in finding.occurrences:
+            is_of_set = finding.set is not None and finding.set != sets.get(place.path)
+            item = (finding.set, "") if is_of_set else (None, place.path)
+            by_item.setdefault(item, []).append(finding.at(place))
+    return by_item
 
 
 # ---- XML ----------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
         "level": _LEVELS[finding.severity],
-        "message": _message(ci.finding_text(finding)),
+        "message": _message(ci.text_with_set(finding)),
         "locations": [first],
         **related,
         "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
@@ -115,8 +115,9 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
 
 def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
     """Yield every line, or file, of a finding, with the id of its result set."""
-    names = [{"fullyQualifiedName": visible(finding.set)}] if finding.set else []
-    logical = {"logicalLocations": names} if names else {}
+    logical: dict[str, Any] = {}
+    if finding.set:
+        logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
     for place in finding.occurrences:
         uri = _uri(view.checkout.path_of(finding, place.path))
         artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}

@@ -18,6 +18,7 @@ from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
     ResultSetRow,
+    SystemRow,
     as_json,
     description_path,
     encodable,
@@ -95,15 +96,24 @@ _FIELDS: Mapping[str, Callable[[Result], Any]] = {
     "official": attrgetter("row.verdict.official"),
     "rules": attrgetter("row.verdict.rules"),
     "note": attrgetter("row.score_note"),
-    "path": attrgetter("row.path"),
+    **_of_row("path", "id"),
 }
 
 
 def results(report: Report) -> tuple[Result, ...]:
     """Return the results of a report, by submitter, system, benchmark, division and round."""
-    counts = {system.path: system.accelerators for system in report.systems}
+    by_path = {system.path: system for system in report.systems}
+    by_id: dict[str, list[SystemRow]] = {}
+    for system in report.systems:
+        by_id.setdefault(system.id, []).append(system)
+
+    def accelerators(row: ResultSetRow) -> int | None:
+        named = by_id.get(row.system or "", []) if row.system_by else []
+        system = named[0] if len(named) == 1 else by_path.get(description_path(row))
+        return system.accelerators if system else None
+
     rows = sorted(report.result_sets, key=_sort_key)
-    return tuple(Result(row, counts.get(description_path(row))) for row in rows)
+    return tuple(Result(row, accelerators(row)) for row in rows)
 
 
 def results_csv(report: Report) -> str:
@@ -197,7 +207,7 @@ def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> st
 
 
 def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
-    names = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path)
+    names = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path, row.id)
     return tuple(name or "" for name in names)
 
 

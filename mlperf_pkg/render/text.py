@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
     CodeGroup,
     SubmitterRow,
     Submitters,
     by_code,
-    is_submitted,
     subjects_in_words,
 )
 from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
@@ -23,7 +24,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, f
 
 _Row = TypeVar("_Row")
 
-_MOST_RUNS = 20  # loose logs that are listed without being asked for
+_MOST_RUNS = 20  # raw logs that are listed without being asked for
 
 _VERDICTS = (Column("Official", 11), Column("Rules", 11))
 _SETS = (
@@ -68,6 +69,14 @@ def text(report: Report, view: View) -> str:
         for table in (_submitters, _sets, _systems, _runs, _findings, _configuration):
             table(terminal, report, view)
     _summary(terminal, report, view)
+    return terminal.text()
+
+
+def warnings_text(report: Report, view: View) -> str:
+    """Render the warnings of a report and nothing else; empty without any."""
+    warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
+    terminal = Terminal(view)
+    _findings(terminal, replace(report, findings=warnings), view)
     return terminal.text()
 
 
@@ -135,19 +144,20 @@ def _system(row: SystemRow) -> list[Span]:
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
-    """Add all runs with ``verbose``, else only loose logs, if they are few."""
-    rows = report.runs if view.verbose else tuple(_loose(report))
+    """Add all runs with ``verbose``, else only raw logs, if they are few."""
+    rows = report.runs if view.verbose else tuple(_raw(report))
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
         terminal.table(_RUNS, _grouped(rows, _run_title, _run))
 
 
-def _loose(report: Report) -> Iterator[RunRow]:
-    named = {row.id for row in report.result_sets if row.submitter is not None}
-    return (run for run in report.runs if run.set not in named)
+def _raw(report: Report) -> Iterator[RunRow]:
+    sets = (row for row in report.result_sets if row.submitter is not None)
+    submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
+    return (run for run in report.runs if run.set not in submitted)
 
 
 def _run_title(row: RunRow) -> str:
-    about = f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
     parent = folder(row.path)
     return f"{parent}: {about}" if parent else about
 
@@ -211,10 +221,9 @@ def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None
 
 def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
-    of_sets = group.first.set is not None or is_submitted(group.first.about)
     if group.first.about in submitters.roots:
         return "submissions"
-    return "result sets" if of_sets else "files"
+    return "files" if group.first.set is None else "result sets"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.inheritance import model_of
 from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date
@@ -171,6 +172,26 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
         if model := model_of(usage, name, benchmark):
             return first_name(usage, name, model)
     return benchmark
+
+
+@per_rulebook
+def where_instead(usage: str, round_name: str, benchmark: str) -> str:
+    """Return which rounds have a benchmark that a round lacks, or which one may be meant.
+
+    Such as ``; resnet ended in 4.0`` or ``; did you mean bert?``; empty if there is no such thing.
+    """
+    having = [name for name in rounds(usage) if benchmark in benchmarks_of(usage, name)]
+    if round_name in having:
+        return ""
+    later = [name for name in having if version_of(name) > version_of(round_name)]
+    if len(having) > len(later):
+        ended = f"; {benchmark} ended in {having[-len(later) - 1]}"
+        return f"{ended} and begins again in {later[0]}" if later else ended
+    if later:
+        return f"; {benchmark} begins in {later[0]}"
+    if other := usage_with(benchmark):
+        return f"; {benchmark} is a benchmark of {other.usage}"
+    return did_you_mean(benchmark, benchmarks_of(usage, round_name))
 
 
 @per_rulebook

@@ -15,8 +15,8 @@ from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, round_of_run, usag
 from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile
 
-_BENCHMARK = "submission_benchmark"
-_IDENTITY_KEYS = ("submission_division", _BENCHMARK)
+BENCHMARK = "submission_benchmark"
+_IDENTITY_KEYS = ("submission_division", BENCHMARK)
 
 
 def infer_round(log: LogFile) -> RoundChoice:
@@ -34,7 +34,7 @@ def benchmark_of(log: LogFile) -> str:
     Raises:
         OSError: the log cannot be read.
     """
-    return _text(_first_values(log, None, (_BENCHMARK,)), _BENCHMARK)
+    return _text(_first_values(log, None, (BENCHMARK,)), BENCHMARK)
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class Identity(msgspec.Struct, frozen=True):
 def identify(log: LogFile, head: Block | None = None) -> Identity:
     """Return the identity of a run; read beyond the ``head`` of its log only if necessary."""
     values = _first_values(log, head, _IDENTITY_KEYS)
-    benchmark = _text(values, _BENCHMARK)
+    benchmark = _text(values, BENCHMARK)
     inferred = None if log.usage else usage_with(benchmark, log.round)
     usage = log.usage or (inferred.usage if inferred else TRAINING)
     choice = log.choice or round_of_run(usage, _time_ms(log, head), benchmark)
@@ -100,7 +100,7 @@ def _has_first(head: Block) -> bool:
 
 def rules_of(identity: Identity) -> Benchmark | None:
     """Return the benchmark of a run, None if its round does not have it."""
-    return load_benchmark(identity.usage, identity.choice.name, identity.text(_BENCHMARK))
+    return load_benchmark(identity.usage, identity.choice.name, identity.text(BENCHMARK))
 
 
 def table_of(identity: Identity) -> RuleTable:
@@ -110,6 +110,6 @@ def table_of(identity: Identity) -> RuleTable:
         identity.usage,
         identity.choice.name,
         division if division in DIVISIONS else "",
-        identity.text(_BENCHMARK),
+        identity.text(BENCHMARK),
         frozenset([(key, identity.text(key)) for key in identity.variant_keys]),
     )

@@ -6,13 +6,21 @@ from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
 from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day
+from mlperf_pkg.rulebook.rounds import (
+    Sureness,
+    day_of,
+    known_verdicts,
+    last_day,
+    where_instead,
+)
 from mlperf_pkg.run import clock, convergence, scale, seeds
 from mlperf_pkg.run.clock import Clock
 from mlperf_pkg.run.convergence import ConvergenceReader
@@ -24,7 +32,7 @@ from mlperf_pkg.run.description import (
 )
 from mlperf_pkg.run.fingerprint import Fingerprint
 from mlperf_pkg.run.hyperparameters import hyperparameters_of, of_head
-from mlperf_pkg.run.identity import Identity, identify, rules_of, table_of
+from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.record_rules import Taker
 from mlperf_pkg.run.rules import RuleChecker
@@ -169,9 +177,21 @@ class _Reading:
         return takers
 
     def _all_findings(self) -> list[Finding]:
-        """Return the findings; of a file that ends early only that, as it may cause others."""
-        findings = self._findings.folded()
-        return [finding for finding in findings if finding.code == "LOG113"] or findings
+        """Return the findings; of a file that ends early, without those that this may cause."""
+        findings = list(map(self._explained, self._findings.folded()))
+        if unread := [finding for finding in findings if finding.code == "LOG113"]:
+            return unread
+        if self._reader.is_cut:  # what is lost may have it all
+            return [f for f in findings if f.code == "RUN130" or not isinstance(f, Pending)]
+        return findings
+
+    def _explained(self, finding: Finding) -> Finding:
+        """Return the finding that the round lacks the benchmark with the rounds that have it."""
+        if not finding.message.startswith(f"{BENCHMARK} is ") or rules_of(self._identity):
+            return finding
+        name = self._identity.text(BENCHMARK)
+        where = where_instead(self._identity.usage, self._identity.choice.name, name)
+        return replace(finding, message=f"{finding.message}{where}")
 
     @property
     def _is_success(self) -> bool:

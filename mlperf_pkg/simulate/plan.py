@@ -15,6 +15,7 @@ from mlperf_pkg.rulebook.files import ROUND, rounds, usages
 from mlperf_pkg.rulebook.inheritance import problem_of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.simulate.model import Flaw, Outcome
 from mlperf_pkg.simulate.recipe import Recipe, recipe_of
@@ -146,7 +147,9 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     """
     look_up("usage", usage, usages())
     look_up("round", round_name, rounds(usage))
-    look_up(f"benchmark of round {round_name}", benchmark, load_round(usage, round_name).benchmarks)
+    names = load_round(usage, round_name).benchmarks
+    where = where_instead(usage, round_name, benchmark)
+    look_up(f"benchmark of round {round_name}", benchmark, names, where)
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
         message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
@@ -154,10 +157,13 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     return rules, recipe_of(usage, round_name, benchmark)
 
 
-def look_up(kind: str, name: str, names: Collection[str]) -> None:
-    """Raise UserError where ``name`` is not among ``names``."""
+def look_up(kind: str, name: str, names: Collection[str], where: str | None = None) -> None:
+    """Raise UserError where ``name`` is not among ``names``.
+
+    ``where`` ends the message, by default the name that may be meant.
+    """
     if name not in names:
-        meant = did_you_mean(name, names)
+        meant = did_you_mean(name, names) if where is None else where
         raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(names)}){meant}")
 
 

@@ -18,6 +18,7 @@ from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.simulate.plan import (
     FAILURES,
     PER_NODE,
@@ -208,7 +209,8 @@ def _require_sound(plan: RoundPlan) -> None:
     for name in plan.divisions:
         look_up("division", name, DIVISIONS)
     for name in plan.benchmarks:
-        look_up(f"benchmark of round {plan.round}", name, _benchmarks(plan))
+        where = where_instead(plan.usage, plan.round, name)
+        look_up(f"benchmark of round {plan.round}", name, _benchmarks(plan), where)
     for name in plan.failures:
         look_up("failure", name, FAILURES)
     for name in ("submitters", "systems", "sets"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.folders import new_folder
 from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.simulate.rounds import (
@@ -46,7 +46,7 @@ def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = F
             counts = [_write(folder, common_files(plan, systems))]
             counts += _write_systems(folder, systems, min(jobs, len(systems)))
     except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error}") from error
+        raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
     logs, sizes = zip(*counts, strict=True)
     return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
 

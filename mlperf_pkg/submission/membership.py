@@ -18,7 +18,7 @@ from mlperf_pkg.infra.archive_names import stem_of
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.submission.names import SCALINGS, set_name
 
-OPEN = "open"
+OPEN, WEAK = "open", "weak"
 _UNKNOWN = "unknown"
 _COUNTED = re.compile(r"(\d+) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
@@ -56,10 +56,14 @@ class Stated(Struct, frozen=True):
         return int(match[1]) if match else None
 
     @property
-    def platform_names(self) -> tuple[str, ...]:
-        """The platform in letters and digits, and without the number before it."""
-        without = letters(_COUNTED.sub("", self.platform, count=1))
-        return tuple(dict.fromkeys(filter(None, (letters(self.platform), without))))
+    def platforms(self) -> tuple[str, str]:
+        """The platform, and the platform without the number before it."""
+        return self.platform, _COUNTED.sub("", self.platform, count=1)
+
+    @property
+    def platform_letters(self) -> str:
+        """The platform without that number in letters and digits; empty if it names none."""
+        return letters(self.platforms[1]) if self.names_platform else ""
 
     @property
     def names_platform(self) -> bool:
@@ -78,12 +82,24 @@ class Stated(Struct, frozen=True):
         return self.place.split("/")[:-1]
 
     def fits(self, system: Described) -> bool:
-        """Return whether all numbers that it states are those of a system; False without any."""
-        stated = (self.nodes, system.nodes), (self.accelerators, system.accelerators)
-        pairs = [(own, described) for own, described in stated if own is not None]
-        if not pairs:
-            return self.count is not None and self.count in (system.nodes, system.accelerators)
-        return all(own == described for own, described in pairs)
+        """Return whether all numbers that it states are those of a system; False without any.
+
+        A log of weak scaling is of one of several models, each on a part of the nodes.
+        """
+        if self.states_nothing or not system.nodes:
+            return False
+        numbers = (system.nodes, system.accelerators)
+        if self.count is not None and self.count not in numbers:
+            return False
+        if self.scaling == WEAK:
+            return not self.nodes or (self.nodes < system.nodes and system.nodes % self.nodes == 0)
+        own = (self.nodes, self.accelerators)
+        return all(a is None or a == b for a, b in zip(own, numbers, strict=True))
+
+    @property
+    def states_nothing(self) -> bool:
+        """Whether it states no number of nodes or accelerators."""
+        return self.nodes is None and self.accelerators is None and self.count is None
 
 
 class Group(Struct, frozen=True):
@@ -133,20 +149,19 @@ def groups_of(
 
     The evidence for a system is, in this order: the place of the log in a submission tree;
     ``systems:`` of ``mlperf-pkg.yaml``; a folder with the name of a description;
-    ``submission_platform``, if it is the name of a description, or else the ``system_name`` in one;
-    the nodes and accelerators that the log states. The first of these that names any system
-    decides, and of the systems it names those of the log's division count; with ``as_open`` those
-    of the Open division, too, if there is none. Of several, it is the one with the numbers of nodes
-    and accelerators that the log states.
+    ``submission_platform``, if it is the name of a description, or else like that or the
+    ``system_name`` in one; the nodes and accelerators that the log states. What names any system
+    first decides, and of the systems it names those of the log's division count; with ``as_open``
+    those of the Open division, too, if there is none. Of several, it is the one with these numbers.
     """
     finder = _Finder(systems, config, as_open=as_open)
     identified = [log for log in logs if log.benchmark]
     named = {log.place: finder.by_name(log) for log in identified}
-    claims = _claims(identified, named)
+    claims, only = _claims(identified, named), _only_names(identified)
     groups: dict[_Key, list[tuple[Stated, _Evidence]]] = {}
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
-        groups.setdefault(_key(log, evidence), []).append((log, evidence))
+        groups.setdefault(_key(log, evidence, only), []).append((log, evidence))
     return [
         Group(
             logs=tuple(log for log, _ in members),
@@ -177,12 +192,27 @@ class _Key(NamedTuple):
     others: tuple[object, ...]
 
 
-def _key(log: Stated, evidence: _Evidence) -> _Key:
+def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
+    """Return the key of a log; one that lacks a name has the only one of its benchmark."""
     system = evidence.ids[0] if evidence.is_sure else None
-    platform = log.platform_names[-1:] if log.names_platform else ()
+    names = [name or only[f"{log.benchmark} {n}"] for n, name in enumerate(_names(log))]
     numbers = (log.nodes, log.accelerators, log.count)
-    others = (log.division, letters(log.organization), platform, numbers, evidence.ids)
+    others = (log.division, *names, numbers, evidence.ids)
     return _Key(log.usage, log.round, system, log.benchmark, log.scaling, () if system else others)
+
+
+def _names(log: Stated) -> tuple[str, str]:
+    """Return the platform and the organisation, empty if it does not name them."""
+    return log.platform_letters, letters(log.organization)
+
+
+def _only_names(logs: Iterable[Stated]) -> dict[str, str]:
+    """Return the only platform and organisation of each benchmark; empty if there are several."""
+    names: dict[str, set[str]] = {}
+    for log in logs:
+        for number, name in enumerate(_names(log)):
+            names.setdefault(f"{log.benchmark} {number}", set()).update([name] if name else [])
+    return {key: min(values) if len(values) == 1 else "" for key, values in names.items()}
 
 
 def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> dict[str, set[str]]:
@@ -191,7 +221,7 @@ def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> di
     for log in logs:
         evidence = named[log.place]
         if evidence and evidence.is_sure and log.names_platform:
-            claims.setdefault(evidence.ids[0], set()).add(log.platform_names[-1])
+            claims.setdefault(evidence.ids[0], set()).add(log.platform_letters)
     return claims
 
 
@@ -207,7 +237,7 @@ class _Finder:
         for why, ids in self._names(log):
             if named := [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]:
                 own = self._of_division(named, log)
-                fitting = [system for system in own if log.fits(system)]
+                fitting = _fitting(own, log)
                 chosen = fitting if len(own) > 1 and fitting else own
                 return _evidence(why, chosen or named, is_sure=len(chosen) == 1)
         return None
@@ -219,11 +249,10 @@ class _Finder:
         a platform fits all.
         """
         own = self._of_division(self._systems.values(), log)
-        platform = set(log.platform_names[-1:]) if log.names_platform else set()
+        platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        fitting = [system for system in free if log.fits(system)]
-        is_silent = (log.nodes, log.accelerators, log.count) == (None, None, None)
-        if is_silent and not log.names_platform:
+        fitting = _fitting(free, log)
+        if log.states_nothing and not log.names_platform:
             return _evidence("the only description", free, is_sure=len(free) == 1)
         return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
 
@@ -244,10 +273,11 @@ class _Finder:
         systems = self._systems.values()
         folders = {letters(stem_of(name)) for name in folder.split("/")}
         yield "its folder", [system.id for system in systems if letters(system.id) in folders]
-        names = log.platform_names if log.names_platform else ()
-        yield "submission_platform", [s.id for s in systems if letters(s.id) in names]
-        named = [s.id for s in systems if letters(s.name) in names]
-        yield "submission_platform, a system_name", named
+        names = {name.casefold() for name in log.platforms if log.names_platform}
+        yield "submission_platform", [s.id for s in systems if s.id.casefold() in names]
+        names = set(map(letters, names)) - {""}
+        alike = (s.id for s in systems if not names.isdisjoint((letters(s.id), letters(s.name))))
+        yield "submission_platform, a system_name", alike
 
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)
@@ -255,6 +285,12 @@ class _Finder:
         if own or not self._as_open:
             return own
         return [system for system in candidates if system.division == OPEN]
+
+
+def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
+    """Return the systems that fit the numbers of a log; that before a platform is of nodes."""
+    fitting = [system for system in systems if log.fits(system)]
+    return [system for system in fitting if system.nodes == log.count] or fitting
 
 
 def _evidence(why: str, systems: Iterable[Described], *, is_sure: bool) -> _Evidence:

@@ -257,9 +257,8 @@ class Input(Struct, frozen=True):
     @property
     def places(self) -> Mapping[str, Place]:
         """The logs and the system descriptions by label."""
-        of_workspace = self.workspace.systems if self.workspace else ()
-        in_trees = (system for submission in self.submissions for system in submission.systems)
-        systems = (*of_workspace, *in_trees)
+        trees = (submission.systems for submission in self.submissions)
+        systems = chain(self.workspace.systems if self.workspace else (), *trees)
         return {place.label: place for place in (*self.every_log, *systems)}
 
 

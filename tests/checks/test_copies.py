@@ -129,15 +129,16 @@ def test_copies_within_a_set_are_only_reported_there(tmp_path: Path) -> None:
 
 
 def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
-    """Without a submission, the same runs are only noted."""
-    for name in ("a", "b"):
-        write_set(tmp_path / "logs" / name, simulated())
+    """Without system descriptions, the same runs are only noted."""
+    write_set(tmp_path / "logs/a", simulated())
+    copies = (edited(log, "submission_platform", value="other") for log in simulated())
+    write_set(tmp_path / "logs/b", tuple(copies))
     for log in (tmp_path / "logs/b").iterdir():
         log.with_suffix(".txt.gz").write_bytes(gzip.compress(log.read_bytes()))
         log.unlink()
     report = report_of(tmp_path / "logs", round="2.0")
-    assert facts(report) == [("SET150", "note", "advice", "b", 5, 5)]
-    assert "(identical files)" in copied(report)[0].text
+    assert facts(report) == [("SET150", "note", "advice", "Graphcore/other/resnet/closed", 5, 5)]
+    assert f"Graphcore/{SYSTEM}/resnet/closed (the files differ)" in copied(report)[0].text
 
 
 # ---- runs without a fingerprint ------------------------------------------------------------

@@ -189,9 +189,9 @@ def test_open_sets_need_no_seed_and_no_convergence_of_the_reference(tmp_path: Pa
     assert only(report).seeds.official_pass is False
 
 
-def test_loose_logs_are_for_information(tmp_path: Path) -> None:
+def test_partial_sets_are_for_information(tmp_path: Path) -> None:
     write_set(tmp_path / "mine", simulated(runs=3))
-    report = checked(tmp_path)
+    report = check([str(tmp_path)], Options(partial=True)).report
     row = only(report)
     assert errors(report) == []
     assert (row.runs_found, row.runs_required, row.score_note) == (3, 5, "only 3 of 5 runs")
@@ -206,6 +206,9 @@ def test_a_folder_that_is_no_benchmark(tmp_path: Path) -> None:
     report = checked(root)
     assert {code for code, *_ in errors(report)} == {"SET106", "SET107"}
     assert only(report).verdict.official.value == "not_checked"
+    (message,) = [finding.text for finding in report.findings if finding.code == "SET106"]
+    assert message.endswith("the official checker skips the folder; did you mean resnet?")
+    assert only(report).score_note == "no rules of resnet50 in round 2.0; did you mean resnet?"
 
 
 def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:

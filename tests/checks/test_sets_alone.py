@@ -160,19 +160,36 @@ def test_a_folder_alone_is_judged_as_in_its_submission(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("as_files", [False, True])
-def test_all_logs_of_a_set_are_judged_as_a_set(
-    tmp_path: Path, change: Callable[[Path], None], as_files: bool
+@pytest.mark.parametrize("has_systems", [False, True])
+def test_a_folder_of_logs_is_judged_as_a_set(
+    tmp_path: Path, change: Callable[[Path], None], has_systems: bool
 ) -> None:
     root = write_submission(tmp_path / "v2.0" / "Graphcore")
     change(root)
     whole = checked(root)
-    logs = tmp_path / "v2.0" / "logs"
+    logs = tmp_path / "v2.0" / "ws" / "logs"
     shutil.copytree(root / SET, logs)
-    loose = checked(*sorted(logs.iterdir())) if as_files else checked(logs)
-    (row,), (of_loose,) = whole.report.result_sets, loose.report.result_sets
-    assert (loose.report.verdict, of_loose.verdict) == (row.verdict, row.verdict)
-    assert codes(loose) == codes(whole)
+    if has_systems:
+        shutil.copytree(root / "systems", logs.parent / "systems")
+    raw = checked(logs)
+    (row,), (of_raw,) = whole.report.result_sets, raw.report.result_sets
+    assert (raw.report.verdict, of_raw.verdict) == (row.verdict, row.verdict)
+    assert (codes(raw), of_raw.id) == (codes(whole), row.id)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_of_logs_that_are_named_one_by_one_only_the_logs_are_judged(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    root = write_submission(tmp_path / "Graphcore")
+    change(root)
+    shutil.copytree(root / SET, tmp_path / "logs")
+    report = checked(*sorted((tmp_path / "logs").iterdir())).report
+    (row,) = report.result_sets
+    assert not row.judged
+    assert report.verdict == Verdicts.worst(run.verdict for run in report.runs)
+    assert PASS not in (row.verdict.official, row.verdict.rules)
+    assert not [f.code for f in report.findings if f.is_error and f.code.startswith("SET")]
 
 
 def test_one_unconverged_run_is_forgiven_everywhere(tmp_path: Path) -> None:
@@ -184,23 +201,35 @@ def test_one_unconverged_run_is_forgiven_everywhere(tmp_path: Path) -> None:
         assert report.runs[1].verdict.official is FAIL
 
 
-def test_logs_that_are_not_a_set_are_for_information(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("partial", "severity", "verdict"),
+    [(False, Severity.ERROR, Verdicts(FAIL, FAIL)), (True, Severity.NOTE, Verdicts(PASS, PASS))],
+)
+def test_too_few_runs(tmp_path: Path, partial: bool, severity: Severity, verdict: Verdicts) -> None:
     logs = write_set(tmp_path, simulated()[:4])
-    (logs / "result_1.txt").write_bytes(unconverged(simulated()[1]))
-    report = checked(logs).report
-    assert report.verdict.official is FAIL
-    assert [f.severity for f in report.findings if f.code == "SET101"] == [Severity.NOTE]
-    assert not [f for f in report.findings if f.code == "SET117"]
+    report = check([str(logs)], Options(partial=partial)).report
+    assert [f.severity for f in report.findings if f.code == "SET101"] == [severity]
+    assert (report.verdict, report.result_sets[0].judged) == (verdict, not partial)
 
 
-def test_a_set_beside_other_logs(tmp_path: Path) -> None:
-    """The verdict counts the set as a set, and the other logs one by one."""
-    logs = write_set(tmp_path / "set", simulated())
-    (logs / "result_1.txt").write_bytes(unconverged(simulated()[1]))
-    write_set(tmp_path / "part", simulated()[:2])
+def test_partial_does_not_excuse_a_complete_set(tmp_path: Path) -> None:
+    logs = write_set(tmp_path, simulated(runs=6))
+    report = check([str(logs)], Options(partial=True)).report
+    assert report.verdict == Verdicts(FAIL, FAIL)
+
+
+def test_runs_of_several_folders_are_one_set(tmp_path: Path) -> None:
+    """A finding names the folders if they do not look like one set."""
+    logs = simulated()
+    write_set(tmp_path / "a", logs[:3])
+    write_set(tmp_path / "b", logs[3:])
     assert checked(tmp_path).report.verdict == Verdicts(PASS, PASS)
-    (tmp_path / "part" / "result_0.txt").write_bytes(unconverged(simulated()[0]))
-    assert checked(tmp_path).report.verdict.official is FAIL
+    assert not [f for f in checked(tmp_path).report.findings if f.code == "SET126"]
+    write_set(tmp_path / "other", simulated(seed=8)[:2])
+    report = checked(tmp_path).report
+    assert [(row.runs_found, row.path) for row in report.result_sets] == [(7, ".")]
+    (folders,) = [f.text for f in report.findings if f.code == "SET126"]
+    assert folders == ("a (3), b (2), other (2) together have 7 runs; expected the runs of one set")
 
 
 def test_logs_of_two_platforms_are_two_parts(tmp_path: Path) -> None:

@@ -152,6 +152,8 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     # Left to a human by "system init": reported once, beside what the official checker reports.
     ("to fill in", written(cooling="FILL IN: air?"), "2.0", [("SYS203", 29, "error", "rules")]),
     ("FILL IN alone", written(sw_notes="FILL IN"), "6.1", [("SYS203", 34, "error", "rules")]),
+    ("two to fill in", written(cooling="FILL IN", sw_notes="FILL IN"), "2.0",
+     [("SYS203", 29, "error", "rules")]),
     ("division", written(division="FILL IN: x"), "2.0", [("SYS203", 3, "error", "rules")]),
     ("a count", written(number_of_nodes="FILL IN"), "2.0", [("SYS203", 6, "error", "rules")]),
     ("old status", written(status="FILL IN"), "3.1", [("SYS203", 4, "error", "rules")]),

@@ -55,7 +55,7 @@ def test_a_good_tree(runner: Runner) -> None:
 
 def test_its_reports(runner: Runner) -> None:
     outputs = runner.run().outputs
-    assert json.loads(Path(outputs["report"]).read_text("utf-8"))["format"] == "mlperf-pkg/report/2"
+    assert json.loads(Path(outputs["report"]).read_text("utf-8"))["format"] == "mlperf-pkg/report/3"
     assert json.loads(Path(outputs["sarif"]).read_text("utf-8"))["version"] == "2.1.0"
     assert Path(outputs["junit"]).read_text("utf-8").startswith("<?xml")
 

@@ -131,7 +131,7 @@ def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     result = call("build", lay(root, numbered(older, "logs/b{}.log")))
     assert result.exit_code == 0
-    heading = "training 2.0, Graphcore (the newest of the rounds that the logs tell: 1.1, 2.0)"
+    heading = "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)"
     assert result.stdout.splitlines()[0] == heading
     assert (
         json.loads(bytes_below(root)["submissions/Graphcore/results.json"])["results"][0]["round"]
@@ -258,6 +258,25 @@ def test_extra_files_that_are_refused(tmp_path: Path, setting: str, message: str
     assert message in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("odd", "warnings"),
+    [
+        (0, []),
+        (1, ["logs/0.log:1: "]),
+        (3, ["(3 files: 0.log:1, 1.log:1, 2.log:1)"]),
+    ],
+)
+def test_the_warnings_are_shown(tmp_path: Path, odd: int, warnings: list[str]) -> None:
+    logs = tuple(b":::MLLOGX {}\n" * (number < odd) + log for number, log in enumerate(RESNET))
+    result = call("build", resnet_workspace(tmp_path, logs))
+    shown = [line for line in result.stdout.splitlines() if "LOG108" in line]
+    assert len(shown) == len(warnings)
+    for line, words in zip(shown, warnings, strict=True):
+        assert "resembles a record but is not read as one" in line
+        assert words in line
+    assert f"0 errors, {len(warnings)} warning" in result.stdout
+
+
 @pytest.mark.parametrize("code", ["../code", "link", "{0}/code"])
 def test_code_outside_the_workspace_needs_an_option(tmp_path: Path, code: str) -> None:
     root = resnet_workspace(tmp_path / "ws")
@@ -305,7 +324,7 @@ def test_failure_while_writing_leaves_the_old_tree(
     monkeypatch.setattr(os, "fsync", full)
     result = call("build", root, "--force")
     assert result.exit_code == 2
-    assert "cannot be written: [Errno 28] No space left on device" in result.stderr
+    assert "cannot be written: No space left on device" in result.stderr
     assert bytes_below(root) == before
     assert [path.name for path in (root / "submissions").iterdir()] == ["Graphcore"]
 

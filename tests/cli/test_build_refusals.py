@@ -39,10 +39,11 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     result = call("build", root)
     assert result.exit_code == 1
     assert (
-        "error: 5 logs (logs/0.log, logs/1.log, logs/2.log and 2 more): by submission_platform,"
-        " a system_name 'Bow Pod16' they may belong to bow-pod16 or pod16-tf. Assign the logs"
-        ' in mlperf-pkg.yaml:\n  systems:\n    bow-pod16:\n      logs: ["logs/..."]\n'
+        "error: Graphcore/Bow Pod16/resnet/closed: SET125: by submission_platform, a system_name,"
+        " the system may be bow-pod16, pod16-tf; expected one of them\n"
     ) in result.stderr
+    _, _, block = result.stderr.partition("All of mlperf-pkg.yaml, to complete:\n")
+    assert "systems:\n  bow-pod16:\n    logs: []\n  pod16-tf:\n    logs: []\n" in block
     assert nothing_built(root)
     lay(root, {CONFIG_NAME: b"systems:\n  pod16-tf:\n    logs: ['logs/[0-9].log']\n"})
     result = call("build", root)
@@ -87,7 +88,7 @@ def test_one_machine_in_both_divisions_needs_two_descriptions(tmp_path: Path) ->
     root = lay(resnet_workspace(tmp_path), numbered(opened, "logs/o{}.log"))
     result = call("build", root)
     assert result.exit_code == 1
-    assert "A description has one division" in result.stderr
+    assert "a description has one division" in result.stderr
     assert "such as systems/bow-pod16-open.json" in result.stderr
     lay(root, {"systems/bow-pod16-open.json": described("bow-pod16", division="open")})
     lay(root, {CONFIG_NAME: b"systems: {bow-pod16-open: {logs: ['logs/o*']}}"})
@@ -104,8 +105,8 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
     result = call("build", root)
     assert result.exit_code == 1
     for text in (
-        "error: 1 log (logs/strange.log): no submission_benchmark",
-        "error: 10 logs (logs/o0.log, logs/o1.log, logs/o2.log and 7 more): no system description",
+        "error: 1 log (logs/strange.log): line 1: cannot read this record: missing time_ms",
+        "error: Graphcore/bow-pod64-open/rnnt/open: SET110: no system description of the open",
         "error: bow-pod16/resnet is not valid:\n",
         ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and official checker]\n",
         ": SET101: the number of runs (files result_*.txt) is 11; expected 10 [rules and official checker]\n",
@@ -284,7 +285,7 @@ def test_logs_of_another_organisation(tmp_path: Path, org: str, config: str, sta
     root = lay(resnet_workspace(tmp_path, logs), {CONFIG_NAME: config.encode()})
     result = call("build", root, "--keep-invalid")
     assert result.exit_code == status
-    assert ('organizations: ["ACME"]' in result.stderr) is bool(status)
+    assert ("- ACME\n" in result.stderr) is bool(status)
 
 
 def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> None:
@@ -292,7 +293,7 @@ def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> No
     root = lay(tmp_path, open_, numbered(RESNET, "logs/{}.log"))
     result = call("build", root)
     assert result.exit_code == 1
-    assert "or build them as Open with --as-open" in result.stderr
+    assert "'mlperf-pkg build --as-open' submits closed runs as open" in result.stderr
     for division in ((), ("--division", "open", "--force")):
         result = call("build", root, "--as-open", *division)
         assert result.exit_code == 0

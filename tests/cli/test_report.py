@@ -27,7 +27,7 @@ def _small_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
-    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    assert (result.exit_code, result.stdout) == (0, f"{page}\n")
     assert "<title>MLPerf Training 2.0: pass / pass</title>" in page.read_text("utf-8")
 
 
@@ -41,6 +41,15 @@ def test_raw_logs_of_two_sets_in_one_folder(tmp_path: Path) -> None:
     assert "Graphcore/b/resnet/closed" in second
     assert ["b_0.log" in text for text in (first, second)] == [False, True]
     assert ["SET101" in text for text in (first, second)] == [False, True]
+
+
+@pytest.mark.parametrize("runs", [5, 2])
+def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
+    logs = write_set(tmp_path / "logs", simulated(runs=runs))
+    result = call("report", logs, "-o", tmp_path / "page.html")
+    check = call("check", logs, "--quiet")
+    assert check.stdout.startswith("official: ")
+    assert (result.exit_code, result.stderr) == (check.exit_code, check.stdout)
 
 
 BROKEN = [
@@ -59,7 +68,7 @@ def test_a_page_without_one_chart_says_which_and_why(
     monkeypatch.setattr(module, function, fail)
     page = tmp_path / "page.html"
     result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
-    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    assert (result.exit_code, result.stdout) == (0, f"{page}\n")
     text = unescape(page.read_text("utf-8"))
     remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
     assert remarks == [(name, DEFECT) for name in names]

@@ -16,6 +16,7 @@ from mlperf_pkg.render import FORMATS, View
 from tests.helpers.program import call
 from tests.helpers.reports import finding, report
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
+from tests.helpers.workspaces import POD16, RESNET, lay, numbered
 
 ERROR = finding()
 WARNING = finding(severity=Severity.WARNING)
@@ -222,3 +223,46 @@ def test_what_was_checked_beside_it_passes(tree: Path, tmp_path: Path) -> None:
     assert official.endswith(", 1 of 2 result sets not checked")
     assert rules.startswith("pass, ")
     assert rules.endswith(", 1 of 2 result sets not checked")
+
+
+# ---- logs that cannot be read -------------------------------------------------------------
+
+UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "logs"),
+        ("score", "logs"),
+        ("select", "logs"),
+        ("report", "logs"),
+        ("plot", "logs", "-o", "charts"),
+        ("export", "logs", "-o", "out.csv"),
+        ("compare", "logs"),
+        ("diff", "logs", "logs/1.log"),
+        ("rcp", "check", "logs"),
+        ("rcp", "new", "logs"),
+        ("watch", "logs/0.log", "--timeout", "0.001", "--interval", "0.05"),
+        ("build", "."),
+        ("init", "."),
+    ],
+    ids=lambda command: command[0],
+)
+def test_utf_16_is_named_by_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], encoding: str
+) -> None:
+    logs = ["\ufeff".encode(encoding) + RESNET[0].decode().encode(encoding), *RESNET[1:]]
+    monkeypatch.chdir(lay(tmp_path, POD16, numbered(logs, "logs/{}.log")))
+    output = " ".join(call(*command).output.split())
+    assert f"the log {UTF_16}" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("name", ["systems/bow-pod16.json", "mlperf-pkg.yaml"])
+def test_utf_16_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(lay(tmp_path, POD16, {name: "{}".encode("utf-16")}))
+    output = " ".join(call("system", "check").output.split())
+    assert f"the file {UTF_16}" in output
+    assert name in output

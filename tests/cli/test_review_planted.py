@@ -68,7 +68,7 @@ FOUND = [
     ("a missing reference point", "convergence/missing", ("Theta", str(LARGER))),
     ("a failing RCP test", "convergence/sets", ("Iota", "FAIL")),
     ("two spellings of a submitter", "missing", ("Kappa-Inc", "kappa_inc")),
-    ("a broken log", "checklist/Lambda", ("LOG101", "cannot read this record")),
+    ("a broken log", "checklist/Lambda", ("LOG101", "the log is cut off")),
     ("no code", "checklist/Mu", ("no benchmarks/ folder",)),
     (
         "hyperparameters borrowed with other software",

@@ -191,7 +191,7 @@ def test_show_explains_a_rule() -> None:
         ("RCP101", "RCP101: convergence faster than the reference allows"),
         ("SYS101", "source    submission_rules,"),
         ("SET103", "basis     official: the official checker rejects what the written rules"),
-        ("SET103", "unless    a warning if the logs are not a complete result set"),
+        ("SET103", "unless    a warning if the set is not judged"),
         ("RCP102", "severity  warning: no verdict fails"),
         (
             "SEED101",
@@ -220,6 +220,10 @@ NEAREST = [
     (("show", "bret"), "did you mean bert?"),
     (("show", "opt_weigth_decay"), "did you mean opt_weight_decay?"),
     (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
+    (
+        ("list", "resnet", "--round", "5.1"),
+        "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
+    ),
     (("list", "bret"), "the rulebook has no benchmark 'bret'; did you mean bert?"),
     (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
     (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
@@ -281,7 +285,7 @@ def test_show_has_the_exceptions_of_a_code_as_json() -> None:
     answer = document("show", "SET101")
     assert (answer["basis"], answer["severity"]) == ("both", "error")
     assert answer["unless"][0] == {
-        "when": "the logs are not a complete result set",
+        "when": "the logs are named one by one or --partial says that more are to come",
         "basis": None,
         "severity": "note",
     }

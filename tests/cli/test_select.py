@@ -73,9 +73,7 @@ def test_a_set_in_a_submission(tmp_path: Path) -> None:
 
 def test_one_invalid_set_of_two(tmp_path: Path) -> None:
     write_set(tmp_path / "a", SEVEN)
-    write_set(
-        tmp_path / "b", tuple(edited(log, "submission_platform", value="b") for log in SEVEN[:4])
-    )
+    write_set(tmp_path / "b", simulated("bert")[:4])
     assert call("select", tmp_path).exit_code == 1
 
 

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from tests.helpers.program import call
+from tests.helpers.workspaces import RESNET, lay
 
+NEWEST = rounds("training")[-1]
+INFERRED = "inferred: first round after the resnet run of 2022-05-06"
 FILES = sorted(data_folder("systems").glob("*.json"))
 
 
@@ -92,3 +96,39 @@ def test_the_round_of_the_configuration(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mlperf-pkg.yaml").write_text(config, "utf-8")
     assert call("system", "check", FILES[0], *options).stdout.splitlines()[-1] == round_
+
+
+@pytest.mark.parametrize(
+    ("logs", "config", "paths", "round_"),
+    [
+        ({"a.log": RESNET[0]}, "", (), f"round 2.0: that of the logs in logs/, {INFERRED}"),
+        (
+            {"a.log": RESNET[0]},
+            "",
+            ("systems/x.json",),
+            f"round 2.0: that of the logs in logs/, {INFERRED}",
+        ),
+        ({"a.log": RESNET[0]}, "round: 2.1", (), "round 2.1: as mlperf-pkg.yaml says"),
+        (
+            {"a.log": b"hello", "b.log": RESNET[0]},
+            "",
+            (),
+            f"round 2.0: that of the logs in logs/, {INFERRED}",
+        ),
+        ({"a.log": b"hello"}, "", (), f"round {NEWEST}: the newest of the rulebook"),
+        ({}, "", (), f"round {NEWEST}: the newest of the rulebook"),
+    ],
+)
+def test_the_round_of_the_logs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    logs: dict[str, bytes],
+    config: str,
+    paths: tuple[str, ...],
+    round_: str,
+) -> None:
+    files = {f"logs/{name}": log for name, log in logs.items()}
+    description = {"systems/x.json": FILES[0].read_bytes()}
+    monkeypatch.chdir(lay(tmp_path, files, description, {CONFIG_NAME: config.encode()}))
+    result = call("system", "check", *paths)
+    assert " ".join(result.stdout.splitlines()[-2:]).endswith(round_)

@@ -16,6 +16,7 @@ import pytest
 
 from tests.helpers.logs import edited, good_log, line_of, without
 from tests.helpers.program import COMMAND, call, start
+from tests.helpers.workspaces import lay
 
 GOOD = good_log("bert")
 WRONG = edited(GOOD, "submission_status", value="good")
@@ -115,6 +116,31 @@ def test_bad_usage(arguments: tuple[str, ...], text: str, tmp_path: Path) -> Non
     result = call("watch", *words)
     assert result.exit_code == 2
     assert text in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "command"),
+    [
+        ((), "folder/run_1.log"),
+        (("a.log", "b.log"), "folder/*.log"),
+        (
+            ("a.log", "b.out", "notes.txt", "x y/c.log"),
+            "'folder/x y'/*.log folder/*.log folder/*.out",
+        ),
+    ],
+)
+def test_a_folder_is_refused_with_the_command_for_its_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], command: str
+) -> None:
+    lay(tmp_path, {f"folder/{name}": b"-" if "notes" in name else GOOD for name in names})
+    (tmp_path / "folder").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    result = call("watch", "folder")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "mlperf-pkg: error: folder: is a folder; expected the files of logs: mlperf-pkg watch"
+        f" {command}\n",
+    )
 
 
 def test_hostile_text_is_escaped(tmp_path: Path) -> None:

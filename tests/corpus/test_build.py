@@ -26,12 +26,12 @@ PUBLISHED = {
     "v2.1/MosaicML": set(),
     "v5.0/AMD": set(),
     "v5.1/AMD": set(),
-    "hpc_v2.0/tacc": {"longhorn-tf/cosmoflow"},
+    "hpc_v2.0/tacc": {"longhorn-tf/strong/cosmoflow"},
 }
 # Organisations of logs that are not the submitter's.
 ORGANIZATIONS = {"tacc": ["Umbrella Corp."]}
 # Graphcore's logs name a platform that is a system, but for these.
-UNTOLD = ("TF1", "PaddlePaddle")
+UNTOLD = ("TF1", "PaddlePaddle", "POPART-open")
 
 pytestmark = [needs_corpus, pytest.mark.parametrize("folder", PUBLISHED)]
 
@@ -131,6 +131,7 @@ def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     assert prepared.workspace.round.usage == usage
     assert prepared.workspace.round.name == round_
     assert prepared.plan.submitter
-    assert {prepared_set.planned.why for prepared_set in prepared.judged} == {"its folder"}
+    evidence = {judged.result.row.system_by for judged in prepared.judged}
+    assert evidence == {"its place in the tree"}
     write_tree(prepared.target, prepared.files, force=False)
     assert logs_by_set(prepared.target) == logs_by_set(original)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlperf_pkg.findings import Finding, Verdict, Verdicts
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, SeedsRow, SystemRow
 from mlperf_pkg.submission.membership import set_id
 
 PASS = Verdicts(Verdict.PASS, Verdict.PASS)
 FAIL = Verdicts(Verdict.FAIL, Verdict.PASS)
 NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
+SET = "ACME/dgx/bert/closed"
+"""The id of the set that ``result_set`` makes by default."""
 TOOL = {"version": "1", "rulebook": "1", "reference": "mlperf-logging 9.9.9"}
 
 
@@ -50,9 +52,9 @@ def result_set(**changes: Any) -> ResultSetRow:
         "rcp": rcp(),
         "seeds": SeedsRow(official_pass=True),
     }
-    row: dict[str, Any] = {**defaults, **changes}
+    row: dict[str, Any] = {"scaling": None, **defaults, **changes}
     names = ("submitter", "system", "benchmark", "division", "scaling")
-    id_ = set_id(*(row.get(name) for name in names))
+    id_ = set_id(**{name: row[name] for name in names})
     return ResultSetRow(**{"id": id_, **row})
 
 
@@ -60,7 +62,7 @@ def run(**changes: Any) -> RunRow:
     """A run of that set that counts."""
     defaults: dict[str, Any] = {
         "path": "results/dgx/bert/result_0.txt",
-        "set": "ACME/dgx/bert/closed",
+        "set": SET,
         "verdict": PASS,
         "benchmark": "bert",
         "division": "closed",
@@ -92,6 +94,30 @@ def system(**changes: Any) -> SystemRow:
 def finding(path: str = "a.log", line: int | None = None, **changes: Any) -> Finding:
     """An error by both the rules and the checker."""
     return Finding(**{"code": "X1", "message": "wrong", "path": path, "line": line, **changes})
+
+
+def raw_sets() -> dict[str, Any]:
+    """Two sets of raw logs in the folder that was checked, each with two runs."""
+    systems = ("alpha", "beta")
+    rows = [result_set(path=".", submitter=None, system=name, id=raw_id(name)) for name in systems]
+    runs = [run(path=path, set=raw_id(name)) for name in systems for path in raw_logs(name)]
+    return {"result_sets": tuple(rows), "runs": tuple(runs)}
+
+
+def raw_logs(system: str) -> list[str]:
+    """The logs of one of these sets."""
+    return [f"{system}_0.log", f"{system}_1.log"]
+
+
+def raw_id(system: str) -> str:
+    """The id of one of these sets; its submitter is that of the logs."""
+    return set_id("ACME", system, "bert", "closed")
+
+
+def on_raw_set(system: str, *made: Finding) -> list[Finding]:
+    """Fold findings on one of these sets, by default one on all of it."""
+    made = made or (finding("."),)
+    return folded(made, raw_id(system), raw_logs(system), raw_id(system))
 
 
 def report(**changes: Any) -> Report:

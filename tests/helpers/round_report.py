@@ -6,6 +6,7 @@ from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.submission.membership import set_id
 from tests.helpers.reports import FAIL, NOT_CHECKED, PASS, finding, rcp, report, result_set
 
 WAIVER = Waiver("a known mistake of the checker", "Jane", "2026-12-31")
@@ -28,13 +29,19 @@ ROWS = (
 )
 
 
+def _id(set_path: str) -> str:
+    submitter, _, system, benchmark = set_path.split("/")
+    return set_id(submitter, system, benchmark, "closed")
+
+
 def _of_runs(set_path: str, values: list[Any], *, line: int = 7, **fields: Any) -> list[Finding]:
     """A finding on the first runs of a set, each with its value."""
     made = [
         finding(f"{set_path}/result_{number}.txt", line + number, found=value, **fields)
         for number, value in enumerate(values)
     ]
-    return folded(made, set_path, [f"{set_path}/result_{number}.txt" for number in range(RUNS)])
+    runs = [f"{set_path}/result_{number}.txt" for number in range(RUNS)]
+    return folded(made, set_path, runs, _id(set_path))
 
 
 def _interval(submitter: str, *values: int) -> list[Finding]:
@@ -61,7 +68,8 @@ def _description(submitter: str, *fields: str) -> list[Finding]:
 
 
 def _of_set(path: str, code: str, message: str, **fields: Any) -> list[Finding]:
-    return folded([finding(path, code=code, message=message, **fields)], path)
+    made = finding(path, code=code, message=message, **fields)
+    return folded([made], path, set_id=_id(path))
 
 
 FINDINGS = [

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.infra.json_lines import MAX_DEPTH, JsonSyntaxError, read_json
+from mlperf_pkg.infra.text import FROM_UTF_16
 
 NESTED = b"""{
 \t"a": 1,
@@ -111,7 +112,7 @@ ERRORS = [  # bytes, line, message
     (b'{"a": "b\n"}', 1, "found '\\n'; expected an escape (\\n, \\t) within a text"),
     (b'"\\x"', 1, "found '\\\\x'; expected one of the escapes of JSON"),
     (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff'; expected JSON"),
-    ("{}".encode("utf-16"), 1, "found UTF-16 text; expected UTF-8"),
+    ("{}".encode("utf-16"), 1, f"the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}"),
     (b"[1,\n" + b"1" * 5000 + b"]", 2, "found an integer of thousands of digits"),
     (b"[\n" * 300, MAX_DEPTH + 1, "nested too deeply; expected at most 200 levels"),
     (b'{"a":' * 100_000, 1, "nested too deeply; expected at most 200 levels"),

@@ -122,9 +122,25 @@ def test_what_only_a_careful_reader_sees_is_kept() -> None:
     ]
 
 
-def test_the_end_of_a_cut_log_is_explained() -> None:
-    _, findings, _ = read(record("a")[:40])
-    assert findings[0].hint == "the log ends inside this record"
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(
+    ("text", "is_cut"),
+    [
+        (record("a")[:40], True),
+        (f"{record('a')}\n{record('b')[:-1]}", True),
+        (f"{record('a')}\n{T}", True),
+        (record("a"), False),
+        (f"{record('a')[:40]}\n", False),
+        (f"{record('a')[:40]}\nthe launcher ends", False),
+        (f"{record('a')} done", False),
+        (f'{T}{{"key":"a","time_ms":1}}', False),
+    ],
+    ids=["first", "second", "token", "whole", "line end", "other text", "text after", "no value"],
+)
+def test_a_log_is_cut_off_where_it_ends_inside_a_record(text: str, is_cut: bool) -> None:
+    _, findings, reader = read(text)
+    cut = [f for f in findings if f.message.startswith("the log is cut off inside this record")]
+    assert (reader.is_cut, bool(cut)) == (is_cut, is_cut)
 
 
 def by_line(finding: Finding) -> Any:

@@ -96,7 +96,7 @@ def test_a_file_without_results(tmp_path: Path) -> None:
             r"have version 0 of the format; expected 1: rebuild the file$",
         ),
         ("mlperf-pkg/published/2", r"have version 2 of the format; expected 1: update mlperf-pkg$"),
-        ("mlperf-pkg/report/2", r"are damaged \(the format is 'mlperf-pkg/report/2'\): reinstall"),
+        ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\): reinstall"),
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
     ],
 )

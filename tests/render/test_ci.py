@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.findings import Finding, folded
 from mlperf_pkg.render import Checkout, View
 from mlperf_pkg.render.ci import fingerprints
-from tests.helpers.reports import finding
+from tests.helpers.reports import SET, finding, on_raw_set
 
 
 def marks(*findings: Finding, base: str = "/repo") -> list[str]:
@@ -27,14 +27,18 @@ RUNS = [f"set/result_{number}.txt" for number in range(9)]
 
 
 def folded_mark(
-    *values: int, line: int = 3, subject: str = "set", paths: Sequence[str] = RUNS
+    *values: int,
+    line: int = 3,
+    subject: str = "set",
+    set_id: str = SET,
+    paths: Sequence[str] = RUNS,
 ) -> str:
     """The fingerprint of a finding on as many runs as values, by default the first."""
     made = [
         finding(path, line, message="x is {found}; expected {expected}", found=value, expected=line)
         for path, value in zip(paths, values, strict=False)
     ]
-    (mark,) = marks(*folded(made, subject, RUNS))
+    (mark,) = marks(*folded(made, subject, RUNS, set_id))
     return mark
 
 
@@ -46,8 +50,9 @@ def folded_mark(
         {"values": (1, 2, 3, 4)},
         {"line": 4},
         {"paths": RUNS[4:]},
+        {"subject": "moved"},
     ],
-    ids=["value", "runs", "values", "line", "other runs"],
+    ids=["value", "runs", "values", "line", "other runs", "another folder"],
 )
 def test_a_fingerprint_is_stable_when_runs_and_values_change(changes: dict[str, Any]) -> None:
     fields = {"values": (1,), **changes}
@@ -55,7 +60,8 @@ def test_a_fingerprint_is_stable_when_runs_and_values_change(changes: dict[str, 
 
 
 def test_a_fingerprint_is_of_the_set() -> None:
-    assert folded_mark(1, subject="other") != folded_mark(1)
+    assert folded_mark(1, set_id="ACME/dgx/bert/open") != folded_mark(1)
+    assert len(set(marks(*on_raw_set("alpha"), *on_raw_set("beta")))) == 2
 
 
 def test_a_fingerprint_does_not_depend_on_the_folder() -> None:

@@ -10,7 +10,18 @@ import pytest
 
 from mlperf_pkg.findings import Basis, folded
 from mlperf_pkg.render import FORMATS, View
-from tests.helpers.reports import FAIL, finding, nested, rcp, report, result_set, run, system
+from tests.helpers.reports import (
+    FAIL,
+    finding,
+    nested,
+    on_raw_set,
+    raw_sets,
+    rcp,
+    report,
+    result_set,
+    run,
+    system,
+)
 
 REPORT = report(
     verdict=FAIL,
@@ -23,11 +34,12 @@ REPORT = report(
 # Fields may be added to the contract, none renamed or taken away.
 CONTRACT = {
     "systems": "id path submitter division status accelerators verdict",
-    "result_sets": "path submitter system benchmark division verdict runs_found runs_required"
-    " score_minutes unscaled_minutes scaling_factor official_minutes rcp seeds energy_joules",
-    "runs": "path verdict benchmark division minutes status records samples_to_converge dropped",
+    "result_sets": "id path submitter system benchmark division verdict runs_found runs_required"
+    " score_minutes unscaled_minutes scaling_factor official_minutes rcp seeds energy_joules"
+    " system_by judged",
+    "runs": "path set verdict benchmark division minutes status records samples_to_converge dropped",
     "findings": "code severity basis path line message found expected hint source waiver"
-    " subject runs of_runs places",
+    " subject runs of_runs places set",
 }
 
 
@@ -40,9 +52,9 @@ def as_json(report_: Any) -> Any:
 
 def test_the_contract() -> None:
     read = as_json(REPORT)
-    head = ["format", "tool", "usage", "round", "round_reason", "verdict", *CONTRACT, "hidden"]
-    assert list(read) == head
-    assert read["format"] == "mlperf-pkg/report/2"
+    head = ["format", "tool", "usage", "round", "round_reason", "verdict", *CONTRACT]
+    assert list(read) == [*head, "hidden", "configuration"]
+    assert read["format"] == "mlperf-pkg/report/3"
     assert read["verdict"] == {"official": "fail", "rules": "pass"}
     assert set(read["tool"]) == {"version", "rulebook", "reference"}
     for part, names in CONTRACT.items():
@@ -72,7 +84,17 @@ def test_a_finding() -> None:
         "places": [
             {"path": "a.log", "lines": [3], "count": 1, "found": [1.5], "expected": [["a", None]]}
         ],
+        "set": None,
     }
+
+
+def test_runs_and_findings_name_their_set() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta"), finding("mlperf-pkg.yaml")]
+    read = as_json(report(**raw_sets(), findings=made))
+    rows = {row["id"]: row["system"] for row in read["result_sets"]}
+    assert [rows[run["set"]] for run in read["runs"]] == ["alpha", "alpha", "beta", "beta"]
+    assert [rows.get(made["set"]) for made in read["findings"]] == ["alpha", "beta", None]
+    assert [made["subject"] for made in read["findings"]] == [*rows, None]
 
 
 def test_a_folded_finding() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Severity, Waiver, folded
 from mlperf_pkg.render import Show, View, findings
+from tests.helpers.reports import SET as SET_ID
 from tests.helpers.reports import finding
 
 SET = "results/dgx/bert"
@@ -61,6 +62,24 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
 )
 def test_places(made: Sequence[Finding], subject: str | None, shown: str) -> None:
     (one,) = folded(made, subject, RUNS)
+    assert f"{findings.location(one)}: {findings.sentence(one)}" == shown
+
+
+RAW: list[tuple[str, Sequence[Finding], str]] = [
+    # name, findings on a set of raw logs in the folder that was checked, how they are shown
+    ("all of it", in_files("."), f"{SET_ID}: wrong"),
+    ("a run", on_lines(3), "a.log:3: wrong (1 of 2 runs)"),
+    (
+        "both runs",
+        [*on_lines(3), finding("b.log", 4)],
+        f"{SET_ID}: wrong (2 of 2 runs; first a.log:3)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "shown"), [row[1:] for row in RAW], ids=[row[0] for row in RAW])
+def test_places_in_raw_logs(made: Sequence[Finding], shown: str) -> None:
+    (one,) = folded(made, SET_ID, ["a.log", "b.log"], SET_ID)
     assert f"{findings.location(one)}: {findings.sentence(one)}" == shown
 
 

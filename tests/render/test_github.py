@@ -13,7 +13,9 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, Show, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import FAIL, finding, report
+from tests.helpers.reports import FAIL, SET, finding, on_raw_set, raw_sets, report
+
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,11 @@ def test_the_verdicts_come_first() -> None:
     ("changes", "kind", "title"),
     [
         ({}, "error", "X1"),
+        ({"set": SET}, "error", f"X1 {SET}"),
+        ({"set": SET, "waiver": WAIVER}, "notice", f"waived X1 {SET}"),
         ({"severity": Severity.WARNING}, "warning", "X1"),
         ({"severity": Severity.NOTE}, "notice", "X1"),
-        ({"waiver": Waiver("agreed", "Jane", "2026-12-31")}, "notice", "waived X1"),
+        ({"waiver": WAIVER}, "notice", "waived X1"),
     ],
 )
 def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
@@ -96,10 +100,20 @@ def test_the_most_important_come_first() -> None:
         finding("b", basis=Basis.RULES),
         finding("c", basis=Basis.OFFICIAL),
         finding("d"),
-        finding("0", waiver=Waiver("agreed", "Jane", "2026-12-31")),
+        finding("0", waiver=WAIVER),
     ]
     others = annotated(report(findings=report_findings))[1:]
     assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
+
+
+def test_sets_of_raw_logs_in_one_folder() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
+    _, *others = annotated(report(**raw_sets(), findings=made))
+    assert [annotation.properties for annotation in others] == [
+        {"file": ".", "title": "X1 ACME/alpha/bert/closed"},
+        {"file": ".", "title": "X1 ACME/beta/bert/closed"},
+    ]
+    assert {annotation.message for annotation in others} == {"wrong"}
 
 
 def test_the_same_of_many_logs_is_one_annotation() -> None:

@@ -14,7 +14,7 @@ from mlperf_pkg.findings import Basis, Severity, Waiver
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import finding, report
+from tests.helpers.reports import finding, on_raw_set, raw_sets, report
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
@@ -43,6 +43,21 @@ def test_an_issue() -> None:
         "severity": "major",
         "location": {"path": "logs/a b.log", "lines": {"begin": 7}},
     }
+
+
+def test_sets_of_raw_logs_in_one_folder() -> None:
+    made = [
+        *on_raw_set("alpha"),
+        *on_raw_set("beta"),
+        *on_raw_set("beta", finding("beta_1.log", 7)),
+    ]
+    issues_ = issues(report(**raw_sets(), findings=made))
+    assert [(issue["description"], issue["location"]["path"]) for issue in issues_] == [
+        ("ACME/alpha/bert/closed: wrong", "logs"),
+        ("ACME/beta/bert/closed: wrong", "logs"),
+        ("ACME/beta/bert/closed: wrong (1 of 2 runs)", "logs/beta_1.log"),
+    ]
+    assert len({issue["fingerprint"] for issue in issues_}) == 3
 
 
 def test_nothing_found() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.render.groups import SubmitterRow, Submitters, by_code, root, subjects_in_words
+from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import (
     FAIL,
     NOT_CHECKED,
@@ -169,13 +170,55 @@ def test_rcp_failures(changes: dict[str, Any], failures: int) -> None:
     ],
 )
 def test_whose_file_it_is(path: str, submitter: str | None) -> None:
-    assert Submitters(a_round()).of(path) == submitter
+    assert Submitters(a_round()).of(finding(path)) == submitter
 
 
 def test_a_submission_that_was_checked_from_within_has_all_files() -> None:
     submitters = Submitters(report(result_sets=(result_set(),)))
-    assert submitters.of("systems/x.json") == "ACME"
+    assert submitters.of(finding("systems/x.json")) == "ACME"
     assert (submitters.number, set(submitters.roots)) == (1, {""})
+
+
+RAW_ROWS = [
+    result_set(path=".", submitter="ACME"),
+    result_set(path=".", submitter="beta"),
+    result_set(path="logs", submitter=None, id="Zeta/dgx/bert/closed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("set_", "submitter"),
+    [("ACME/dgx/bert/closed", "ACME"), ("beta/dgx/bert/closed", "beta"),
+     ("Zeta/dgx/bert/closed", None), (None, None)],
+)  # fmt: skip
+def test_whose_raw_logs_they_are(set_: str | None, submitter: str | None) -> None:
+    submitters = Submitters(report(result_sets=RAW_ROWS))
+    assert submitters.of(finding(".", set=set_)) == submitter
+    assert not submitters.roots
+
+
+@pytest.mark.parametrize(
+    ("rows", "number"),
+    [
+        ([], 0),
+        (RAW_ROWS[2:], 0),
+        (RAW_ROWS, 2),
+        ([RAW_ROWS[0], result_set(path="A/results/x/bert", submitter="A")], 2),
+        ([RAW_ROWS[0], result_set(path="ACME/results/x/bert", system="x")], 1),
+    ],
+    ids=["none", "unnamed", "raw logs", "raw logs and a submission", "both of one submitter"],
+)
+def test_the_number_of_submitters(rows: list[ResultSetRow], number: int) -> None:
+    assert Submitters(report(result_sets=rows)).number == number
+
+
+def test_the_findings_on_raw_logs_by_submitter() -> None:
+    made = [finding(".", set=f"{name}/dgx/bert/closed") for name in ("ACME", "beta", "beta")]
+    rows = list(Submitters(report(result_sets=RAW_ROWS, findings=made)).rows())
+    assert [(row.name, row.result_sets, row.errors) for row in rows] == [
+        ("ACME", 1, 1),
+        ("beta", 1, 2),
+    ]
 
 
 def test_the_findings_of_a_code_by_submitter() -> None:

@@ -9,12 +9,22 @@ import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.headings import counts_in_words, verdict_sentence
+from mlperf_pkg.render.headings import (
+    counts_in_words,
+    system_titles,
+    systems_in_words,
+    unjudged_in_words,
+    verdict_sentence,
+)
+from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import (
     FAIL,
     NOT_CHECKED,
     PASS,
+    SET,
     finding,
+    on_raw_set,
+    raw_sets,
     report,
     result_set,
     run,
@@ -43,7 +53,11 @@ def sets(number: int, unchecked: int = 0) -> dict[str, Any]:
     """Return that many result sets, the last of which were not checked."""
     return {
         "result_sets": tuple(
-            result_set(path=path_of(i), verdict=NOT_CHECKED if i >= number - unchecked else PASS)
+            result_set(
+                path=path_of(i),
+                system=f"dgx{i}",
+                verdict=NOT_CHECKED if i >= number - unchecked else PASS,
+            )
             for i in range(number)
         )
     }
@@ -61,6 +75,7 @@ def on_sets(number: int, times: int = 1, **changes: Any) -> list[Finding]:
                 for r in range(3)
             ],
             path_of(index),
+            set_id=f"ACME/dgx{index}/bert/closed",
         )
     ]
 
@@ -81,6 +96,15 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
     ("elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json")], f"{REJECTS}, 1 error", "FAIL, 1 error"),
     ("in some and elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json"), *on_sets(2)],
      f"{REJECTS}, 3 errors in 2 of 9 result sets", "FAIL, 3 errors in 2 of 9 result sets"),
+    ("in one of two sets in one folder", BOTH_FAIL, raw_sets(),
+     [*on_raw_set("beta"), *on_raw_set("beta", finding("beta_1.log", 7))],
+     f"{REJECTS}, 2 errors in 1 of 2 result sets", "FAIL, 2 errors in 1 of 2 result sets"),
+    ("in both of two sets in one folder", BOTH_FAIL, raw_sets(), [*on_raw_set("alpha"), *on_raw_set("beta")],
+     f"{REJECTS}, 2 errors in 2 of 2 result sets", "FAIL, 2 errors in 2 of 2 result sets"),
+    ("only logs judged", PASS, {"result_sets": (result_set(judged=False),)}, [],
+     "pass, mlperf-logging 9.9.9 accepts the logs", "pass"),
+    ("some sets judged", PASS, {"result_sets": (result_set(), result_set(judged=False))}, [],
+     ACCEPTS, "pass"),
     ("advice", PASS, sets(9), on_sets(1, severity=WARNING, basis=Basis.ADVICE), ACCEPTS, "pass"),
     ("notes", PASS, sets(9), on_sets(1, severity=Severity.NOTE), ACCEPTS, "pass"),
     ("waived", PASS, sets(9), on_sets(1, waiver=WAIVER), ACCEPTS, "pass"),
@@ -135,3 +159,69 @@ def test_verdicts(
 )
 def test_counts(changes: dict[str, Any], words: str) -> None:
     assert counts_in_words(report(**changes)) == words
+
+
+def raw(**changes: Any) -> ResultSetRow:
+    return result_set(**{"path": ".", "submitter": None, **changes})
+
+
+OTHER = "Other/dgx/bert/closed"
+
+
+@pytest.mark.parametrize(
+    ("rows", "titles"),
+    [
+        ([raw()], ["dgx (closed)"]),
+        ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
+        ([raw(), raw(benchmark="resnet")], ["dgx (closed)", "dgx (closed)"]),
+        ([raw(id=SET), raw(id=OTHER)], [SET, OTHER]),
+        (
+            [raw(scaling="strong"), raw(scaling="weak")],
+            ["dgx (closed)", "dgx (closed)"],
+        ),
+        (
+            [result_set(), result_set(submitter="B")],
+            ["ACME: dgx (closed)", "B: dgx (closed)"],
+        ),
+    ],
+    ids=["one", "two systems", "two benchmarks", "two owners of raw logs", "scaling", "submitters"],
+)
+def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
+    made = report(result_sets=tuple(rows))
+    assert [system_titles(made)(row) for row in rows] == titles
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences"),
+    [
+        ([raw()], []),
+        ([raw(system_by="its folder")], ["system by its folder: dgx"]),
+        (
+            [raw(system=name, system_by="its folder") for name in "aabcdef"],
+            ["systems by its folder: a, b, c, d and 2 more"],
+        ),
+        (
+            [raw(system_by="its folder"), raw(system="b", system_by="the numbers of nodes")],
+            ["system by its folder: dgx", "system by the numbers of nodes: b"],
+        ),
+    ],
+)
+def test_the_evidence_of_systems(rows: list[ResultSetRow], sentences: list[str]) -> None:
+    assert list(systems_in_words(report(result_sets=tuple(rows)))) == sentences
+
+
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        ([], ""),
+        ([True, True], ""),
+        (
+            [True, False],
+            "only the logs were judged in 1 of 2 result sets: sets are judged by folder",
+        ),
+        ([False, False], "only the logs were judged: sets are judged by folder"),
+    ],
+)
+def test_sets_of_which_only_the_logs_were_judged(judged: list[bool], words: str) -> None:
+    made = report(result_sets=tuple(result_set(judged=one) for one in judged))
+    assert unjudged_in_words(made) == words

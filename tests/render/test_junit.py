@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,20 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import FAIL, NOT_CHECKED, finding, report, result_set, run, system
+from tests.helpers.reports import (
+    FAIL,
+    NOT_CHECKED,
+    SET,
+    finding,
+    on_raw_set,
+    raw_id,
+    raw_logs,
+    raw_sets,
+    report,
+    result_set,
+    run,
+    system,
+)
 from tests.helpers.trees import simulated, write_set, write_submission
 
 LOG = "results/dgx/bert/result_0.txt"
@@ -46,7 +60,7 @@ def whole(**changes: Any) -> Report:
     fields: dict[str, Any] = {
         "systems": (system(),),
         "result_sets": (result_set(),),
-        "runs": (run(), run(path="stray.log", benchmark="")),
+        "runs": (run(), run(path="stray.log", benchmark="", set=None)),
     }
     return report(**{**fields, **changes})
 
@@ -54,7 +68,7 @@ def whole(**changes: Any) -> Report:
 def test_cases() -> None:
     suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
     assert {suite.name: [case.name for case in suite] for suite in suites_} == {
-        "dgx (closed): bert": ["ACME/results/dgx/bert: bert", f"ACME/{LOG}"],
+        SET: [SET, f"ACME/{LOG}"],
         "logs outside result sets": ["ACME/stray.log"],
         "systems": ["ACME/systems/dgx.json"],
         "tree": ["ACME/benchmarks/x"],
@@ -76,21 +90,22 @@ def test_an_error_fails() -> None:
     assert case.system_out == "official: FAIL\nrules: pass"
 
 
-SET = "results/dgx/bert"
-LOGS = [f"{SET}/result_{number}.txt" for number in range(5)]
+FOLDER = "results/dgx/bert"
+LOGS = [f"{FOLDER}/result_{number}.txt" for number in range(5)]
 
 
 def cases_of(*made: Finding) -> dict[str, TestCase]:
     """The tests of a set of five runs with findings, by name."""
     runs = tuple(run(path=path) for path in LOGS)
-    report_ = report(result_sets=(result_set(),), runs=runs, findings=folded(made, SET, LOGS))
+    findings = folded(made, FOLDER, LOGS, SET)
+    report_ = report(result_sets=(result_set(),), runs=runs, findings=findings)
     return {case.name: case for suite in suites(report_) for case in suite}
 
 
 def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
     made = [finding(LOGS[number], 9, message="x is {found}", found=number) for number in (0, 2, 3)]
     cases = cases_of(*made)
-    assert list(cases) == [f"{SET}: bert", *LOGS]
+    assert list(cases) == [SET, *LOGS]
     messages = {name: [part.message for part in failures(case)] for name, case in cases.items()}
     assert {name: texts for name, texts in messages.items() if texts} == {
         LOGS[number]: [f"X1: x is {number}"] for number in (0, 2, 3)
@@ -99,8 +114,44 @@ def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
 
 
 def test_a_finding_on_a_set_and_its_runs_fails_all_of_them() -> None:
-    cases = cases_of(finding(SET), finding(LOGS[1]))
-    assert [name for name, case in cases.items() if failures(case)] == [f"{SET}: bert", LOGS[1]]
+    cases = cases_of(finding(FOLDER), finding(LOGS[1]))
+    assert [name for name, case in cases.items() if failures(case)] == [SET, LOGS[1]]
+
+
+def test_a_finding_on_a_file_of_a_set_fails_the_test_of_the_set() -> None:
+    cases = cases_of(finding(f"{FOLDER}/scaling.json", 2))
+    assert [name for name, case in cases.items() if failures(case)] == [SET]
+    assert failures(cases[SET])[0].text == f"{FOLDER}/scaling.json:2: error X1: wrong"
+
+
+RAW_SUITES = {raw_id(name): [raw_id(name), *raw_logs(name)] for name in ("alpha", "beta")}
+
+
+@pytest.mark.parametrize(
+    ("made", "failed"),
+    [
+        (on_raw_set("beta"), [raw_id("beta")]),
+        (on_raw_set("beta", finding("beta_1.log", 7)), ["beta_1.log"]),
+        (on_raw_set("beta", finding("alpha_1.log", 7)), [raw_id("beta")]),
+        ([*on_raw_set("alpha"), *on_raw_set("beta")], [raw_id("alpha"), raw_id("beta")]),
+        ([finding("alpha_0.log")], ["alpha_0.log"]),
+        ([finding(".")], ["."]),
+    ],
+    ids=["a set", "its run", "the run of another set", "both sets", "of no set", "the folder"],
+)
+def test_sets_of_raw_logs_in_one_folder(made: list[Finding], failed: list[str]) -> None:
+    read = suites(report(**raw_sets(), findings=made))
+    named = {suite.name: [case.name for case in suite] for suite in read}
+    assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
+    cases = [case for suite in read for case in suite]
+    assert [case.name for case in cases if failures(case)] == failed
+
+
+def test_no_finding_is_lost() -> None:
+    (suite,) = suites(report(findings=[finding("a.log", set="a set without a row")]))
+    assert [(suite.name, case.name, bool(failures(case))) for case in suite] == [
+        ("tree", "a.log", True)
+    ]
 
 
 def test_a_folded_warning_is_output_of_its_runs() -> None:
@@ -118,7 +169,7 @@ def test_whose_rule_fails_it(basis: Basis, type_: str) -> None:
 
 def test_the_worst_of_several_errors_is_the_message() -> None:
     errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
-    case = next(iter(suites(report(runs=(run(),), findings=errors))[0]))
+    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
     (failure,) = failures(case)
     assert failure.message == "B1: wrong (and 1 error more)"
     assert failure.text.count("\n") == 1
@@ -171,7 +222,8 @@ def test_a_submission(tmp_path: Path) -> None:
     write_submission(tmp_path, "resnet", "bert")
     checked = check([str(tmp_path)], Options()).report
     names = [suite.name for suite in suites(checked)]
-    assert names[:2] == ["bow-pod16 (closed): bert", "bow-pod16 (closed): resnet"]
+    owner = tmp_path.name
+    assert names[:2] == [f"{owner}/bow-pod16/{name}/closed" for name in ("bert", "resnet")]
     sizes = [suite.tests for suite in suites(checked)]
     assert sizes[:2] == [11, 6]
 
@@ -179,4 +231,14 @@ def test_a_submission(tmp_path: Path) -> None:
 def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
     write_set(tmp_path, (*simulated()[:3], *simulated("bert")[:2]))
     checked = check([str(tmp_path)], Options()).report
-    assert sorted(suite.tests for suite in suites(checked)) == [3, 4]
+    cases = {suite.name: [case.name for case in suite] for suite in suites(checked)}
+    ids = [f"Graphcore/bow-pod16/{name}/closed" for name in ("resnet", "bert")]
+    assert cases == {
+        ids[0]: [ids[0], *(f"result_{number}.txt" for number in (0, 1, 2))],
+        ids[1]: [ids[1], *(f"result_{number}.txt" for number in (3, 4))],
+    }
+    first, second = (suite for suite in suites(checked))
+    texts = [failure.message for case in first for failure in failures(case)]
+    assert texts == ["SET101: the number of runs is 3; expected 5"]
+    texts = [failure.text for case in second for failure in failures(case)]
+    assert [re.findall("[A-Z]+101", text) for text in texts] == [["RCP101", "SET101"]]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Severity, Waiver
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.results.report import Report
-from tests.helpers.reports import finding, report
+from tests.helpers.reports import finding, on_raw_set, raw_sets, report
 
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
@@ -33,6 +33,14 @@ def test_levels() -> None:
         "WARNING - b: X1: wrong",
         "INFO - c: X1: wrong",
         "INFO - d: waived: X1: wrong",
+    ]
+
+
+def test_sets_of_raw_logs_in_one_folder() -> None:
+    checked = report(**raw_sets(), findings=[*on_raw_set("alpha"), *on_raw_set("beta")])
+    assert lines(checked)[1:3] == [
+        "ERROR - ACME/alpha/bert/closed: X1: wrong",
+        "ERROR - ACME/beta/bert/closed: X1: wrong",
     ]
 
 

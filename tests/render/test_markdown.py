@@ -7,14 +7,14 @@ import pytest
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render import FORMATS, View
 from mlperf_pkg.render.markdown import MAX_BYTES
-from tests.helpers.reports import FAIL, finding, report, result_set
+from tests.helpers.reports import FAIL, SET, finding, report, result_set
 
 markdown = FORMATS["markdown"]
 
 
 def test_a_report() -> None:
     findings = [
-        finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="fix it"),
+        finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="fix it", set=SET),
         finding("systems/dgx.json", 3, severity=Severity.NOTE),
     ]
     report_ = report(verdict=FAIL, result_sets=(result_set(verdict=FAIL),), findings=findings)

@@ -19,7 +19,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Waiver, folded
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import FAIL, finding, report
+from tests.helpers.reports import FAIL, SET, finding, on_raw_set, raw_id, raw_sets, report
 from tests.helpers.trees import write_submission
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas/sarif.schema.json").read_text("utf-8"))
@@ -51,7 +51,7 @@ def test_the_schema_is_one() -> None:
 
 def test_a_result() -> None:
     result = only(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="fix", source="s")
-    mark = result.pop("partialFingerprints")["mlperfPkgFinding/v1"]
+    mark = result.pop("partialFingerprints")["mlperfPkgFinding/v2"]
     assert len(mark) == 32
     assert result == {
         "ruleId": "X1",
@@ -76,6 +76,7 @@ def test_a_result() -> None:
             "subject": None,
             "runs": None,
             "of_runs": None,
+            "set": None,
             "count": 1,
             "places": 1,
         },
@@ -88,8 +89,8 @@ def location(path: str, line: int | None = None) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": artifact, **region}}
 
 
-def folded_result(*made: Finding) -> Any:
-    one = folded(made, "set", ["set/a.log", "set/b.log", "set/c.log"])
+def folded_result(*made: Finding, set_id: str | None = None) -> Any:
+    one = folded(made, "set", ["set/a.log", "set/b.log", "set/c.log"], set_id)
     return run_of(report(findings=one))["results"][0]
 
 
@@ -105,6 +106,26 @@ def test_a_folded_finding_is_one_result_with_its_places() -> None:
     properties = result["properties"]
     names = ("subject", "runs", "of_runs", "count", "places", "found")
     assert [properties[name] for name in names] == ["set", 2, 3, 3, 2, 1]
+
+
+def test_every_location_names_the_set() -> None:
+    result = folded_result(finding("set/a.log", 3), finding("set/b.log"), set_id=SET)
+    named = {"logicalLocations": [{"fullyQualifiedName": SET}]}
+    assert result["locations"] == [{**location("logs/set/a.log", 3), **named}]
+    assert result["relatedLocations"] == [{**location("logs/set/b.log"), **named}]
+    assert result["properties"]["set"] == SET
+
+
+def test_sets_of_raw_logs_in_one_folder() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
+    results = run_of(report(**raw_sets(), findings=made))["results"]
+    ids = [raw_id("alpha"), raw_id("beta")]
+    assert [result["message"]["text"] for result in results] == [f"{id_}: wrong" for id_ in ids]
+    assert [result["locations"] for result in results] == [
+        [{**location("logs"), "logicalLocations": [{"fullyQualifiedName": id_}]}] for id_ in ids
+    ]
+    marks = {result["partialFingerprints"]["mlperfPkgFinding/v2"] for result in results}
+    assert len(marks) == 2
 
 
 def test_a_finding_with_one_place_has_no_related_location() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.text import escape_cell
 from mlperf_pkg.render import tables
 from mlperf_pkg.results.report import MAX_DEPTH, as_json
-from tests.helpers.reports import FAIL, NOT_CHECKED, nested, report, result_set, system
+from tests.helpers.reports import FAIL, NOT_CHECKED, SET, nested, report, result_set, system
 
 OPEN = result_set(
     path="results/open/resnet",
@@ -72,20 +72,38 @@ def test_accelerators_are_those_of_the_same_submission(path: str, accelerators: 
     assert [result.accelerators for result in tables.results(given_)] == [accelerators]
 
 
+@pytest.mark.parametrize(
+    ("paths", "system_by", "accelerators"),
+    [
+        (["systems/dgx.json"], "its folder", 8),
+        (["../systems/dgx.json"], "its folder", 8),
+        (["a/systems/dgx.json", "b/systems/dgx.json"], "its folder", None),
+        (["../systems/dgx.json"], None, None),
+    ],
+    ids=["workspace", "a folder in a workspace", "two workspaces", "another system"],
+)
+def test_accelerators_of_raw_logs(
+    paths: list[str], system_by: str | None, accelerators: int | None
+) -> None:
+    systems = tuple(system(path=path) for path in paths)
+    made = report(result_sets=(result_set(path=".", system_by=system_by),), systems=systems)
+    assert [result.accelerators for result in tables.results(made)] == [accelerators]
+
+
 def test_csv() -> None:
     header, bert, resnet = tables.results_csv(REPORT).splitlines()
     assert header == (
         "submitter,system,benchmark,division,round,accelerators,runs_found,runs_required,"
         "score_minutes,unscaled_minutes,scaling_factor,official_minutes,rcp,rcp_margin_percent,"
-        "rcp_message,official,rules,note,path"
+        "rcp_message,official,rules,note,path,id"
     )
     assert bert == (
         "ACME,dgx,bert,closed,2.0,8,10,10,20.5,20.5,1.0,20.5,pass,10.0,RCP found,"
-        "fail,pass,,results/dgx/bert"
+        "fail,pass,,results/dgx/bert,ACME/dgx/bert/closed"
     )
     assert resnet == (
         "ACME,open,resnet,open,2.0,,10,,,20.5,1.0,20.5,,,,not_checked,not_checked,none,"
-        "results/open/resnet"
+        "results/open/resnet,ACME/open/resnet/open"
     )
 
 
@@ -108,6 +126,7 @@ def test_json() -> None:
     assert [row["system"] for row in read["results"]] == ["dgx", "open"]
     assert read["results"][1]["score_minutes"] is None
     assert read["results"][1]["official"] == "not_checked"
+    assert [row["id"] for row in read["results"]] == [SET, "ACME/open/resnet/open"]
 
 
 def test_markdown() -> None:

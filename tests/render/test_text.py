@@ -15,7 +15,10 @@ from tests.helpers.reports import (
     FAIL,
     NOT_CHECKED,
     PASS,
+    SET,
     finding,
+    on_raw_set,
+    raw_sets,
     rcp,
     report,
     result_set,
@@ -44,9 +47,10 @@ def test_a_submission() -> None:
             message="too fast",
             basis=Basis.OFFICIAL,
             hint="a review decides",
+            set=SET,
         ),
-        finding("results/dgx/bert/result_0.txt", 7, severity=Severity.WARNING),
-        finding("results/dgx/bert/result_0.txt", 9, severity=Severity.NOTE),
+        finding("results/dgx/bert/result_0.txt", 7, severity=Severity.WARNING, set=SET),
+        finding("results/dgx/bert/result_0.txt", 9, severity=Severity.NOTE, set=SET),
     )
     dlrm = result_set(
         benchmark="dlrm", verdict=NOT_CHECKED, runs_required=None, rcp=None, score_minutes=None
@@ -79,8 +83,8 @@ def test_a_submission() -> None:
           results/dgx/bert/result_0.txt:7: wrong  X1
 
         official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 3 result
-        sets, 1 warning, 1 of 3 result sets not checked
-        rules:    pass, 1 warning, 1 of 3 result sets not checked
+        sets, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
+        rules:    pass, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
         1 error, 1 warning, 1 note (--show all lists them)
         round 2.0: as given
         """
@@ -96,8 +100,15 @@ def test_loose_logs() -> None:
             result_set(path="old", submitter=None, system=None, round="1.1", runs_found=1),
         ),
         runs=(
-            run(path="a.log", dropped="fastest"),
-            run(path="old/b.log", status=None, minutes=None, verdict=FAIL),
+            run(path="a.log", dropped="fastest", set="unknown/dgx/bert/closed"),
+            run(
+                path="old/b.log",
+                status=None,
+                minutes=None,
+                verdict=FAIL,
+                set="unknown/unknown/bert/closed",
+            ),
+            run(path="old/c.log", benchmark="", set=None),
         ),
     )
     assert shown == page(
@@ -109,16 +120,68 @@ def test_loose_logs() -> None:
           bert       1/10   20.500  pass +10.0 %  pass      pass
 
         Runs     Minutes  Status, dropped   Official  Rules
-        bert, closed
+        unknown/dgx/bert/closed
           a.log   20.000  success, fastest  pass      pass
-        old: bert, closed
+        old: unknown/unknown/bert/closed
           b.log        -  no run_stop       FAIL      pass
+        old: no benchmark, closed
+          c.log   20.000  success           pass      pass
 
         official: pass, mlperf-logging 9.9.9 accepts this
         rules:    pass
         0 errors, 0 warnings, 0 notes
         several rounds: 1.1, 2.0
         """
+    )
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
+    made = [*on_raw_set("alpha", finding("alpha_1.log", 7, code="X2")), *on_raw_set("beta")]
+    made += [
+        *on_raw_set("alpha", finding(".", code="X3")),
+        *on_raw_set("beta", finding(".", code="X3")),
+    ]
+    assert text(**raw_sets(), findings=made, verbose=verbose) == page(
+        """
+        Result sets   Runs  Minutes  RCP margin    Official  Rules
+        alpha (closed)
+          bert       10/10   20.500  pass +10.0 %  pass      pass
+        beta (closed)
+          bert       10/10   20.500  pass +10.0 %  pass      pass
+
+        Runs           Minutes  Status, dropped  Official  Rules
+        ACME/alpha/bert/closed
+          alpha_0.log   20.000  success          pass      pass
+          alpha_1.log   20.000  success          pass      pass
+        ACME/beta/bert/closed
+          beta_0.log    20.000  success          pass      pass
+          beta_1.log    20.000  success          pass      pass
+
+        Errors
+          ACME/beta/bert/closed: wrong  X1
+          alpha_1.log:7: wrong (1 of 2 runs)  X2
+          wrong  X3
+            2 result sets: ACME/alpha/bert/closed, ACME/beta/bert/closed
+
+        official: pass, mlperf-logging 9.9.9 accepts this, 4 errors in 2 of 2 result
+        sets
+        rules:    pass, 4 errors in 2 of 2 result sets
+        4 errors, 0 warnings, 0 notes (--show all lists them)
+        round 2.0: as given
+        """
+    )
+
+
+def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
+    shown = text(
+        result_sets=(result_set(path=".", system_by="its folder"), result_set(judged=False)),
+        configuration="# who?\nsystems:\n  dgx: {}\n",
+    )
+    assert "All of mlperf-pkg.yaml, to complete\n# who?\nsystems:\n  dgx: {}\n\n" in shown
+    assert shown.endswith(
+        "round 2.0: as given\nsystem by its folder: dgx\n"
+        "only the logs were judged in 1 of 2 result sets: sets are judged by folder\n"
     )
 
 
@@ -129,7 +192,7 @@ def test_verbose_shows_runs_and_systems() -> None:
         runs=(run(),),
         systems=(system(),),
     )
-    assert "results/dgx/bert: bert, closed\n  result_0.txt" in shown
+    assert "results/dgx/bert: ACME/dgx/bert/closed\n  result_0.txt" in shown
     assert "Rules\nACME\n  dgx    closed               8  pass      pass\n" in shown
 
 
@@ -222,8 +285,8 @@ def test_statistics_are_of_all_findings() -> None:
 
 
 def test_submitters_are_named_where_there_are_several() -> None:
-    sets = (result_set(submitter="A"), result_set(submitter="B"))
-    shown = text(result_sets=sets)
+    sets = tuple(result_set(path=f"{n}/results/dgx/bert", submitter=n) for n in "AB")
+    shown = text(result_sets=sets, verbose=True)
     assert "\nA: dgx (closed)\n" in shown
     assert "\nB: dgx (closed)\n" in shown
 

@@ -17,7 +17,16 @@ from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, Seed
 from mlperf_pkg.simulate import FAILURES, RunPlan, simulate_set
 from tests.helpers import hostile_reports as hostile
 from tests.helpers.report_schema import closed, complaints_on, errors_of, schema
-from tests.helpers.reports import NOT_CHECKED, finding, rcp, report, result_set, run, system
+from tests.helpers.reports import (
+    NOT_CHECKED,
+    finding,
+    on_raw_set,
+    rcp,
+    report,
+    result_set,
+    run,
+    system,
+)
 from tests.helpers.trees import simulated, write_set, write_submission, write_system
 
 ROWS = {
@@ -78,14 +87,19 @@ def test_every_field_is_explained() -> None:
                 result_set(rcp=rcp(mean=float("nan"), minimum=None), score_minutes=None),
                 result_set(rcp=None, submitter=None, runs_required=None, verdict=NOT_CHECKED),
             ),
-            runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="")),
+            runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="", set=None)),
             findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
+        ),
+        report(
+            result_sets=(result_set(path=".", system_by="its folder"), result_set(judged=False)),
+            findings=on_raw_set("alpha"),
+            configuration="systems: {}\n",
         ),
         report(findings=folded(MADE, "results/dgx/bert", [f.path for f in MADE])),
         report(round=None, usage="hpc and training", hidden=3),
         hostile.hostile(),
     ],
-    ids=["empty", "full", "folded", "rounds", "hostile"],
+    ids=["empty", "full", "raw logs", "folded", "rounds", "hostile"],
 )
 def test_made_reports(report: Report) -> None:
     assert errors_of(report) == []
@@ -101,6 +115,13 @@ def test_what_is_wrong_is_found(change: dict[str, Any]) -> None:
 
 def test_a_submission(tmp_path: Path) -> None:
     assert complaints_on(write_submission(tmp_path, "resnet", "bert")) == []
+
+
+def test_raw_logs_in_a_workspace(tmp_path: Path) -> None:
+    write_system(tmp_path / "systems")
+    write_set(tmp_path / "logs", (*simulated()[:2], *simulated("bert")[:2]))
+    assert complaints_on(tmp_path) == []
+    assert complaints_on(tmp_path / "logs/result_0.txt") == []
 
 
 def test_a_broken_submission(tmp_path: Path) -> None:

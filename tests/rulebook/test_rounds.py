@@ -14,6 +14,7 @@ from mlperf_pkg.rulebook.rounds import (
     round_of_run,
     round_of_tree,
     usage_with,
+    where_instead,
     window,
 )
 
@@ -121,6 +122,25 @@ def test_how_sure_the_round_of_a_run_is(
 def test_the_usage_of_a_benchmark(benchmark: str, round_: str | None, usage: str | None) -> None:
     choice = usage_with(benchmark, round_)
     assert choice == (BenchmarkUsage(usage, benchmark) if usage else None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "round_", "benchmark", "expected"),
+    [
+        ("training", "5.1", "resnet", "; resnet ended in 4.0"),
+        ("training", "5.0", "llama31_8b", "; llama31_8b begins in 5.1"),
+        ("training", "5.1", "cosmoflow", "; cosmoflow is a benchmark of hpc"),
+        ("hpc", "3.0", "bert", "; bert is a benchmark of training"),
+        ("training", "5.1", "llama31_8", "; did you mean llama31_8b?"),
+        ("training", "2.0", "RESNET", "; did you mean resnet?"),
+        ("training", "5.1", "chess", ""),
+        ("training", "2.0", "resnet", ""),
+    ],
+)
+def test_where_a_benchmark_is_instead(
+    usage: str, round_: str, benchmark: str, expected: str
+) -> None:
+    assert where_instead(usage, round_, benchmark) == expected
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,21 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "end"),
+    [
+        ("transformer", "; transformer ended in 0.7"),
+        ("gpt3", "; gpt3 begins in 3.0"),
+        ("resnett", "; did you mean resnet?"),
+    ],
+)
+def test_a_benchmark_that_the_round_does_not_have(benchmark: str, end: str) -> None:
+    run = run_of(edited(good_log(), "submission_benchmark", value=benchmark))
+    (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
+    assert message.startswith(f'submission_benchmark is "{benchmark}"; expected one of "bert", ')
+    assert message.endswith(end)
+
+
 @pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])
 def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | None, int]]) -> None:
     run = run_of(log)

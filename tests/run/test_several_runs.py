@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.source import Source
@@ -32,7 +35,8 @@ def test_five_runs() -> None:
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
-        "5 runs in this file; expected 1: split it before lines " + ", ".join(map(str, lines))
+        "5 runs in this file; expected 1: split it into one file per run, before lines "
+        + ", ".join(map(str, lines))
     )
     assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
@@ -44,7 +48,18 @@ def test_a_run_that_was_started_again() -> None:
     run = run_of(killed + LOGS[1])
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
     before = killed.count(b"\n") + 1
-    assert leading.text == f"2 runs in this file; expected 1: split it before line {before}"
+    assert (
+        leading.text
+        == f"2 runs in this file; expected 1: split it into one file per run, before line {before}"
+    )
+
+
+def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) -> None:
+    logs = [good_log("llama2_70b_lora", round_="5.1", seed=seed) for seed in range(2)]
+    log = tmp_path / "run.log"
+    log.write_bytes(b"".join(logs))
+    codes = [finding.code for finding in check([str(log)], Options(round="5.1")).report.findings]
+    assert (codes.count("LOG111"), "SEED105" in codes) == (1, False)
 
 
 def test_copies_of_one_run_pass_officially() -> None:
@@ -119,6 +134,18 @@ def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
     run = read_run(LogFile(source, round="2.0"))
     assert [finding.text for finding in run.findings] == expected
     assert run.verdicts.official is Verdict.of(bool(expected))
+
+
+@pytest.mark.parametrize("lost", [2, 30, len(LOGS[0]) // 2], ids=["end", "run_stop", "half"])
+def test_a_log_that_is_cut_off(lost: int) -> None:
+    """What the rest may have had is not reported."""
+    log = LOGS[0][:-lost]
+    run = run_of(log)
+    cut = next(finding for finding in run.findings if finding.code == "LOG101")
+    assert cut.text.startswith("the log is cut off inside this record: copy it again; found")
+    assert cut.line == log.count(b"\n") + 1
+    assert {code for code, _ in findings(run)} == {"LOG101", "RUN130"}
+    assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
 
 
 @given(st.lists(KEYS, max_size=4))

@@ -13,13 +13,14 @@ from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.submission.model import Place
 
 PARAMETERS = "package_checker_params"
@@ -169,16 +170,36 @@ def parameters(judged: Iterable[JudgedSet]) -> Iterator[PlannedFile]:
 # ---- code ---------------------------------------------------------------------------------
 
 
-def _code(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
+    files: list[PlannedFile] = []
+    problems = list(_unknown_code(plan, workspace))
     for benchmark, implementations in workspace.config.code.items():
         if benchmark not in plan.benchmarks:
             continue
         for name, path in implementations.items():
             folder = workspace.folders.workspace / path
             try:
-                yield from _below(folder, _implementation(benchmark, name, folder), workspace)
+                files += _below(folder, _implementation(benchmark, name, folder), workspace)
             except OSError as error:
-                raise UserError(f"{CONFIG_NAME}: code of {benchmark}: {error}") from error
+                problems.append(f"{CONFIG_NAME}: code: {benchmark}: {_cannot_be_read(path, error)}")
+    if problems:
+        raise UserError("\n".join(problems))
+    return files
+
+
+def _unknown_code(plan: Plan, workspace: Workspace) -> Iterator[str]:
+    round_ = workspace.round
+    for name in workspace.config.code:
+        if name not in (*round_.benchmarks, *plan.benchmarks):
+            where = where_instead(round_.usage, round_.name, name)
+            message = f"is not a benchmark of round {round_.name}{where}"
+            yield f"{CONFIG_NAME}: code: {visible(name)} {message}"
+
+
+def _cannot_be_read(path: str, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"there is no folder {visible(path)}"
+    return f"{visible(path)}: cannot be read: {visible(reason_of(error))}"
 
 
 def _implementation(benchmark: str, name: str, folder: Path) -> str:
@@ -217,7 +238,7 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
         try:
             files = list(_extra(path, target, workspace))
         except OSError as error:
-            raise UserError(f"{setting}: {target}: {error}") from error
+            raise UserError(f"{setting}: {target}: {_cannot_be_read(source, error)}") from error
         for file in files:
             if reason := names.add(file.path):
                 raise UserError(f"{setting}: {file.path}: not copied: {reason}")

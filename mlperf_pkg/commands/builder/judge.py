@@ -205,6 +205,7 @@ def _context(
         submitter=submitter,
         system=planned.system,
         sources=sources,
+        systems=planned.context.systems,
         group=planned.context.group,
     )
     return replace(context, id=context.identity)

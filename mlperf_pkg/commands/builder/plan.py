@@ -8,7 +8,13 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.checks.workspace import check_membership, proposed, raw_sets, stated
+from mlperf_pkg.checks.workspace import (
+    FOREIGN,
+    check_membership,
+    proposed,
+    raw_sets,
+    stated,
+)
 from mlperf_pkg.commands.builder.submitter import (
     FOLDER_NAME,
     submitter_notes,
@@ -19,6 +25,7 @@ from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.selection import start_order
@@ -117,7 +124,7 @@ def make_plan(
     logs = {run.path: run for run in identified}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
-    every_set = sorted(filter(None, map(_planned, contexts)), key=lambda planned: planned.folder)
+    every_set = sorted(filter(None, map(_planned, contexts)), key=_order)
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
     wanted = {run.path for planned in all_sets for run in planned.runs}
@@ -129,11 +136,12 @@ def make_plan(
     submitters = submitters_of(
         workspace.config, systems or workspace.systems, runs or workspace.runs
     )
+    of_submitter = tuple(submitter_problems(submitters)) if sets else ()
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
-        *(text for context in contexts for text in _complaints(context)),
-        *(submitter_problems(submitters) if sets else ()),
+        *_complaints(contexts, whose=not of_submitter),
+        *of_submitter,
         *_bad_names(sets),
         *_unknown(leave_out, all_sets),
     ]
@@ -171,6 +179,10 @@ def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
+def _order(planned: PlannedSet) -> tuple[str, str, str]:
+    return planned.system.id, planned.scaling or "", planned.benchmark
+
+
 def _planned(context: SetContext) -> PlannedSet | None:
     """Return a result set whose system is known."""
     if context.system is None:
@@ -183,21 +195,34 @@ def _planned(context: SetContext) -> PlannedSet | None:
 
 
 def _unidentified(workspace: Workspace) -> Iterator[str]:
-    others = [run.path for run in workspace.runs if not _is_identified(run)]
-    if others:
-        yield (
-            f"{_named(others)}: no submission_benchmark, or no submission_division that is"
-            f" {' or '.join(DIVISIONS)}: complete the log, or take it out of"
-            f" {workspace.folders.logs}"
-        )
+    lacking = (
+        f"no submission_benchmark, or no submission_division that is {' or '.join(DIVISIONS)}:"
+        f" complete the log, or take it out of {workspace.folders.logs}"
+    )
+    by_reason: dict[str, list[str]] = {}
+    for run in workspace.runs:
+        if not _is_identified(run):
+            by_reason.setdefault(_unread_line(run) or lacking, []).append(run.path)
+    for reason, paths in by_reason.items():
+        yield f"{_named(paths)}: {reason}"
 
 
-def _complaints(context: SetContext) -> Iterator[str]:
-    """Yield why the runs of a set are not known to be of one system and of the submitter."""
-    paths = [run.path for run in context.runs]
-    for finding in folded(check_membership(context), context.identity, paths):
-        hint = f"\n  hint: {finding.hint}" if finding.hint else ""
-        yield f"{context.identity}: {finding.code}: {sentence(finding)}{hint}"
+def _unread_line(run: Run) -> str | None:
+    """Return the first error in reading a log, which may be why it lacks a value."""
+    errors = [f for f in run.findings if f.is_error and f.code.startswith(OF_LINES)]
+    for finding in sorted(errors, key=lambda finding: finding.line is None):
+        return f"line {finding.line}: {finding.text}" if finding.line else finding.text
+    return None
+
+
+def _complaints(contexts: Iterable[SetContext], *, whose: bool) -> Iterator[str]:
+    """Yield why runs are not known to be of one system and, asked ``whose``, of the submitter."""
+    for context in contexts:
+        paths = [run.path for run in context.runs]
+        for finding in folded(check_membership(context), context.identity, paths):
+            if whose or finding.code != FOREIGN:
+                hint = f"\n  hint: {finding.hint}" if finding.hint else ""
+                yield f"{context.identity}: {finding.code}: {sentence(finding)}{hint}"
 
 
 def _bad_systems(workspace: Workspace) -> Iterator[str]:

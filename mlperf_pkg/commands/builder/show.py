@@ -11,6 +11,8 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
 from mlperf_pkg.render.tables import results_markdown
+from mlperf_pkg.render.text import warnings_text
+from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 
 
@@ -48,7 +50,7 @@ def _log_lines(judged: JudgedSet) -> Iterator[str]:
 
 
 def built_text(prepared: Prepared) -> str:
-    """Return the paths of the tree and its tables, and the results."""
+    """Return the paths of the tree and its tables, the results and the warnings."""
     plan, target = prepared.plan, prepared.target
     counts = (
         words.counted(len(plan.systems), "system"),
@@ -62,7 +64,8 @@ def built_text(prepared: Prepared) -> str:
     ]
     results = report(prepared.judged, prepared.workspace)
     tables = results_markdown(results, remarks(prepared.judged, prepared.workspace))
-    return f"{_printable(lines)}{tables}\n{headings.counts_in_words(results)}\n"
+    warnings = warnings_text(results, View())
+    return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
 
 
 def _printable(lines: list[str]) -> str:

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.builder.foreign import (
     refuse_to_change,
 )
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.folders import new_folder
 
 
@@ -53,7 +53,7 @@ def write_tree(
             _write(folder, PlannedFile(MANIFEST, manifest_text(entries).encode()))
             accept(folder)
     except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error}") from error
+        raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
 
 
 def refuse_to_replace(

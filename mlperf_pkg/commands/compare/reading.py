@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,15 @@ class _Key(Struct, frozen=True):
     number: int = 1
 
 
-def read_results(arguments: Sequence[str], result_filter: Filter, options: Options) -> list[Result]:
+def read_results(
+    arguments: Sequence[str],
+    result_filter: Filter,
+    options: Options,
+    noted: Callable[[Checked], Checked] = lambda checked: checked,
+) -> list[Result]:
     """Return the results in all arguments that ``result_filter`` takes, none of them twice.
+
+    ``noted`` receives each check and returns it.
 
     Raises:
         UserError: as ``check`` and ``read_published``.
@@ -87,7 +94,7 @@ def read_results(arguments: Sequence[str], result_filter: Filter, options: Optio
             checked = check_inputs(
                 (find_part(argument, prefix, result_filter.accepts_set),), options
             )
-            new = dict(_Reader(checked, index).results(result_filter))
+            new = dict(_Reader(noted(checked), index).results(result_filter))
         results = {**new, **results}
     ordered = sorted(results.values(), key=lambda result: result.argument)
     return [result for result in ordered if result_filter.accepts(result)]

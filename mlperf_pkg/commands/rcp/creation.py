@@ -25,6 +25,7 @@ from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
+from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.upstream.points import PointRecord, problems_of
 from mlperf_pkg.run.hyperparameters import is_hyperparameter
 from mlperf_pkg.run.model import Run
@@ -98,6 +99,7 @@ def _logs(runs: Sequence[Run]) -> _Logs:
     if rules is None:
         problem = (
             f"round {round_name} does not have {visible(benchmark)}"
+            f"{where_instead(usage, round_name, benchmark)}"
             if benchmark
             else "the logs do not name a benchmark"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlperf_pkg.commands.review import formats
 from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.page import page
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import new_folder
 from mlperf_pkg.infra.text import escape_markdown
@@ -101,7 +101,7 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
             for name, text in files.items():
                 (new / name).write_text(text, "utf-8", newline="\n")
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error}") from error
+        raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
 
 
 def _written(folder: Path) -> set[str] | None:

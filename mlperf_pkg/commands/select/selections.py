@@ -52,7 +52,7 @@ class SelectedSet(Struct, frozen=True):
     def reason(self) -> str:
         """Why there is no selection, or a remark on it."""
         if self.row.runs_required is None:
-            return f"not checked: no rules of {self.row.benchmark} in round {self.row.round}"
+            return f"not checked: {self.row.score_note}"
         if self.selection is None:
             return self.row.score_note or "nothing to select: all models of weak scaling count"
         if self.state is State.NOTHING_TO_SELECT:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +19,14 @@ from mlperf_pkg.infra.opening import NotAFileError, is_folder, open_file
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.rounds import TRAINING, Sureness
+from mlperf_pkg.run.identity import Identity, identify
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.submission.find import find_input
+
+DEFAULT_LOGS = "logs"
+"""The folder of logs in a workspace, beside that of the descriptions."""
 
 
 class SystemRound(Struct, frozen=True):
@@ -29,8 +37,10 @@ class SystemRound(Struct, frozen=True):
     reason: str
 
 
-def round_of_systems(options: Options) -> SystemRound:
-    """Return the round of the options, or else of the configuration, or else the newest.
+def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound:
+    """Return the round of the options, or else of the configuration, the logs, or else the newest.
+
+    The logs are those in a folder ``logs`` beside the folder of a description in ``paths``.
 
     Raises:
         UserError: the rulebook has no such round.
@@ -40,9 +50,30 @@ def round_of_systems(options: Options) -> SystemRound:
         name, reason = options.round, "as given"
     elif options.config.round:
         name, reason = options.config.round, f"as {options.origin} says"
+    elif of_logs := _round_of_logs(paths, options.usage or options.config.usage):
+        return of_logs
     else:
         name, reason = rounds(usage)[-1], "the newest of the rulebook"
     return SystemRound(usage, load_round(usage, name).name, reason)
+
+
+def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
+    """Return the newest round that the times of logs tell, None without any."""
+    folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
+    logs = [folder.parent / DEFAULT_LOGS for folder in folders]
+    identities = [i for folder in logs if is_folder(folder) for i in _identities(folder, usage)]
+    inferred = [i for i in identities if i.choice.sureness is Sureness.INFERRED]
+    if not inferred:
+        return None
+    newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
+    reason = f"that of the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
+    return SystemRound(newest.usage, newest.choice.name, reason)
+
+
+def _identities(folder: Path, usage: str | None) -> Iterator[Identity]:
+    with suppress(UserError, OSError):  # what cannot be read says nothing about the round
+        for place in find_input(str(folder)).every_log:
+            yield identify(LogFile(place.source, usage=usage))
 
 
 def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 
@@ -20,6 +21,7 @@ from mlperf_pkg.commands.watch.judge import Judge
 from mlperf_pkg.commands.watch.session import Session
 from mlperf_pkg.commands.watch.show import EVENT_FORMATS, duration, status
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.submission.find import find_input
 
 _SECONDS_PER_MINUTE = 60.0
 
@@ -84,10 +86,22 @@ def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
     waivers.refuse_unknown_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
-            raise UserError(f"{log}: is a folder; expected logs")
+            raise UserError(f"{log}: is a folder; expected the files of logs: {_command_for(log)}")
         choice = choice_for(Path(log).parent.resolve(), options)
         round_ = choice.round.name if choice.round else None
         yield Session(Judge(log, choice.usage, round_, waivers))
+
+
+def _command_for(folder: str) -> str:
+    """Return the command that watches the logs in a folder, by their names."""
+    try:
+        paths = [place.path for place in find_input(folder).every_log]
+    except UserError:  # there is none yet
+        paths = []
+    logs = [path for path in paths if isinstance(path, Path)]  # others are in archives
+    patterns = {f"{quote(str(log.parent))}/*{quote(log.suffix)}" for log in logs}
+    example = f"{quote(folder.rstrip('/'))}/run_1.log"
+    return " ".join(["mlperf-pkg watch", *sorted(patterns or {example})])
 
 
 class _Followed(Struct):

@@ -10,13 +10,13 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 from mlperf_pkg.rulebook.of_value import OF_VALUE
+from mlperf_pkg.rulebook.rounds import where_instead
 
 EVERY_RUN = "every run"
 
@@ -167,8 +167,8 @@ def loaded(round_: Round, name: str) -> Benchmark:
     benchmark = load_benchmark(round_.usage, round_.name, name)
     if benchmark is None:
         names = ", ".join(round_.benchmarks)
-        meant = did_you_mean(name, round_.benchmarks)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {names}{meant}")
+        where = where_instead(round_.usage, round_.name, name)
+        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {names}{where}")
     return benchmark
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from msgspec import Struct, field
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.rulebook.upstream.normal_form import (
     WHOLE_LOG,
     Definition,
@@ -198,7 +198,7 @@ def _blocks(path: Path) -> list[tuple[str, Document]]:
     try:
         entries = yaml.load(path.read_text("utf-8"), yaml.CBaseLoader)  # noqa: S506 - plain text only
     except (OSError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(f"{path}: {reason_of(error)}") from error
     blocks: list[tuple[str, Document]] = []
     for entry in entries or []:
         for kind, block in entry.items() if isinstance(entry, dict) else [("", entry)]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -77,7 +77,7 @@ def accepted() -> tuple[Accepted, ...]:
     try:
         return tuple(map(_entry, json.loads(ledger_path().read_text("utf-8"))))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{ledger_path()}: {error}") from error
+        raise UserError(f"{ledger_path()}: {reason_of(error)}") from error
 
 
 def _entry(fields: Mapping[str, Any]) -> Accepted:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
@@ -66,7 +67,8 @@ def test_scores_are_the_official_ones(both_divisions: Path) -> None:
 def test_our_own_check_of_the_tree_says_what_the_build_said(both_divisions: Path) -> None:
     prepared = build(both_divisions)
     checked = check([str(prepared.target)], Options(round="2.0")).report
-    assert checked.result_sets == tuple(judged.result.row for judged in prepared.judged)
+    rows = (judged.result.row for judged in prepared.judged)
+    assert checked.result_sets == tuple(replace(row, system_by=None) for row in rows)
     assert (checked.verdict.official, checked.verdict.rules) == (Verdict.PASS, Verdict.PASS)
 
 

@@ -196,9 +196,34 @@ def test_no_code_no_folder(tmp_path: Path) -> None:
     assert code_of(closed_workspace(tmp_path), "") == {}
 
 
-def test_code_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"mlperf-pkg.yaml: code of bert: .*No such file.*nowhere"):
-        prepared(closed_workspace(tmp_path), "code: {bert: nowhere}")
+@pytest.mark.parametrize(
+    ("code", "problems"),
+    [
+        ("bert: nowhere", ["bert: there is no folder nowhere"]),
+        (
+            "bert: {a: nowhere, b: code}, resnet: no/where",
+            ["bert: there is no folder nowhere", "resnet: there is no folder no/where"],
+        ),
+        ("bert: logs/r0.log", ["bert: there is no folder logs/r0.log"]),
+        ("brt: code", ["brt is not a benchmark of round 2.0; did you mean bert?"]),
+        (
+            "gpt3: code, bert: nowhere",
+            [
+                "gpt3 is not a benchmark of round 2.0; gpt3 begins in 3.0",
+                "bert: there is no folder nowhere",
+            ],
+        ),
+    ],
+)
+def test_code_that_is_not_there(tmp_path: Path, code: str, problems: list[str]) -> None:
+    lay(closed_workspace(tmp_path), {"code/README.md": b""})
+    with pytest.raises(UserError) as failure:
+        prepared(tmp_path, f"code: {{{code}}}")
+    lines = str(failure.value).splitlines()
+    assert len(lines) == len(problems)
+    for line, problem in zip(lines, problems, strict=True):
+        assert line.startswith(f"{CONFIG_NAME}: code: {problem}")
+        assert "[Errno" not in line
 
 
 def test_logs_among_the_code_are_not_runs(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_more_runs_than_required_are_not_chosen_for_the_user() -> None:
 
 
 def test_systems_are_judged_too() -> None:
-    (reason,) = reasons(judged(GOOD, box=system("box", cooling=None, system_name=7)))
+    (reason,) = reasons(judged(GOOD, box=system("box", cooling=None, framework=7)))
     assert reason.startswith("systems/box.json is not valid:\n  systems/box.json:")
     assert "SYS102" in reason
 

@@ -65,7 +65,9 @@ def test_sets_and_targets_in_order_of_start() -> None:
 
 def test_the_reasons_for_a_system() -> None:
     (planned_set,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
-    assert planned_set.why == "its folder, submission_platform"
+    group = planned_set.context.group
+    assert group is not None
+    assert group.why == "its folder, submission_platform"
 
 
 def test_one_division() -> None:
@@ -117,8 +119,7 @@ def test_leave_out(origin: str) -> None:
     ],
 )
 def test_hpc_has_a_level_more(path: str, folder: str) -> None:
-    inputs = workspace([run(path)], [BOX])
-    plan = make_plan(replace(inputs, round=replace(inputs.round, usage="hpc")))
+    plan = make_plan(workspace([replace(run(path), usage="hpc", round="2.0")], [BOX]))
     assert [planned_set.folder for planned_set in plan.sets] == [folder]
 
 
@@ -164,7 +165,19 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
             "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
-        ([run(division="open")], (BOX,), CODE, "1 log (logs/a.log): no system description of the"),
+        (
+            [run(division="open", platform="box")],
+            (BOX,),
+            CODE,
+            "Graphcore/box/resnet/open: SET111: the division is open in the logs, but closed in"
+            " systems/box.json",
+        ),
+        (
+            [run(division="open", platform="b")],
+            (BOX,),
+            CODE,
+            "Graphcore/b/resnet/open: SET110: no system description of the open division; expected",
+        ),
         (
             [HERE],
             (system("box", submitter="ACME Inc."),),

@@ -13,7 +13,7 @@ from mlperf_pkg.checks.system_schema import FILL_IN, needing_answer, required_fi
 from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.commands.system import Sources, UserValues, describe
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Severity, Verdict, verdicts_of
+from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
 from mlperf_pkg.rulebook.files import rounds
 from tests.helpers.machines import ARM, BROKEN, CONTAINER, EPYC, HOST, Machine
 
@@ -106,7 +106,11 @@ def test_the_check_names_every_line_that_is_left(round_: str, tmp_path: Path) ->
     text = json.dumps(describe(NOWHERE, UserValues(round_)), indent=2)
     findings = check_system("x.json", text.encode(), "training", round_).findings
     left = [number for number, line in enumerate(text.splitlines(), 1) if FILL_IN in line]
-    assert [finding.line for finding in findings if finding.code == "SYS203"] == left
+    (finding,) = (finding for finding in findings if finding.code == "SYS203")
+    (place,) = finding.occurrences
+    assert (finding.line, place.lines, place.count) == (left[0], tuple(left[:MAX_LINES]), len(left))
+    names = ", ".join(name for name, value in json.loads(text).items() if FILL_IN in str(value))
+    assert finding.text == f"{len(left)} fields are to be filled in: {names}"
     assert len(left) == len(needing_answer())
     assert {finding.code for finding in findings} <= {"SYS203", "SYS103"}
     assert verdicts_of(findings).rules is Verdict.FAIL

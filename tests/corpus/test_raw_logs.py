@@ -1,0 +1,104 @@
+"""The logs of published submissions, flat or scattered, are the sets of their trees, or it is said."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.results.report import ResultSetRow
+from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+
+pytestmark = [needs_corpus, pytest.mark.parametrize("tree", ROUNDS)]
+
+OPEN = {"SET110", "SET111", "SET125"}
+"""Codes of what the evidence leaves open."""
+
+OF_TREES = {"RCP101"}
+"""Codes that depend on flags at the top of a submission."""
+
+OTHERS = {"SET115"}
+"""Codes of raw logs alone: in a tree, logs of another organisation are only noted."""
+
+TWICE = {"results/SYS-420GH-TNGR/bert", "results/SYS-420GH-TNGR/resnet/bert"}
+"""Runs that were published in two folders of one set (v1.0, Habana)."""
+
+TOLD = {
+    "v0.7": (26, 41), "v1.0": (13, 33), "v1.1": (8, 24), "v2.0": (15, 43), "v2.1": (3, 6),
+    "v3.0": (3, 15), "v3.1": (2, 10), "v4.0": (3, 9), "v4.1": (5, 17), "v5.0": (18, 28),
+    "v5.1": (7, 19), "hpc_v1.0": (5, 8), "hpc_v2.0": (3, 3), "hpc_v3.0": (7, 9),
+}  # fmt: skip
+"""How many of the sets of a round are told apart."""
+
+
+def lay(submission: Path, root: Path, *, flat: bool) -> dict[str, str]:
+    """Lay out the logs of a submission beside its descriptions; return the set of each."""
+    root.mkdir(parents=True)
+    (root / CONFIG_NAME).write_text(f"submitter: {submission.name}\n", "utf-8")
+    if (submission / "systems").is_dir():
+        shutil.copytree(submission / "systems", root / "systems")
+    logs = sorted(submission.glob("results/**/result_*.txt"))
+    random.Random(7).shuffle(logs)
+    sets = {}
+    for number, log in enumerate(path for path in logs if "power" not in path.parts):
+        weak = "weak/" * ("weak" in log.parts)
+        folder = f"logs/{weak}" if flat else f"logs/{weak}job{number % 7}/{number}/"
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(log, root / folder / f"{number}.log")
+        sets[str(number)] = log.parent.relative_to(submission).as_posix()
+    return sets
+
+
+def identity(row: ResultSetRow) -> tuple[str, int, float | None]:
+    """What a set is: its id, number of runs and mean."""
+    return row.id, row.runs_found, row.unscaled_minutes
+
+
+def members(checked: Checked, sets: dict[str, str]) -> dict[str, set[str]]:
+    """Return the sets of the tree that the runs of each set are from."""
+    by_id: dict[str, set[str]] = {}
+    for run in checked.report.runs:
+        origin = sets[run.path.rpartition("/")[2].removesuffix(".log")]
+        by_id.setdefault(run.set or "", set()).add(origin)
+    return by_id
+
+
+def test_raw_logs(tree: str, tmp_path: Path) -> None:
+    folder = corpus_folder()
+    assert folder is not None
+    told = total = 0
+    for name in sorted({path.split("/")[0] for path in expected(tree)["result_sets"]}):
+        whole = check([str(folder / tree / name)], Options(jobs=1)).report
+        rows = {row.path: row for row in whole.result_sets if row.runs_found}
+        assert whole.round
+        options = Options(round=whole.round, jobs=1)
+        identities = []
+        for flat in (True, False):
+            root = tmp_path / str(flat) / name
+            sets = lay(folder / tree / name, root, flat=flat)
+            raw = check([str(root / "logs")], options)
+            by_id = members(raw, sets)
+            identities.append({(*identity(row), row.verdict) for row in raw.report.result_sets})
+        assert identities[0] == identities[1]
+        errors: dict[str | None, set[str]] = {}
+        for finding in raw.report.findings:
+            if finding.is_error:
+                errors.setdefault(finding.set, set()).add(finding.code)
+        for row in raw.report.result_sets:
+            codes = errors.get(row.id, set())
+            if codes & OPEN:
+                continue
+            if by_id[row.id] == TWICE:
+                continue
+            (origin,) = by_id[row.id]
+            of_tree = rows[origin]
+            assert identity(row) == identity(of_tree)
+            assert row.verdict == of_tree.verdict or codes & (OTHERS | OF_TREES)
+            told += 1
+        total += len(rows)
+    assert (told, total) == TOLD[tree]
