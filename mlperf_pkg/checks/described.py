@@ -13,6 +13,7 @@ from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.names import set_name
 
 PREVIEW = "preview"
 
@@ -51,7 +52,7 @@ def as_published(
         system=row.system or "",
         benchmark=row.benchmark,
         division=_stripped(contents.get("division")),
-        path=row.path,
+        path=row.path if set_name(row.path) else row.id,  # that of raw logs names no set
         status=_stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
         **texts_of(system),

@@ -38,7 +38,8 @@ class PublishedSet(Struct, frozen=True, gc=False):
     """A published result set, from its system description and its logs.
 
     Texts are empty and numbers None if the description lacks them. ``division`` and ``status`` are
-    spelt as there. ``accelerators`` is the number in the whole system; ``path`` is below the round.
+    spelt as there. ``accelerators`` is the number in the whole system; ``path`` is below the round,
+    of raw logs the id of the set.
     ``score_minutes`` is normalised, ``official_minutes`` is as in ``ResultSetRow``.
     """
 
@@ -72,8 +73,8 @@ class PublishedSet(Struct, frozen=True, gc=False):
     @property
     def scaling(self) -> str | None:
         """The kind of scaling, strong or weak, of a set of MLPerf HPC."""
-        folders = self.path.split("/")[-2:-1]  # none if the set itself was named
-        return next((folder for folder in folders if folder in _SCALINGS), None)
+        names = self.path.split("/")[-2:]  # the last in the id of raw logs, else that before it
+        return next((name for name in names if name in _SCALINGS), None)
 
 
 class PublishedName(Struct, frozen=True):

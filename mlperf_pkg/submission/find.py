@@ -133,12 +133,12 @@ class _Finder(Struct):
         from mlperf_pkg.submission.workspace import workspace_of  # noqa: PLC0415 - as above
 
         location = self.top.location
-        return workspace_of(Path(location)) if isinstance(location, str) else None
+        return workspace_of(Path(location), self.top.label) if isinstance(location, str) else None
 
     def _raw(self) -> Input:
         """Return the logs of a folder: of a workspace, those in its ``logs/`` if it has one."""
         workspace = self._workspace()
-        is_top = workspace is not None and workspace.label == ""
+        is_top = workspace is not None and workspace.relative(self.top.path) == "."
         has_logs = is_top and self._has_folder(self.top, LOGS)
         contents = self._with_sets(self._loose(self.top.child(LOGS) if has_logs else self.top))
         if workspace and is_top and not has_logs:

@@ -19,10 +19,10 @@ SYSTEMS = "systems"
 _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 
-def workspace_of(argument: Path) -> Workspace | None:
+def workspace_of(argument: Path, label: str = "") -> Workspace | None:
     """Return the workspace that an argument is or lies in; None if there is none.
 
-    A folder with ``results/`` is a submission.
+    A folder with ``results/`` is a submission. ``label`` is that of the argument in reports.
 
     Raises:
         UserError: as ``read_config``.
@@ -31,11 +31,13 @@ def workspace_of(argument: Path) -> Workspace | None:
     for folder in (path, *path.parents[:_ABOVE]):
         has_systems = (folder / SYSTEMS).is_dir()
         if (has_systems or (folder / CONFIG_NAME).is_file()) and not (folder / "results").is_dir():
-            top = path if path.is_dir() else path.parent
-            shown = Path(os.path.relpath(folder, top)).as_posix()
-            label = "" if shown == "." else shown
-            systems = tuple(descriptions(folder / SYSTEMS, label)) if has_systems else ()
-            return Workspace(folder, label, systems, read_config(folder))
+            is_file = not path.is_dir()
+            top = Path(label).parent if is_file else Path(label)
+            above = os.path.relpath(folder, path.parent if is_file else path)
+            shown = Path(os.path.normpath(top / above)).as_posix()
+            shown = "" if shown == "." else shown
+            systems = tuple(descriptions(folder / SYSTEMS, shown)) if has_systems else ()
+            return Workspace(folder, shown, systems, read_config(folder))
     return None
 
 

@@ -14,7 +14,15 @@ import pytest
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
 from tests.helpers.logs import edited, without
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    remove,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+    write_two_sets,
+)
 
 SET = f"results/{SYSTEM}/resnet"
 LRATE = "lars_opt_base_learning_rate"
@@ -148,6 +156,25 @@ def test_result_sets_of_different_submitters_and_systems(tmp_path: Path) -> None
             "new": [{"value": "9.5", "runs": 5}],
         }
     ]
+
+
+@pytest.mark.parametrize("folder", ["logs", "other"])
+@pytest.mark.parametrize("described", [True, False])
+def test_raw_logs_of_two_sets_in_one_folder(
+    tmp_path: Path, folder: str, *, described: bool
+) -> None:
+    """The sets are paired by what they are, whatever folder they are in."""
+    old = write_two_sets(tmp_path / "old" / "logs", described=described)
+    new = write_two_sets(tmp_path / "new" / folder, described=described)
+    (new / "b_4.log").unlink()
+    result = call("diff", old, new)
+    assert result.exit_code == 1
+    assert "resnet: b (closed)\n  runs              5       4\n" in result.stdout
+    assert "result sets: 1 changed, 1 unchanged, 0 removed, 0 added" in result.stdout
+    whole = json.loads(call("diff", old.parent, new, "--format", "json").stdout)
+    assert whole["result_sets"]["unchanged"] == [f"Graphcore/{SYSTEM}/resnet/closed"]
+    (changed,) = whole["result_sets"]["changed"]
+    assert changed["new"]["id"] == "Graphcore/b/resnet/closed"
 
 
 def test_folders_of_submissions(tmp_path: Path) -> None:

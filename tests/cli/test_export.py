@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from mlperf_pkg.infra import resources
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_submission, write_two_sets
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     joined = """
         SELECT s.accelerator_model, r.benchmark, count(*), avg(runs.minutes), max(r.official)
         FROM result_sets r JOIN systems s ON r.system_path = s.path AND r.round = s.round
-             JOIN runs ON runs.set_path = r.path AND runs.round = r.round
+             JOIN runs ON runs.set_id = r.id AND runs.round = r.round
         GROUP BY r.benchmark ORDER BY r.benchmark"""
     (bert, resnet) = rows(path, joined)
     assert bert[:3] == ("Graphcore Bow IPU", "bert", 10)
@@ -70,6 +71,51 @@ def test_loose_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Path("runs.csv").open(encoding="utf-8", newline="") as stream:
         (run,) = csv.DictReader(stream)
     assert (run["path"], run["round"], run["status"]) == ("a.log", "2.0", "success")
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_raw_logs_of_two_sets_in_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, described: bool
+) -> None:
+    monkeypatch.chdir(write_two_sets(tmp_path / "logs", described=described))
+    exported("-o", "../r.sqlite", "--evaluations", ".")
+    statement = """
+        SELECT r.id, r.path, r.submitter, r.runs, count(*) FROM result_sets r
+        JOIN runs ON (runs.usage, runs.round, runs.set_id) = (r.usage, r.round, r.id) GROUP BY r.id
+    """
+    submitter = "Graphcore" if described else None
+    assert rows(Path("../r.sqlite"), statement) == [
+        ("Graphcore/b/resnet/closed", ".", submitter, 5, 5),
+        (f"Graphcore/{SYSTEM}/resnet/closed", ".", submitter, 5, 5),
+    ]
+    assert rows(Path("../r.sqlite"), "PRAGMA foreign_key_check") == []
+    assert rows(
+        Path("../r.sqlite"),
+        "SELECT count(*) FROM result_sets r JOIN systems s"
+        " ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)",
+    ) == [(2 if described else 0,)]
+
+
+def test_ids_are_those_of_one_round(tree: Path) -> None:
+    """Also of two rounds that are exported together, of which a report has to name the round."""
+    write_submission(Path("v6.0") / "ACME", "resnet", seed=8)
+    exported(tree, "v6.0", "-o", "r.sqlite")
+    ids = rows(Path("r.sqlite"), "SELECT round, id FROM result_sets WHERE benchmark = 'resnet'")
+    assert ids == [(r, f"ACME/{SYSTEM}/resnet/closed") for r in ("2.0", "6.0")]
+
+
+@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
+def test_an_export_without_ids_is_refused(name: str, tree: Path) -> None:
+    exported(tree, "-o", name)
+    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
+    with closing(connect(name)) as database:
+        database.execute("DROP TABLE findings")
+        database.execute("CREATE TABLE findings (usage TEXT, round TEXT)")
+        database.commit()
+    result = call("export", tree, "-o", name, "--replace")
+    assert result.exit_code == 2
+    assert "is not an export of this version (format 2): " in result.stderr
+    assert "without code, severity, basis, set_id" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb", "r.csv", "r.parquet"])

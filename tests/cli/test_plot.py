@@ -10,7 +10,7 @@ import pytest
 
 from mlperf_pkg.commands import charts
 from tests.helpers.charts import DEFECT, fail
-from tests.helpers.logs import without
+from tests.helpers.logs import edited, without
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
@@ -62,7 +62,7 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     assert call("plot", logs, "-o", out, "--chart", "times", "--format", "png").exit_code == 0
     (file,) = out.iterdir()
-    assert file.name == "resnet-bow-pod16.times.png"
+    assert file.name == "Graphcore-bow-pod16-resnet-closed.times.png"
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
@@ -75,12 +75,14 @@ def test_the_same_input_is_the_same_picture(tmp_path: Path) -> None:
 
 
 def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
-    for name in ("a b", "a;b", ".."):
-        write_set(tmp_path / "logs" / f"{name}x", simulated())
+    for number, name in enumerate(("a ß", "a é", "..")):
+        of_system = (edited(log, "submission_platform", value=name) for log in simulated())
+        write_set(tmp_path / "logs" / str(number), tuple(of_system))
     call("plot", tmp_path / "logs", "-o", tmp_path / "out", "--chart", "times")
     assert names(tmp_path / "out") == [
-        "a-bx-resnet-bow-pod16.times-2.svg",
-        "a-bx-resnet-bow-pod16.times.svg",
+        "Graphcore-..-resnet-closed.times.svg",
+        "Graphcore-a-resnet-closed.times-2.svg",
+        "Graphcore-a-resnet-closed.times.svg",
     ]
 
 
@@ -97,7 +99,7 @@ def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
     monkeypatch.setattr(charts, "rcp", fail)
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     result = call("plot", logs, "-o", out)
-    name = "resnet-bow-pod16"
+    name = "Graphcore-bow-pod16-resnet-closed"
     assert result.exit_code == 1
     assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
     assert names(out) == [

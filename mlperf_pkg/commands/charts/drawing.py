@@ -12,6 +12,7 @@ from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, se
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.curve import Curve
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.names import set_name
 
 MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
@@ -29,22 +30,20 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
     File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever the names of folders.
     """
     charts: dict[str, Chart] = {}
-    for path, chart in _by_path(checked):
+    for name, chart in _by_name(checked):
         if chart.name.partition("-")[0] in names:
-            plain = _UNSAFE.sub("-", f"{path}.{chart.name}").lstrip(".-")[-MAX_NAME:]
+            plain = _UNSAFE.sub("-", f"{name}.{chart.name}").lstrip(".-")[-MAX_NAME:]
             numbered = (f"{plain}-{number}" for number in count(2))
-            free = next(name for name in chain([plain], numbered) if name not in charts)
+            free = next(file for file in chain([plain], numbered) if file not in charts)
             charts[free] = chart
     return charts
 
 
-def _by_path(checked: Checked) -> Iterator[tuple[str, Chart]]:
+def _by_name(checked: Checked) -> Iterator[tuple[str, Chart]]:
     for drawn in drawn_sets(checked):
         row = drawn.row
-        # Several result sets of loose logs may be in one folder.
-        loose = [] if row.submitter else [row.benchmark, row.system or ""]
-        path = "/".join([row.path, *loose])
-        yield from ((path, chart) for chart in set_charts(drawn))
+        name = row.path if set_name(row.path) else row.id  # several sets may be in one folder
+        yield from ((name, chart) for chart in set_charts(drawn))
     yield from scoreboard(checked.report.result_sets)
 
 

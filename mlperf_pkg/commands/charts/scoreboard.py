@@ -81,7 +81,7 @@ def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
 
 
 def _label(row: ResultSetRow) -> str:
-    return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.path
+    return f"{row.submitter}: {row.system}" if row.submitter else row.system or row.id
 
 
 def _ticks(scores: Rows, *, logarithmic: bool) -> Spec:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
 from mlperf_pkg.infra.listed_path import AnyPath
-from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.model import Run
@@ -62,10 +64,11 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 class _Key(Struct, frozen=True):
-    """The identity of a result: its folder or file, and its group and system."""
+    """The identity of a result: its folder or file, its name, and which one of that name it is."""
 
     path: AnyPath
     name: str
+    number: int = 1
 
 
 def read_results(
@@ -106,23 +109,23 @@ class _Reader:
     def __init__(self, checked: Checked, argument: int) -> None:
         self._checked = checked
         self._argument = argument
-        self._systems = {system.path: system for system in checked.systems}
         self._runs = {run.path: run for run in checked.runs}
         self._places = {
             label: place for contents in checked.inputs for label, place in contents.places.items()
         }
 
     def results(self, result_filter: Filter) -> Iterator[tuple[_Key, Result]]:
-        for scored in scores(self._checked).sets:
+        keys: Counter[_Key] = Counter()
+        for scored, context in zip(scores(self._checked).sets, self._checked.contexts, strict=True):
             if result_filter.accepts_benchmark(scored.row.benchmark) and scored.runs:
                 folder = self._places[scored.runs[0].path].path.resolve().parent
-                result = self._result(scored)
-                yield _Key(folder, "/".join((*result.group, result.system))), result
+                key = _Key(folder, context.identity)
+                keys[key] += 1
+                yield replace(key, number=keys[key]), self._result(scored, context.system)
 
-    def _result(self, scored: ScoredSet) -> Result:
+    def _result(self, scored: ScoredSet, system: SystemFile | None) -> Result:
         row, first = scored.row, self._runs[scored.runs[0].path]
         rules = load_benchmark(first.usage, row.round, row.benchmark)
-        system = self._systems.get(description_path(row))
         description = (system.contents if system else None) or {}
         trainings = [] if row.scaling == "weak" else self._trainings(scored)
         precisions = [name for training in trainings for name in training.precision]

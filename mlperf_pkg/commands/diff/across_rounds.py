@@ -39,8 +39,12 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
     return in_order(
         finding
         for index, of_set in findings.items()
-        for finding in folded(of_set, contexts[index].path, [r.path for r in contexts[index].runs])
+        for finding in _folded(of_set, contexts[index])
     )
+
+
+def _folded(findings: Sequence[Finding], context: SetContext) -> list[Finding]:
+    return folded(findings, context.label, [run.path for run in context.runs], context.id)
 
 
 def _is_across(pair: Pair, old: int) -> bool:
@@ -65,6 +69,7 @@ def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetC
             files=replace(context.files, place=replace(place, label=label)),
             runs=tuple(replace(run, path=_below(name, run.path)) for run in context.runs),
             submitter=submitter or context.submitter,
+            id=f"{context.id} in {name.rstrip('/')}",
         )
 
 

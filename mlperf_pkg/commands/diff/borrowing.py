@@ -99,7 +99,7 @@ class _Loan(Struct, frozen=True):
     @property
     def rank(self) -> tuple[int, int, str]:
         """The sort key: the most likely lender first."""
-        return (len(self.different), -self.taken, self.lender.path)
+        return (len(self.different), -self.taken, self.lender.name)
 
 
 def different_fields(old: System | None, new: System | None) -> list[str]:
@@ -126,7 +126,7 @@ def borrowings(
     if change.scales and is_open:
         old, new = change.scales
         text = f"{old} to {new} accelerators"
-        yield entry_verdict(Kind.SCALE, change.new.path, text, allowed=None)
+        yield entry_verdict(Kind.SCALE, change.new.name, text, allowed=None)
     elif change.scales:
         yield _scaled(change, change.scales, originals, borrowed=loan is not None)
 
@@ -135,7 +135,7 @@ def _changed(change: Change, *, allowed: bool | None) -> EntryVerdict:
     before, after = _values(change.old), _values(change.new)
     words = [f"{key} {_words(before, key)} -> {_words(after, key)}" for key in change.settings]
     text = in_words(words, "s")
-    return entry_verdict(Kind.HYPERPARAMETERS, change.new.path, text, allowed=allowed)
+    return entry_verdict(Kind.HYPERPARAMETERS, change.new.name, text, allowed=allowed)
 
 
 def _words(values: _Values, key: str) -> str:
@@ -143,7 +143,7 @@ def _words(values: _Values, key: str) -> str:
 
 
 def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
-    path = loan.lender.path
+    path = loan.lender.name
     total = loan.same + len(loan.different)
     if loan.different:
         kind = Kind.BORROWED_IN_PART
@@ -153,7 +153,7 @@ def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
     problems = list(_problems(change))
     allowed = not problems and kind is Kind.BORROWED
     text = "; ".join([text, *problems])
-    return entry_verdict(kind, change.new.path, text, allowed=allowed, other=path)
+    return entry_verdict(kind, change.new.name, text, allowed=allowed, other=path)
 
 
 def _problems(change: Change) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _scaled(
         if is_problem
     ]
     text = "; ".join([f"{old} to {new} accelerators", *problems])
-    return entry_verdict(Kind.SCALE, change.new.path, text, allowed=not problems)
+    return entry_verdict(Kind.SCALE, change.new.name, text, allowed=not problems)
 
 
 def _family(result_set: ResultSet) -> tuple[str | None, str]:

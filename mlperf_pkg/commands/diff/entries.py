@@ -43,10 +43,10 @@ def entry_verdicts(
             verdicts += _changes(Change(before, after), old.sets, lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
-                entry_verdict(Kind.WITHDRAWN, before.path, _in_short(before), allowed=True)
+                entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)
             )
         elif after and not copies and after.row.round in rounds[0]:
-            verdicts.append(entry_verdict(Kind.ADDED, after.path, _in_short(after), allowed=None))
+            verdicts.append(entry_verdict(Kind.ADDED, after.name, _in_short(after), allowed=None))
     kinds = tuple(Kind)
     return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
 
@@ -127,8 +127,8 @@ def _copies(
     for log in new.logs:
         original = owners.get(log.run)
         if original is not None and log.run not in own:
-            counts[original.path] += 1
-            originals[original.path] = original
+            counts[original.name] += 1
+            originals[original.name] = original
     for path, original in sorted(originals.items()):
         runs = f"{counts[path]} of {wording.counted(len(new.logs), 'run')}"
         yield _copy(original, new, runs)
@@ -136,16 +136,16 @@ def _copies(
 
 def _copy(original: ResultSet, new: ResultSet, runs: str) -> EntryVerdict:
     if original.row.round == new.row.round:
-        text = f"{runs} from {original.path}"
-        return entry_verdict(Kind.COPIED, new.path, text, allowed=False, other=original.path)
-    text = f"{runs} from {original.path} of round {original.row.round}"
+        text = f"{runs} from {original.name}"
+        return entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=original.name)
+    text = f"{runs} from {original.name} of round {original.row.round}"
     problem = _problem_of_resubmission(original, new)
     return entry_verdict(
         Kind.RESUBMITTED,
-        new.path,
+        new.name,
         f"{text}; {problem or 'with the same description'}",
         allowed=not problem,
-        other=original.path,
+        other=original.name,
     )
 
 
@@ -188,14 +188,14 @@ def _code_folder(path: str) -> str:
 def _changes(
     change: Change, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
 ) -> Iterator[EntryVerdict]:
-    old, path = change.old, change.new.path
+    old, path = change.old, change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
     if divisions == ["closed", "open"]:
         yield entry_verdict(Kind.TO_OPEN, path, _in_short(change.new), allowed=True)
     elif divisions == ["open", "closed"]:
         yield entry_verdict(Kind.TO_CLOSED, path, _in_short(change.new), allowed=False)
-    if old.path != path and not change.scales:
-        yield entry_verdict(Kind.RENAMED, path, f"was {old.path}", allowed=None, other=old.path)
+    if old.name != path and not change.scales:
+        yield entry_verdict(Kind.RENAMED, path, f"was {old.name}", allowed=None, other=old.name)
     borrowed = list(borrowings(change, originals, lenders))
     yield from borrowed
     if change.fields:
@@ -216,7 +216,7 @@ def _score(change: Change, *, allowed: bool | None) -> Iterator[EntryVerdict]:
         by = "" if percent is None else f"by {percent:+.1f} %: "
         runs = "" if change.new_runs else ", with the same runs"
         text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
-        yield entry_verdict(Kind.SCORE, change.new.path, text, allowed=allowed)
+        yield entry_verdict(Kind.SCORE, change.new.name, text, allowed=allowed)
 
 
 def _in_short(result_set: ResultSet) -> str:

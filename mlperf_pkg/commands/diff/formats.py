@@ -72,7 +72,7 @@ def _name(result_set: ResultSet) -> str:
     """Return the path of a submission's result set; for loose logs, what they are and where."""
     row, path = result_set.row, result_set.path
     division = row.division or "no division"
-    if row.submitter is not None:
+    if row.submitter is not None and not result_set.is_raw:
         return f"{path} ({division})"
     folder = "" if path == "." else f", in {path}"
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
@@ -252,7 +252,7 @@ def json(comparison: Comparison, _: View) -> str:
         "removed": [_set_json(result_set) for result_set in comparison.removed_sets],
         "added": [_set_json(result_set) for result_set in comparison.added_sets],
         "changed": [_changed_json(change) for change in comparison.sets if change.any],
-        "unchanged": [change.new.path for change in comparison.sets if not change.any],
+        "unchanged": [change.new.name for change in comparison.sets if not change.any],
     }
     return tables.json_text(
         {
@@ -270,7 +270,7 @@ def json(comparison: Comparison, _: View) -> str:
 
 
 def _set_json(result_set: ResultSet) -> dict[str, Any]:
-    names = ("submitter", "system", "benchmark", "division", "round", "score_minutes")
+    names = ("id", "submitter", "system", "benchmark", "division", "round", "score_minutes")
     return {"path": result_set.path, **{name: getattr(result_set.row, name) for name in names}}
 
 

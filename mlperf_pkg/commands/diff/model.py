@@ -50,8 +50,9 @@ class System(Struct, frozen=True):
 class ResultSet(Struct, frozen=True):
     """A result set; ``path`` is its path within the input, without the input's own name.
 
-    ``submitter`` is the name of its submission; of a submission that is compared alone, whose
-    folder may have any name, the one in its system description.
+    ``identity`` is as in ``SetContext``. It names a set that ``is_raw``: several of raw logs may
+    have one path. ``submitter`` is the name of its submission; of a submission that is compared
+    alone, whose folder may have any name, the one in its system description; of raw logs empty.
     """
 
     path: str
@@ -60,6 +61,13 @@ class ResultSet(Struct, frozen=True):
     findings: tuple[Finding, ...]
     system: System | None = None
     submitter: str = ""
+    identity: str = ""
+    is_raw: bool = False
+
+    @property
+    def name(self) -> str:
+        """What names it on both sides: its path or, of raw logs, its identity."""
+        return self.identity if self.is_raw else self.path
 
 
 class Side(Struct, frozen=True):
@@ -166,8 +174,8 @@ class Kind(StrEnum):
 class EntryVerdict(Struct, frozen=True):
     """A change to an entry (a result set), and whether the rules allow it.
 
-    ``entry`` is the path of the set on the new side, of a withdrawn set on the old side, or of the
-    code of a benchmark. ``other`` is the path of the set on the old side that is the origin of runs
+    ``entry`` is the name of the set on the new side, of a withdrawn set on the old side, or of the
+    code of a benchmark. ``other`` is the name of the set on the old side that is the origin of runs
     or hyperparameters. ``allowed`` is None if the files do not show whether the ``rule`` allows it.
     """
 

@@ -19,7 +19,6 @@ from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, Sys
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.listed_path import AnyPath
-from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input, Place
 
@@ -116,17 +115,22 @@ def _sets(
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
     systems = _systems(checked, label)
-    for scored, result in zip(scores(checked).sets, checked.sets, strict=True):
-        system = systems.get(description_path(scored.row))
+    for scored, result, context in zip(
+        scores(checked).sets, checked.sets, checked.contexts, strict=True
+    ):
+        system = systems.get(context.system.path) if context.system else None
         described = system.fields.get("submitter") if system and alone else None
-        name = scored.row.submitter or ""
+        in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
+        name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
-            path=_within(label, scored.row.path),
+            path=path,
             row=scored.row,
             logs=tuple(logs.read(places[run.path], runs.get(run.path)) for run in scored.runs),
             findings=tuple(result.observations),
             system=system,
             submitter=described if name and is_text(described) else name,
+            identity=context.identity,
+            is_raw=not in_tree,
         )
 
 

@@ -37,9 +37,7 @@ def read(path: Path, table: Table) -> list[Row]:
     """
     with path.open(encoding="utf-8", newline="") as stream:
         reader = csv.reader(stream, strict=True)
-        header = next(reader, [])
-        if header != [column.name for column in table.columns]:
-            raise ValueError(f"the columns are {', '.join(header)[:200]}")
+        table.refuse_others(next(reader, []))
         return [_row(cells, table) for cells in reader]
 
 

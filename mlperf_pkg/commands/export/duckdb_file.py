@@ -55,7 +55,7 @@ def _create(database: Any, table: Table) -> None:
         f"{column.name} {_TYPES[column.type]}{'' if column.nullable else ' NOT NULL'}"
         for column in table.columns
     )
-    database.execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")
+    database.execute(f"CREATE TABLE {table.name} ({', '.join([*columns, *table.keys])})")
     database.execute(f"COMMENT ON TABLE {table.name} IS {_quoted(table.meaning)}")
     for column in table.columns:
         meaning = f"{column.meaning} [{column.unit}]" if column.unit else column.meaning
@@ -67,8 +67,7 @@ def _quoted(text: str) -> str:
 
 
 def _rows(database: Any, table: Table) -> list[Row]:
-    names = ", ".join(column.name for column in table.columns)
-    rows: list[Row] = database.execute(
-        f"SELECT {names} FROM {table.name} ORDER BY rowid"  # noqa: S608 - our names
-    ).fetchall()
+    selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
+    table.refuse_others([name for name, *_ in selected.description])
+    rows: list[Row] = selected.fetchall()
     return rows

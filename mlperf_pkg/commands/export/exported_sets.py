@@ -8,6 +8,7 @@ from typing import Any
 from mlperf_pkg.commands.export.rows import Row, Rows
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.submission.names import set_name
 
 
 def exported_sets(rows: Rows) -> Iterator[PublishedSet]:
@@ -39,7 +40,7 @@ def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
         system=fields["system"] or "",
         benchmark=fields["benchmark"],
         division=fields["division"] or "",
-        path=fields["path"],
+        path=fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
         status=system.get("status") or "",
         system_name=system.get("system_name") or "",
         accelerators=system.get("accelerators"),

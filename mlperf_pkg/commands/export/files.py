@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.export import csv_files, duckdb_file, parquet_files, sqlite_file
 from mlperf_pkg.commands.export.rows import Row, Rows
-from mlperf_pkg.commands.export.schema import TABLES, Table
+from mlperf_pkg.commands.export.schema import TABLES, VERSION, Table
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import private_folder, refuse_within
 from mlperf_pkg.infra.folders import new_folder
@@ -94,7 +94,7 @@ class Destination(Struct, frozen=True):
             files = self._files(self.path)
             return {name: self._format.read(file, TABLES[name]) for name, file in files.items()}
         except (ValueError, OSError) as error:
-            reason = f"is not an export of this version: {reason_of(error)}"
+            reason = f"is not an export of this version (format {VERSION}): {reason_of(error)}"
             raise UserError(f"{self.path}: {reason}; --force overwrites it") from error
 
     def write(self, rows: Rows, *, replace: bool) -> None:

@@ -38,6 +38,7 @@ def read(path: Path, table: Table) -> list[Row]:
         OSError: the file cannot be read.
     """
     data = library().read_table(path, partitioning=None)
+    table.refuse_others(data.schema.names)
     if not data.schema.equals(arrow_schema(table)):
-        raise ValueError(f"the columns are {', '.join(data.schema.names)[:200]}")
+        raise ValueError("the columns have other types")
     return list(zip(*(column.to_pylist() for column in data.columns), strict=True))

@@ -6,6 +6,7 @@ from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.rows import Rows, in_order, number_of
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
+from mlperf_pkg.submission.membership import set_id
 
 
 def rows_of_published(results: PublishedResults) -> Rows:
@@ -51,10 +52,15 @@ def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
     )
 
 
+def _id(of: PublishedSet) -> str:
+    return set_id(of.submitter, of.system, of.benchmark, of.division, of.scaling)
+
+
 def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
     return schema.ResultSetRecord(
         usage=published.usage,
         round=published.round,
+        id=_id(published),
         submitter=published.submitter,
         system=published.system,
         benchmark=published.benchmark,
@@ -86,6 +92,7 @@ def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.Setting
     return schema.SettingRecord(
         of_set.usage,
         of_set.round,
+        _id(of_set),
         of_set.path,
         of_set.benchmark,
         setting.key,

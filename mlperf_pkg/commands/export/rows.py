@@ -34,13 +34,17 @@ Rows: TypeAlias = Mapping[str, Sequence[Row]]
 RoundKey: TypeAlias = tuple[str, str]
 """A usage and a round."""
 
+_SetKey: TypeAlias = tuple[str, str, str]
+"""The usage, the round and the id of a result set, which is unique in that round."""
+
 _LARGEST = 2**63  # integers of a database are smaller
 
 
 def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
-    rounds = _Rounds(checked)
+    rounds, keys = _Rounds(checked), _keys(checked.contexts)
     runs = {run.path: run for run in checked.runs}
+    in_sets = [(row, scored.row) for scored in scores(checked).sets for row in scored.runs]
     return in_order(
         {
             "systems": [
@@ -48,19 +52,38 @@ def rows_of(checked: Checked) -> Rows:
                 for system, row in zip(checked.systems, checked.report.systems, strict=True)
             ],
             "result_sets": [
-                _result_set(row, context)
+                _result_set(row, keys[row.id], context)
                 for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)
             ],
             "runs": [
-                _run(row, runs[row.path], scored.row.path)
-                for scored in scores(checked).sets
-                for row in scored.runs
+                _run(row, runs[row.path], keys[of_set.id], of_set.path) for row, of_set in in_sets
             ],
-            "evaluations": [row for run in checked.runs for row in _evaluations(run)],
-            "settings": [row for context in checked.contexts for row in _settings(context)],
-            "findings": [_finding(finding, rounds) for finding in checked.report.findings],
+            "evaluations": [
+                record for row, _ in in_sets for record in _evaluations(runs[row.path])
+            ],
+            "settings": [
+                setting
+                for context in checked.contexts
+                for setting in _settings(context, keys[context.id])
+            ],
+            "findings": [_finding(finding, rounds, keys) for finding in checked.report.findings],
         }
     )
+
+
+def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
+    """Return the key of each result set by its id in the report.
+
+    That id may end in ``@<round>``, while the key has the round itself.
+    """
+    names = ((c.round.usage, c.round.name, name) for c in contexts for name in {c.identity, c.id})
+    times = Counter(names)
+    keys = {}
+    for context in contexts:
+        usage, round_ = context.round.usage, context.round.name
+        key = (usage, round_, context.identity)
+        keys[context.id] = key if times[key] == 1 else (usage, round_, context.id)
+    return keys
 
 
 def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
@@ -83,11 +106,19 @@ def round_of(row: Row) -> RoundKey:
 
 
 class _Rounds:
-    """The rounds of files: those of the result sets in the nearest folder that has any."""
+    """The rounds of files: those of the result sets in the nearest folder that has any.
+
+    ``submitters`` are those of the result sets, by the path of their system description.
+    """
 
     def __init__(self, checked: Checked) -> None:
         report = checked.report
-        self._by_folder: dict[str, tuple[str | None, str | None]] = {}
+        self._by_folder: dict[str, tuple[str | None, str | None]] = {
+            run.path: (run.usage, run.round) for run in checked.runs
+        }
+        described = [(c, c.system.path) for c in checked.contexts if c.system]
+        self.submitters = {path: context.submitter for context, path in described}
+        self._by_folder |= {path: (c.round.usage, c.round.name) for c, path in described}
         for context in checked.contexts:
             for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
                 self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
@@ -124,7 +155,8 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
 def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds) -> schema.SystemRecord:
     usage, round_ = rounds.of(system.path)
     fields = system.contents or {}
-    submitter = system.path.rpartition("/systems/")[0].rpartition("/")[2] or system.submitter
+    folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
+    submitter = rounds.submitters.get(system.path) or folder or system.submitter
     return schema.SystemRecord(
         usage=usage,
         round=round_,
@@ -149,10 +181,9 @@ def _text(value: Any) -> str | None:
     return value if is_text(value) else None
 
 
-def _result_set(row: ResultSetRow, context: SetContext) -> schema.ResultSetRecord:
+def _result_set(row: ResultSetRow, key: _SetKey, context: SetContext) -> schema.ResultSetRecord:
     return schema.ResultSetRecord(
-        usage=context.round.usage,
-        round=row.round,
+        *key,
         submitter=row.submitter,
         system=row.system,
         benchmark=row.benchmark,
@@ -176,10 +207,9 @@ def _result_set(row: ResultSetRow, context: SetContext) -> schema.ResultSetRecor
     )
 
 
-def _run(row: RunRow, run: Run, set_path: str) -> schema.RunRecord:
+def _run(row: RunRow, run: Run, key: _SetKey, set_path: str) -> schema.RunRecord:
     return schema.RunRecord(
-        usage=run.usage,
-        round=row.round,
+        *key,
         set_path=set_path,
         path=row.path,
         benchmark=row.benchmark,
@@ -227,15 +257,14 @@ def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
     return None if start_ms is None else (stop_ms - start_ms) / 60 / 1000  # as the time-to-train
 
 
-def _settings(context: SetContext) -> Iterator[schema.SettingRecord]:
+def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
     counts = Counter(setting for run in context.runs for setting in run.hyperparameters.items())
-    for (key, value), runs in sorted(counts.items()):
+    for (name, value), runs in sorted(counts.items()):
         yield schema.SettingRecord(
-            context.round.usage,
-            context.round.name,
+            *key,
             context.path,
             context.files.benchmark,
-            key,
+            name,
             value,
             number_of(value),
             runs,
@@ -254,15 +283,19 @@ def _decoded(value: str) -> Any:
         return None
 
 
-def _finding(finding: Finding, rounds: _Rounds) -> schema.FindingRecord:
-    usage, round_ = rounds.of(finding.about)
+def _finding(
+    finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]
+) -> schema.FindingRecord:
+    usage, round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
+    is_raw = finding.subject is not None and finding.subject == finding.set
     return schema.FindingRecord(
         usage=usage,
         round=round_,
         code=finding.code,
         severity=finding.severity,
         basis=finding.basis,
-        subject=finding.about,
+        set_id=set_id,
+        subject=set_id if is_raw and set_id else finding.about,
         path=finding.path,
         line=finding.line,
         count=finding.count,

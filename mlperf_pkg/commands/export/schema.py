@@ -7,12 +7,12 @@ so they always agree. Unprintable characters are escaped in all texts; numbers a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
-VERSION = 1
+VERSION = 2
 
 
 def _about(meaning: str, unit: str = "") -> Meta:
@@ -21,9 +21,12 @@ def _about(meaning: str, unit: str = "") -> Meta:
 
 _Usage = Annotated[str | None, _about("`training` or `hpc`; null if it cannot be inferred")]
 _Round = Annotated[str | None, _about("the round, such as `5.1`; null if it cannot be inferred")]
-_Submitter = Annotated[str | None, _about("the submitter: the name of its folder")]
+_Submitter = Annotated[str | None, _about("the submitter; null for raw logs without a description")]
 _System = Annotated[str | None, _about("the system: the name of its description")]
 _Benchmark = Annotated[str, _about("the benchmark: the name of its folder")]
+_RoundOfSet = Annotated[str, _about("the round, such as `5.1`")]
+_UsageOfSet = Annotated[str, _about("`training` or `hpc`")]
+_SetId = Annotated[str, _about("the `id` of the result set")]
 _SetPath = Annotated[str, _about("the path of the result set")]
 _RunPath = Annotated[str, _about("the path of the log")]
 _Official = Annotated[
@@ -56,13 +59,19 @@ class SystemRecord(Struct, frozen=True):
 class ResultSetRecord(Struct, frozen=True):
     """One row for each result set: the runs of one system and benchmark."""
 
-    usage: _Usage
-    round: _Round
+    usage: _UsageOfSet
+    round: _RoundOfSet
+    id: Annotated[
+        str,
+        _about("submitter, system, benchmark, division and (HPC) scaling; unique in its round"),
+    ]
     submitter: _Submitter
     system: _System
     benchmark: _Benchmark
     division: Annotated[str | None, _about("`closed` or `open`")]
-    path: _SetPath
+    path: Annotated[
+        str, _about("the path of the result set; raw logs of several sets may have a common one")
+    ]
     system_path: Annotated[str | None, _about("the `path` of its system in `systems`")]
     runs: Annotated[int, _about("the number of runs")]
     runs_required: Annotated[int | None, _about("the number of runs that the rules require")]
@@ -92,10 +101,11 @@ class ResultSetRecord(Struct, frozen=True):
 
 
 class RunRecord(Struct, frozen=True):
-    """One row for each run."""
+    """One row for each run of a result set."""
 
-    usage: _Usage
-    round: _Round
+    usage: _UsageOfSet
+    round: _RoundOfSet
+    set_id: _SetId
     set_path: _SetPath
     path: _RunPath
     benchmark: _Benchmark
@@ -120,8 +130,8 @@ class RunRecord(Struct, frozen=True):
 class EvaluationRecord(Struct, frozen=True):
     """One row for each metric of an evaluation of a run."""
 
-    usage: _Usage
-    round: _Round
+    usage: _UsageOfSet
+    round: _RoundOfSet
     run_path: _RunPath
     line: Annotated[int, _about("the line of the log, from 1")]
     minutes: Annotated[float | None, _about("the time since `run_start`", "minutes")]
@@ -134,8 +144,9 @@ class EvaluationRecord(Struct, frozen=True):
 class SettingRecord(Struct, frozen=True):
     """One row for each hyperparameter of a result set and each value that its runs have."""
 
-    usage: _Usage
-    round: _Round
+    usage: _UsageOfSet
+    round: _RoundOfSet
+    set_id: _SetId
     set_path: _SetPath
     benchmark: _Benchmark
     key: Annotated[str, _about("the hyperparameter, as it is logged")]
@@ -152,7 +163,15 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, _about("the code, such as `BERT111`")]
     severity: Annotated[str, _about("`error`, `warning` or `note`")]
     basis: Annotated[str, _about("`both`, `official`, `rules` or `advice`")]
-    subject: Annotated[str, _about("the result set, system description or submission")]
+    set_id: Annotated[
+        str | None, _about("the `id` of the result set; null if it is about no result set")
+    ]
+    subject: Annotated[
+        str,
+        _about(
+            "the path of the result set (of raw logs: its `id`), description, submission or file"
+        ),
+    ]
     path: Annotated[str, _about("the first file with the finding")]
     line: Annotated[int | None, _about("the line of the file, from 1")]
     count: Annotated[int, _about("the number of occurrences")]
@@ -179,6 +198,26 @@ class Table(Struct, frozen=True):
     name: str
     meaning: str
     columns: tuple[Column, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The primary and foreign keys, as SQL."""
+        names = {column.name for column in self.columns}
+        primary = "PRIMARY KEY (usage, round, id)"
+        foreign = "FOREIGN KEY (usage, round, set_id) REFERENCES result_sets (usage, round, id)"
+        return [primary] * ("id" in names) + [foreign] * ("set_id" in names)
+
+    def refuse_others(self, names: Sequence[str]) -> None:
+        """Check the names of columns that were read.
+
+        Raises:
+            ValueError: they are not those of this table, but perhaps of an older version.
+        """
+        expected = [column.name for column in self.columns]
+        if list(names) != expected:
+            missing = ", ".join(name for name in expected if name not in names)
+            lack = f", without {missing}" if missing else ""
+            raise ValueError(f"the columns of {self.name} are {', '.join(names)[:200]}{lack}")
 
 
 def _table(name: str, record: type[Struct]) -> Table:

@@ -40,8 +40,12 @@ def read(path: Path) -> Rows:
 
 def _create(table: Table) -> str:
     last = table.columns[-1]
-    lines = (_definition(column, "" if column is last else ",") for column in table.columns)
-    return f"CREATE TABLE {table.name} (\n{''.join(lines)}) STRICT"
+    lines = [
+        _definition(column, "" if column is last and not table.keys else ",")
+        for column in table.columns
+    ]
+    keys = ",\n".join(f"  {key}" for key in table.keys)
+    return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
 
 
 def _definition(column: Column, comma: str) -> str:
@@ -51,9 +55,9 @@ def _definition(column: Column, comma: str) -> str:
 
 
 def _rows(database: sqlite3.Connection, table: Table) -> list[Row]:
-    names = ", ".join(column.name for column in table.columns)
     types = [column.type for column in table.columns]
-    selected = database.execute(f"SELECT {names} FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
+    selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
+    table.refuse_others([name for name, *_ in selected.description])
     if bool not in types:
         return selected.fetchall()
     return [

@@ -91,7 +91,7 @@ class Section(Struct, frozen=True):
         ]
         facts += [("Published", in_words(self.entry.standing))] if self.entry.standing else []
         facts += [("Price", f"{price.usd:,.0f} US dollars ({price.source})")] if price else []
-        facts += [("Path", row.path)]
+        facts += [("Id", row.id), ("Path", row.path)]
         facts += [("Note", row.score_note)] if row.score_note else []
         facts += [("RCP", row.rcp.explanation)] if row.rcp else []
         return facts
@@ -219,17 +219,17 @@ def _finding(index: int, finding: Finding, lines: Mapping[tuple[str, int], str])
 def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
     """Return what orders result sets: the fastest of each round, benchmark and division first."""
     row = entry.row
-    names = tuple(name or "" for name in (row.submitter, row.system, row.path))
+    names = tuple(name or "" for name in (row.submitter, row.system, row.id))
     score = math.inf if row.score_minutes is None else row.score_minutes
     return row.round or "", row.benchmark, entry.division, score, names
 
 
 def _sections(entries: Iterable[Entry], findings: Sequence[ShownFinding]) -> Iterable[Section]:
-    by_folder: dict[str, list[ShownFinding]] = {}
+    by_set: dict[str | None, list[ShownFinding]] = {}
     for shown in findings:
-        by_folder.setdefault(shown.finding.about, []).append(shown)
+        by_set.setdefault(shown.finding.set, []).append(shown)
     for index, entry in enumerate(entries):
-        own = tuple(by_folder.get(entry.row.path, ()))
+        own = tuple(by_set.get(entry.row.id, ()))
         yield Section(id=f"s{index}", entry=entry, findings=own)
 
 

@@ -126,7 +126,7 @@ def _test(context: SetContext, points: Points | None) -> RcpRow | None:
     if not context.runs or not all(run.is_read for run in context.runs):
         return None
     return guarded(
-        context.path,
+        context.label,
         "testing this result set",
         lambda: rcp_row(context, rcp_test(context, points), points),
         lambda _: None,
@@ -261,7 +261,7 @@ def _summary(result: TestedSets) -> str:
     return f"{counted(len(states), 'result set')}: {', '.join(parts)}{note}"
 
 
-_OF_SET = ("submitter", "system", "benchmark", "division", "round", "path")
+_OF_SET = ("id", "submitter", "system", "benchmark", "division", "round", "path")
 _OF_TEST = (
     *("batch_size", "mean", "minimum", "margin_percent", "normalization", "message"),
     *("no_limit_reason", "explanation"),

@@ -18,7 +18,6 @@ from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import published_results
-from mlperf_pkg.results.report import description_path
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.inheritance import model_of
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
@@ -60,7 +59,7 @@ class _Own(Struct, frozen=True):
 class _Ranking:
     def __init__(self, checked: Checked) -> None:
         self._runs = {run.path: run for run in checked.runs}
-        self._systems = {system.path: system for system in checked.systems}
+        self._systems = {context.id: context.system for context in checked.contexts}
         self._places = {
             label: place for contents in checked.inputs for label, place in contents.places.items()
         }
@@ -76,7 +75,7 @@ class _Ranking:
         if row.score_minutes is None or not scored.runs:
             return scored
         first = self._runs[scored.runs[0].path]
-        system = self._systems.get(description_path(row)) or self._description_of(first)
+        system = self._systems[row.id] or self._description_of(first)
         if system is None or not system.accelerators:
             return scored
         own = _Own(

@@ -25,7 +25,7 @@ _COLUMNS = (
     Column("Status", 46),
 )
 _TITLES = {"Runs by start, windows": False, "Minutes": True, "Status": False}
-_SET_NAMES = ("submitter", "system", "benchmark", "division", "round")
+_SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
 _RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
 _SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
 _INFINITE = "infinite"
@@ -124,7 +124,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
     chosen = choice.chosen if choice else None
     is_chosen = {run.path for run in selected.chosen}
     return {
-        **{name: getattr(selected.row, name) for name in ("id", "path", *_SET_NAMES)},
+        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
         "runs_found": selected.row.runs_found,
         "runs_required": selected.row.runs_required,
         "state": selected.state,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -45,12 +45,35 @@ def values(column: Column) -> st.SearchStrategy[Any]:
     return strategy | IN_NULLABLE.get(column.type, st.none())
 
 
+def with_keys(tables: Rows) -> Rows:
+    """The rows with the ids of result sets that exist, without those that need one and have none."""
+    keys = [(*row[:2], f"id {i}") for i, row in enumerate(tables["result_sets"])]
+    changed = {**tables, "result_sets": replaced(tables["result_sets"], "result_sets", "id", keys)}
+    for name, table in TABLES.items():
+        column = next((c for c in table.columns if c.name == "set_id"), None)
+        if column and (keys or not column.nullable):
+            changed[name] = replaced(tables[name], name, "set_id", keys)
+        elif column:
+            changed[name] = replaced(tables[name], name, "set_id", [("hpc", "0.7", None)] * 3)
+    return in_order(changed)
+
+
+def replaced(
+    of_table: Sequence[tuple[Any, ...]], name: str, field: str, keys: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    place = [column.name for column in TABLES[name].columns].index(field)
+    return [
+        (*key[:2], *row[2:place], key[2], *row[place + 1 :])
+        for row, key in zip(of_table, keys, strict=False)
+    ]
+
+
 ROWS = st.fixed_dictionaries(
     {
         name: st.lists(st.tuples(*map(values, table.columns)), max_size=3)
         for name, table in TABLES.items()
     }
-).map(in_order)
+).map(with_keys)
 
 
 def row(name: str, round_: str, text: str = "text") -> tuple[Any, ...]:

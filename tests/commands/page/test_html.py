@@ -115,7 +115,9 @@ def test_a_folded_finding_is_one_with_its_runs_and_the_line_of_the_first() -> No
         for path, line in zip(runs, (7, 9), strict=True)
     ]
     page = page_of(
-        one, findings=tuple(folded(made, one.row.path, runs)), lines={(runs[0], 7): "raw"}
+        one,
+        findings=tuple(folded(made, one.row.path, runs, one.row.id)),
+        lines={(runs[0], 7): "raw"},
     )
     (shown,) = page.findings
     assert shown.location == "a.txt:7"
