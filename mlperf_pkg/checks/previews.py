@@ -139,7 +139,7 @@ def _finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
             c.minutes,
         ),
     )
-    path, name = best.context.path, best.context.round.name
+    path, name = best.context.label, best.context.round.name
     return set_finding(
         preview.context,
         "SET152",

@@ -63,7 +63,12 @@ MISTAKES: dict[str, tuple[Callable[[Logs], Logs], dict[str, set[str]], int, int]
         1,
     ),
     "equal seeds": (with_one_seed, {OF_RED: {"SEED102"}}, 0, 1),
-    "wrong round": (lambda _: logs_of("bow-pod16", round="0.7"), {OF_RED: {"SET103", "RN104"}}, 0, 1),
+    "wrong round": (
+        lambda _: logs_of("bow-pod16", round="0.7"),
+        {OF_RED: {"SET103", "RN104"}},
+        0,
+        1,
+    ),
     "missing field": (
         first(lambda log: without(log, "submission_platform")),
         {OF_RED: {"SET101"}, STRAY: {"SET125", "SET101", "RUN102", "RCP101"}},
@@ -107,8 +112,8 @@ def test_mistakes(
     assert Counter(row["system"] for row in scores)["bow-pod64-x"] == runs[OF_GREEN]
     assert call("select", root / "logs").exit_code == of_select
     assert call("report", root / "logs", "-o", tmp_path / "page.html").exit_code == bool(errors)
-    assert call("export", root / "logs", "-o", tmp_path / "out").exit_code == 0
-    with (tmp_path / "out/runs.csv").open() as stream:
+    assert call("export", root / "logs", "-o", tmp_path / "x.csv").exit_code == 0
+    with (tmp_path / "x.csv/runs.csv").open() as stream:
         assert Counter(row["set_id"] for row in csv.DictReader(stream)) == runs
     built = call("build", root)
     assert built.exit_code == of_build, built.stderr

@@ -71,7 +71,7 @@ def members(checked: Checked, sets: dict[str, str]) -> dict[str, set[str]]:
 def test_raw_logs(tree: str, tmp_path: Path) -> None:
     folder = corpus_folder()
     assert folder is not None
-    known = total = 0
+    identified = total = 0
     for name in sorted({path.split("/")[0] for path in expected(tree)["result_sets"]}):
         whole = check([str(folder / tree / name)], Options(jobs=1)).report
         rows = {row.path: row for row in whole.result_sets if row.runs_found}
@@ -99,6 +99,6 @@ def test_raw_logs(tree: str, tmp_path: Path) -> None:
             of_tree = rows[origin]
             assert identity(row) == identity(of_tree)
             assert row.verdict == of_tree.verdict or codes & (OTHERS | OF_TREES)
-            known += 1
+            identified += 1
         total += len(rows)
-    assert (known, total) == KNOWN[tree]
+    assert (identified, total) == KNOWN[tree]

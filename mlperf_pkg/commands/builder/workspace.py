@@ -87,7 +87,7 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         UserError: there are no logs or no system descriptions, they cannot be read, or the
             rulebook has no such round.
     """
-    options = Options(round=round_name, config=config, named=True)
+    options = Options(round=round_name, config=replace(config, code={}), named=True)
     if folders.logs == folders.workspace:
         _require_logs(folders)
     checked = check([str(folders.logs)], options)
