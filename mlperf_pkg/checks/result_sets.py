@@ -161,7 +161,7 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
                 basis=Basis.ADVICE,
                 hint="check the whole submission"
                 if result.origin.has_folder
-                else "describe the systems in systems/ beside the logs: 'mlperf-pkg system init'",
+                else "'mlperf-pkg system init' writes systems/<system>.json, beside the logs",
                 source="mlperf-pkg: the inputs",
                 set=result.row.id,
             )

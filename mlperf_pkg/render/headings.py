@@ -139,6 +139,8 @@ def systems_in_words(report: Report) -> Iterator[str]:
     for evidence, systems in by_evidence.items():
         names = wording.shortened(list(systems), _MOST_NAMED)
         yield f"{'systems' if len(systems) > 1 else 'system'} by {evidence}: {names}"
+    hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
+    yield from dict.fromkeys(f"not described: {hint}" for hint in hints)
 
 
 def unjudged_in_words(report: Report) -> str:

@@ -237,7 +237,7 @@ def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
         ids[0]: [ids[0], *(f"result_{number}.txt" for number in (0, 1, 2))],
         ids[1]: [ids[1], *(f"result_{number}.txt" for number in (3, 4))],
     }
-    first, second = (suite for suite in suites(checked))
+    second, first = (suite for suite in suites(checked))  # by name
     texts = [failure.message for case in first for failure in failures(case)]
     assert texts == ["SET101: the number of runs is 3; expected 5"]
     texts = [failure.text for case in second for failure in failures(case)]
