@@ -120,14 +120,16 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         return
     counts = _counts_of_others(context, system)
     for run in context.runs:
-        nodes = run.nodes if run.nodes is not None else counts.get(run.text("platform"))
+        nodes = run.nodes
+        if nodes is None or context.weak:  # of one model
+            nodes = counts.get(run.text("platform"), nodes)
         if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
             continue
         is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
         yield set_finding(
             context,
             "SET142",
-            f"{'submission_platform begins with' if run.nodes is None else 'number_of_nodes is'}"
+            f"{'number_of_nodes is' if nodes == run.nodes else 'submission_platform begins with'}"
             f" {{found}} in the log; expected {{expected}}, as in {system.path}",
             path=run.path,
             found=nodes,
@@ -149,10 +151,10 @@ def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]
 
 
 def _fitting(context: SetContext, nodes: int) -> str | None:
-    """Return which description of the division fits a number of nodes; None unless it is one."""
+    """Return which descriptions of the division have this number of nodes; None if none has."""
     systems = [system for system in context.systems if system.nodes == nodes]
     paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
-    return f"{paths[0]} has as many" if len(paths) == 1 else None
+    return f"as in {' and '.join(paths)}" if paths else None
 
 
 CHECKS = (check_status, check_platform, check_nodes)

@@ -1,0 +1,122 @@
+"""Raw logs in a workspace: what is reported of their system and their submitter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, fields_of, read_config_file
+from mlperf_pkg.results.report import Report
+from tests.helpers.logs import edited
+from tests.helpers.workspaces import described, lay, logs_of, numbered
+
+LOGS = logs_of("bow-pod16")
+
+
+def a_system(name: str, **changes: object) -> dict[str, bytes]:
+    return {f"systems/{name}.json": described("bow-pod16", **{"system_name": name, **changes})}
+
+
+OWN, OTHER = a_system("bow-pod16"), a_system("bow-pod64", number_of_nodes="4")
+
+
+def saying(key: str, value: str) -> dict[str, bytes]:
+    return numbered((edited(log, key, value=value) for log in LOGS), "logs/{}.log")
+
+
+RAW = numbered(LOGS, "logs/{}.log")
+
+
+def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Report:
+    return check([str(lay(root, *files) / argument)], Options(jobs=1)).report
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "text"),
+    [
+        ([OWN, RAW], None, ""),
+        ([OTHER, RAW], "SET110", 'no system description of the closed division fits submission_platform "bow-pod16"; there are bow-pod64'),
+        ([a_system("x", division="open"), RAW], "SET110", "no system description of the closed division; expected"),
+        ([{"systems/bow-pod16.json": b"{"}, RAW], "SET110", "no system description fits; not read: ../systems/bow-pod16.json"),
+        ([a_system("bow-pod16", division="open"), RAW], "SET111", "the division is closed in the logs, but open in ../systems/bow-pod16.json"),
+        ([OWN, OTHER, saying("submission_platform", "PLACEHOLDER")], "SET125", "by its division, the system may be bow-pod16, bow-pod64; expected one of them"),
+        ([OWN, saying("submission_org", "ACME")], "SET115", "submission_org is ACME; expected Graphcore"),
+        ([OWN, saying("submission_org", "ACME"), {CONFIG_NAME: b"organizations: [AC*]"}], None, ""),
+        ([OWN, saying("submission_org", "SUBMISSION_ORG_PLACEHOLDER")], None, ""),
+        ([OWN, OTHER, saying("submission_platform", "4xbow"), {CONFIG_NAME: b"systems: {bow-pod16: {logs: ['*']}}"}], "SET142", "submission_platform begins with 4 in the log; expected 1, as in ../systems/bow-pod16.json"),
+        ([OWN, OTHER, saying("submission_platform", "4xbow")], None, ""),
+        ([{CONFIG_NAME: b"submitter: Graphcore"}, RAW], "SET110", "no system description of the closed division; expected"),
+    ],
+)  # fmt: skip
+def test_findings(
+    tmp_path: Path, files: list[dict[str, bytes]], code: str | None, text: str
+) -> None:
+    errors = [f for f in report(tmp_path, *files).findings if f.is_error and f.set]
+    assert [f.code for f in errors] == ([code] if code else [])
+    assert not errors or errors[0].text.startswith(text)
+
+
+@pytest.mark.parametrize("argument", [".", "logs", "logs/a", "logs/a/b/0.log"])
+def test_the_workspace_is_found_from_within(tmp_path: Path, argument: str) -> None:
+    logs = numbered(LOGS, "logs/a/b/{}.log")
+    of_set = report(tmp_path, a_system("one"), logs, {CONFIG_NAME: b"systems: {one: {logs: [logs/a/*]}}"}, argument=argument).result_sets[0]  # fmt: skip
+    assert (of_set.system, of_set.system_by) == ("one", "a pattern in mlperf-pkg.yaml")
+
+
+def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
+    files = {**numbered(LOGS, "runs/{}.log"), "code/a.log": LOGS[0], "submissions/b.log": LOGS[1]}
+    config = {CONFIG_NAME: b"code: {resnet: code}"}
+    rows = report(tmp_path, OWN, files, config, argument=".").result_sets
+    assert [row.runs_found for row in rows] == [5]
+
+
+@pytest.mark.parametrize(
+    ("files", "systems", "organizations"),
+    [
+        ([OTHER, RAW], {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}, ()),
+        (
+            [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
+            {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()},
+            (),
+        ),
+        ([OWN, saying("submission_org", "Other: [x]")], {}, ("Other: [x]",)),
+        (
+            [a_system("bow-pod16", division="open"), RAW],
+            {"bow-pod16-closed": SystemConfig()},
+            (),
+        ),
+    ],
+)
+def test_the_configuration_to_complete(
+    tmp_path: Path,
+    files: list[dict[str, bytes]],
+    systems: dict[str, SystemConfig],
+    organizations: tuple[str, ...],
+) -> None:
+    """It is valid as it is, and has all that the file has already."""
+    own = b"round: '2.0'\nextra_files: {LICENSE: LICENSE}\nsubmitter: Graphcore\n"
+    text = report(tmp_path, *files, {CONFIG_NAME: own}).configuration
+    (tmp_path / "new.yaml").write_text(text, "utf-8")
+    assert read_config_file(tmp_path / "new.yaml") == Config(
+        submitter="Graphcore",
+        round="2.0",
+        extra_files={"LICENSE": "LICENSE"},
+        systems=systems,
+        organizations=organizations,
+        code={"resnet": {"": "code/resnet"}},
+    )
+
+
+def test_fields_are_those_of_the_file(tmp_path: Path) -> None:
+    text = (
+        "systems:\n  a:\n    logs:\n    - x\ncode:\n  bert: c\n  resnet:\n    one: d\nprices:\n"
+        "  a:\n    price_usd: '5'\n    source: s\nwaivers:\n- code: SET101\n  path: logs\n"
+        "  reason: r\n  approved_by: J\n  until: '2030-01-01'\n"
+    )
+    (tmp_path / CONFIG_NAME).write_text(text)
+    fields = fields_of(read_config_file(tmp_path / CONFIG_NAME))
+    assert {name: value for name, value in fields.items() if value} == yaml.safe_load(text)
