@@ -243,6 +243,15 @@ class _Finder:
     def __init__(self, systems: Sequence[Described], config: Config, *, as_open: bool) -> None:
         self._systems = {system.id: system for system in systems}
         self._config, self._as_open = config, as_open
+        self._by_id: dict[str, list[str]] = {}
+        self._by_id_letters: dict[str, list[str]] = {}
+        self._by_any_letters: dict[str, list[str]] = {}
+        for system in systems:
+            id_letters, any_letters = letters(system.id), {letters(system.id), letters(system.name)}
+            self._by_id.setdefault(system.id.casefold(), []).append(system.id)
+            self._by_id_letters.setdefault(id_letters, []).append(system.id)
+            for text in any_letters - {""}:
+                self._by_any_letters.setdefault(text, []).append(system.id)
 
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
@@ -282,13 +291,11 @@ class _Finder:
                     if any(matches(log, field, text) for text in getattr(of_system, field))
                 ],
             )
-        systems = self._systems.values()
-        folders = {letters(stem_of(name)) for name in folder.split("/")}
-        yield "its folder", [system.id for system in systems if letters(system.id) in folders]
-        names = {name.casefold() for name in log.platforms if log.names_platform}
-        yield "submission_platform", [s.id for s in systems if s.id.casefold() in names]
-        names = set(map(letters, names)) - {""}
-        alike = (s.id for s in systems if not names.isdisjoint((letters(s.id), letters(s.name))))
+        folders = [letters(stem_of(name)) for name in folder.split("/")]
+        yield "its folder", _named(self._by_id_letters, folders)
+        names = [name.casefold() for name in log.platforms if log.names_platform]
+        yield "submission_platform", _named(self._by_id, names)
+        alike = _named(self._by_any_letters, map(letters, names))
         yield "submission_platform, a system_name", alike
 
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
@@ -297,6 +304,10 @@ class _Finder:
         if own or not self._as_open:
             return own
         return [system for system in candidates if system.division == OPEN]
+
+
+def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:
+    return [id_ for name in names for id_ in index.get(name, ())]
 
 
 def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:

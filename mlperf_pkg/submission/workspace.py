@@ -22,32 +22,34 @@ _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 def workspace_of(argument: Path, label: str = "") -> Workspace | None:
     """Return the workspace that an argument is or lies in; None if there is none.
 
-    A folder with ``results/`` is a submission. ``label`` is that of the argument in reports.
+    A folder with ``results/`` is a submission. ``label`` is that of the argument in reports. Links
+    to descriptions outside of the workspace are not followed.
 
     Raises:
         UserError: as ``read_config``.
     """
     path = Path(os.path.abspath(argument))  # noqa: PTH100 - links stay as they are
     for folder in (path, *path.parents[:_ABOVE]):
-        has_systems = (folder / SYSTEMS).is_dir()
+        has_systems = (folder / SYSTEMS).is_dir() and _is_inside(folder / SYSTEMS, folder)
         if (has_systems or (folder / CONFIG_NAME).is_file()) and not (folder / "results").is_dir():
             is_file = not path.is_dir()
             top = Path(label).parent if is_file else Path(label)
             above = os.path.relpath(folder, path.parent if is_file else path)
             shown = Path(os.path.normpath(top / above)).as_posix()
             shown = "" if shown == "." else shown
-            systems = tuple(descriptions(folder / SYSTEMS, shown)) if has_systems else ()
+            systems = tuple(_descriptions(folder, shown)) if has_systems else ()
             return Workspace(folder, shown, systems, read_config(folder))
     return None
 
 
-def descriptions(folder: Path, label: str = "") -> Iterator[Place]:
-    """Yield the system descriptions in a folder ``systems/`` of a workspace with this ``label``.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+def _descriptions(workspace: Path, label: str) -> Iterator[Place]:
+    folder = workspace / SYSTEMS
     place = Place(location_of(folder), f"{label}/{SYSTEMS}" if label else SYSTEMS)
     for entry in FolderCache()[place.location].values():
-        if entry.file and entry.name.endswith(".json") and not entry.hidden:
+        is_ours = entry.link is None or _is_inside(folder / entry.name, workspace)
+        if entry.file and entry.name.endswith(".json") and not entry.hidden and is_ours:
             yield place.child(entry.name)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())

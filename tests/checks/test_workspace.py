@@ -67,6 +67,19 @@ def test_the_workspace_is_found_from_within(tmp_path: Path, argument: str) -> No
     assert (of_set.system, of_set.system_by) == ("one", "a pattern in mlperf-pkg.yaml")
 
 
+@pytest.mark.parametrize("name", ["systems", "systems/bow-pod16.json", "logs"])
+def test_links_out_of_the_workspace_are_not_followed(tmp_path: Path, name: str) -> None:
+    root = lay(tmp_path / "ws", RAW if name != "logs" else OWN, {"systems/x.json": b"{}", "a.log": LOGS[0]})  # fmt: skip
+    elsewhere = lay(tmp_path / "elsewhere", OWN, RAW)
+    if name == "systems":
+        (root / "systems/x.json").unlink()
+        (root / "systems").rmdir()
+    (root / name).symlink_to(elsewhere / name)
+    rows = check([str(root)], Options(jobs=1)).report.result_sets
+    expected = (1, "submission_platform") if name == "logs" else (5 + (name == "systems"), None)
+    assert [(row.runs_found, row.system_by) for row in rows] == [expected]
+
+
 def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
     files = {**numbered(LOGS, "runs/{}.log"), "code/a.log": LOGS[0], "submissions/b.log": LOGS[1]}
     config = {CONFIG_NAME: b"code: {resnet: code}"}
