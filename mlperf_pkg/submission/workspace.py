@@ -22,8 +22,8 @@ _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 def workspace_of(argument: Path, label: str = "") -> Workspace | None:
     """Return the workspace that an argument is or lies in; None if there is none.
 
-    A folder with ``results/`` is a submission. ``label`` is that of the argument in reports. Links
-    to descriptions outside of the workspace are not followed.
+    What lies in ``results/`` is part of a submission. ``label`` is that of the argument in reports.
+    Links to descriptions outside of the workspace are not followed.
 
     Raises:
         UserError: as ``read_config``.
@@ -31,7 +31,8 @@ def workspace_of(argument: Path, label: str = "") -> Workspace | None:
     path = Path(os.path.abspath(argument))  # noqa: PTH100 - links stay as they are
     for folder in (path, *path.parents[:_ABOVE]):
         has_systems = (folder / SYSTEMS).is_dir() and _is_inside(folder / SYSTEMS, folder)
-        if (has_systems or (folder / CONFIG_NAME).is_file()) and not (folder / "results").is_dir():
+        is_workspace = has_systems or (folder / CONFIG_NAME).is_file()
+        if is_workspace and folder / "results" not in (path, *path.parents):
             is_file = not path.is_dir()
             top = Path(label).parent if is_file else Path(label)
             above = os.path.relpath(folder, path.parent if is_file else path)

@@ -80,6 +80,15 @@ def test_links_out_of_the_workspace_are_not_followed(tmp_path: Path, name: str) 
     assert [(row.runs_found, row.system_by) for row in rows] == [expected]
 
 
+@pytest.mark.parametrize(("folder", "system_by"), [("logs", "submission_platform"), ("results/bow-pod16/resnet", None)])  # fmt: skip
+def test_a_submission_is_not_a_workspace(
+    tmp_path: Path, folder: str, system_by: str | None
+) -> None:
+    results = numbered(LOGS, "results/bow-pod16/resnet/result_{}.txt")
+    (row,) = report(tmp_path, OWN, results, RAW, argument=folder).result_sets
+    assert (row.system, row.system_by) == ("bow-pod16", system_by)
+
+
 def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
     files = {**numbered(LOGS, "runs/{}.log"), "code/a.log": LOGS[0], "submissions/b.log": LOGS[1]}
     config = {CONFIG_NAME: b"code: {resnet: code}"}
