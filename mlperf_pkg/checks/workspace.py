@@ -143,7 +143,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
             context, "SET110", "no system description fits; not read: {found:s}", found=unread
         )
     if others := [s for s in candidates if known_division(s.division) != division]:
-        message, hint = of_other_division(division, others[0])
+        message, hint = _of_other_division(division, others[0])
         return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
     if candidates:
         return set_finding(
@@ -174,7 +174,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
     )
 
 
-def of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
+def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
     """Return the message about logs of a ``division`` that is not their system's, and a hint."""
     message = (
         f"the division is {division} in the logs, but {system.division or 'missing'} in"

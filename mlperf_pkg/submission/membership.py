@@ -20,7 +20,7 @@ from mlperf_pkg.submission.names import SCALINGS, set_name
 
 OPEN, WEAK = "open", "weak"
 _UNKNOWN = "unknown"
-_COUNTED = re.compile(r"(\d+) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
+_COUNTED = re.compile(r"(\d{1,9}) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
 
 class Described(Struct, frozen=True):

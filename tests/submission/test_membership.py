@@ -96,6 +96,7 @@ def test_evidence(
         (log(nodes=4, accelerators=64), PODS, ("pod64", "pod64-tf")),
         (log(nodes=4, accelerators=32), PODS, ()),
         (log(platform="8xDGX"), PODS, ()),
+        (log(platform=f"{'9' * 5000}xDGX"), PODS, ()),
         (log(platform="2xDGX", nodes=4), PODS, ()),  # the numbers disagree
     ],
 )  # fmt: skip
