@@ -72,11 +72,11 @@ class LineFindings:
         """Report that the log ends inside its last record; ``tail`` follows the first token."""
         self._add(
             "LOG101",
-            "the log is cut off inside this record: copy it again; found {found:s}",
+            "the log ends inside this record: copy the log again; found {found:s}",
             self._lines.of(number),
             found=shown(_head(tail)),
             expected="a whole record and a line end",
-            hint="if the original ends here too, the run was killed while it wrote",
+            hint="if the original ends here, too, the run was killed while it wrote",
         )
 
     def followed(self, record: Record, number: int) -> None:

@@ -222,7 +222,7 @@ NEAREST = [
     (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
     (
         ("list", "resnet", "--round", "5.1"),
-        "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
+        "round 5.1 has no benchmark 'resnet'; the last round of resnet is 4.0",
     ),
     (("list", "bret"), "the rulebook has no benchmark 'bret'; did you mean bert?"),
     (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
@@ -285,7 +285,7 @@ def test_show_has_the_exceptions_of_a_code_as_json() -> None:
     answer = document("show", "SET101")
     assert (answer["basis"], answer["severity"]) == ("both", "error")
     assert answer["unless"][0] == {
-        "when": "the logs are named one by one or --partial says that more are to come",
+        "when": "the logs are named one by one or --partial expects more runs",
         "basis": None,
         "severity": "note",
     }

@@ -94,8 +94,8 @@ BROKEN = [
 @pytest.mark.parametrize(
     ("benchmark", "end"),
     [
-        ("transformer", "; transformer ended in 0.7"),
-        ("gpt3", "; gpt3 begins in 3.0"),
+        ("transformer", "; the last round of transformer is 0.7"),
+        ("gpt3", "; the first round of gpt3 is 3.0"),
         ("resnett", "; did you mean resnet?"),
     ],
 )

@@ -154,7 +154,7 @@ def test_statistics_are_between_start_and_stop() -> None:
         ({"usage": "inference"}, "unknown usage"),
         (
             {"benchmarks": ("bert",)},
-            r"unknown benchmark of round 5.1: 'bert' \(.*\); bert ended in 5.0",
+            r"unknown benchmark of round 5.1: 'bert' \(.*\); the last round of bert is 5.0",
         ),
         ({"failures": ("tired",)}, "unknown failure: 'tired'"),
         ({"divisions": ("network",)}, "unknown division: 'network'"),

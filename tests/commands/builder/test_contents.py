@@ -209,7 +209,7 @@ def test_no_code_no_folder(tmp_path: Path) -> None:
         (
             "gpt3: code, bert: nowhere",
             [
-                "gpt3 is not a benchmark of round 2.0; gpt3 begins in 3.0",
+                "gpt3 is not a benchmark of round 2.0; the first round of gpt3 is 3.0",
                 "bert: there is no folder nowhere",
             ],
         ),
