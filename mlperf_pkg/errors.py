@@ -12,7 +12,7 @@ class UserError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what is wrong, of an error of the system without its number: for messages."""
+    """Return the reason of an error for messages, without the number of a system error."""
     reason = getattr(error, "strerror", None) or str(error)
     file = getattr(error, "filename", None)
     return f"{file}: {reason}" if file else reason

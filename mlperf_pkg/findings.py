@@ -128,10 +128,10 @@ class Finding(Struct, frozen=True):
     ``{found:s}`` without quotation marks and brackets.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
-    then those of the first. It is about a ``subject``: the path of a system description, a
-    submission or a result set; of raw logs it is the id of the set, as the path of their folder
-    names no set. None is the file ``path``. ``set`` is the id of the result set that it is about,
-    and ``runs`` the number of its ``of_runs`` runs, both None if it is not about single runs.
+    then those of the first. Its ``subject`` is the path of a system description, a submission or a
+    result set, or the id of a set of raw logs, whose folder may hold several sets; None means the
+    file ``path``. ``set`` is the id of the result set that it is about. It is about ``runs`` of the
+    ``of_runs`` runs of the set; both are None if it is not about single runs.
     """
 
     code: str
@@ -153,7 +153,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def about(self) -> str:
-        """The path, or id of a set of raw logs, of what the finding is about."""
+        """The path of what the finding is about or, for a set of raw logs, its id."""
         return self.path if self.subject is None else self.subject
 
     @property

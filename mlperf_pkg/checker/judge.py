@@ -47,7 +47,7 @@ _MAX_README_BYTES = 1 << 20
 class Contents(Struct, frozen=True):
     """The runs and power logs by path, and the ``names`` of all result sets.
 
-    ``ids`` are those of the result sets that were judged before. ``partial`` as in ``Options``.
+    ``ids`` are those of the result sets that were judged before. ``partial`` is as in ``Options``.
     """
 
     runs: Mapping[str, Run]
@@ -60,7 +60,7 @@ class Contents(Struct, frozen=True):
 class JudgedPlan(Struct, frozen=True):
     """A plan with its verdicts, system descriptions, result sets, and all its findings.
 
-    ``contexts`` are those from which the ``sets`` were judged; ``configuration`` is as in a report.
+    The ``sets`` were judged from the ``contexts``; ``configuration`` is as in a report.
     """
 
     plan: Plan
@@ -73,7 +73,7 @@ class JudgedPlan(Struct, frozen=True):
 
 
 def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
-    """Judge one submission, or the loose logs of one argument.
+    """Judge one submission, or the raw logs of one argument.
 
     If that raises an exception, the submission has the finding that it was not checked.
     """
@@ -311,7 +311,7 @@ def _raw_sets(
 
 
 def _origin(plan: Plan, context: SetContext, *, partial: bool) -> Origin:
-    """Return whether raw logs are judged as a set: not those that are named one by one."""
+    """Return whether raw logs are judged as a set; logs that are named one by one are not."""
     is_part = partial and context.rules and len(context.runs) < context.rules.runs.required
     if is_part or all(run.path in plan.files for run in context.runs):
         return Origin.PART
@@ -319,7 +319,7 @@ def _origin(plan: Plan, context: SetContext, *, partial: bool) -> Origin:
 
 
 def _with_ids(contexts: Iterable[SetContext], taken: set[str]) -> Iterator[SetContext]:
-    """Yield the contexts with an id that no set has yet: ``taken`` gets all of them."""
+    """Yield the contexts with ids that no other set has; add these ids to ``taken``."""
     for context in contexts:
         own, round_ = context.identity, context.round.name
         names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))

@@ -36,12 +36,11 @@ from mlperf_pkg.submission.params import TRAIN_SAMPLES
 class Plan(Struct, frozen=True):
     """The logs of one submission, of result sets outside one, or raw logs, and their round.
 
-    ``submission`` is None for the other two; raw logs have no ``sets`` either. Those of a
-    ``workspace`` have one round, others each a usage, a round and a reason of their own. Else
-    ``round`` is None only if there is no log; ``reason`` says how it was chosen. ``raw`` are the
-    files of raw logs by path, ``files`` the paths of those that are arguments themselves, and
-    ``flags`` are those of raw logs. A plan that could not be made has only a finding,
-    ``unchecked``.
+    ``submission`` is None for the other two; raw logs do not have ``sets`` either. Raw logs of a
+    ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
+    ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
+    the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
+    ``flags`` apply to raw logs. A plan that could not be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -77,8 +76,8 @@ class Choice(Struct, frozen=True):
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     """Plan the check of all inputs: each submission, result sets outside one, and raw logs.
 
-    Result sets outside a submission are planned with those of the same submission, as in it. Raw
-    logs are planned by workspace, as several inputs may be one result set.
+    Result sets outside a submission are planned together with others of that submission. Raw logs
+    are planned by workspace, as the logs of one result set may be in several inputs.
     """
     for input_ in inputs:
         for submission in input_.submissions:
@@ -134,7 +133,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
 
 
 def _with_settings(options: Options, workspace: Workspace) -> Options:
-    """Return the options with the usage and the round of a workspace, if they have none."""
+    """Return the options; those without usage or round get that of the workspace."""
     config = options.config
     usage, round_ = config.usage or workspace.config.usage, config.round or workspace.config.round
     origin = options.origin if config.round else workspace.origin
@@ -165,7 +164,7 @@ def _plan_sets(
 
 
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
-    """Return one usage and round for all logs; those that are not chosen follow from the logs."""
+    """Return one usage and round for all logs; infer from the logs what the options do not set."""
     inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
     usage = choice.usage or (inferred.usage if inferred else TRAINING)
     round_ = choice.round

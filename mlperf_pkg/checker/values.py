@@ -26,8 +26,8 @@ class Options(Struct, frozen=True):
     ``scheduler`` is the address of the scheduler of a Dask cluster, whose workers read the files.
     ``curves`` asks for the curves of the runs, for charts and tables.
     ``flags`` apply to all result sets, as if their ``package_checker_params`` had them.
-    ``partial`` says that more runs are to come: a set of raw logs with too few is not judged.
-    ``named`` says that ``config`` was named, so that it replaces that of a workspace.
+    ``partial`` expects more runs: a set of raw logs with too few runs is not judged.
+    ``named`` says that the user named ``config``, which then replaces that of a workspace.
     """
 
     usage: str | None = None

@@ -90,7 +90,7 @@ def packed_logs(files: ResultSet) -> list[str]:
 
 
 def _packed_logs(submission: Submission) -> Iterator[Finding]:
-    """Report compressed logs, which only loose logs may be: no official checker reads them."""
+    """Report compressed logs, which only raw logs may be: no official checker reads them."""
     for files in submission.result_sets:
         if names := packed_logs(files):
             yield Finding(

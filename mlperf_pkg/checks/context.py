@@ -30,7 +30,7 @@ class Origin(StrEnum):
     SUBMISSION: in a submission, which has a system description and code. FOLDER: in a folder
     ``results/<system>/<benchmark>`` whose submission is not among the inputs. WORKSPACE: raw logs
     beside system descriptions. LOGS: raw logs in any other folder. PART: raw logs of a set that is
-    not judged, as more may follow; its findings are for information only.
+    not judged, as more logs may follow; its findings are for information only.
     """
 
     SUBMISSION = "submission"
@@ -75,8 +75,8 @@ class SetContext(Struct, frozen=True):
     strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
     that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
 
-    ``id`` is the identity of the set, as ``submission.membership.set_id``. Of raw logs, ``group``
-    says why they are one set, and ``organizations`` are other names of the submitter.
+    ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
+    set, and ``organizations`` are other names of the submitter.
     """
 
     files: ResultSet
@@ -113,12 +113,12 @@ class SetContext(Struct, frozen=True):
 
     @property
     def in_workspace(self) -> bool:
-        """Whether the runs are raw logs beside descriptions of the systems that they may be on."""
+        """Whether the runs are raw logs beside system descriptions."""
         return self.group is not None and self.files.tree is not None
 
     @property
     def label(self) -> str:
-        """What names the set in messages: its path or, if that names no set, its id."""
+        """The name of the set in messages: its path or, for raw logs, its id."""
         return self.path if self.origin.has_folder else self.id
 
     @property

@@ -52,7 +52,7 @@ def as_published(
         system=row.system or "",
         benchmark=row.benchmark,
         division=_stripped(contents.get("division")),
-        path=row.path if set_name(row.path) else row.id,  # that of raw logs names no set
+        path=row.path if set_name(row.path) else row.id,  # the path of raw logs does not name a set
         status=_stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
         **texts_of(system),

@@ -236,7 +236,7 @@ def _row(
 
 
 def _of_context(context: SetContext) -> dict[str, Any]:
-    """Return the fields of a row that need no run."""
+    """Return the fields of a row that do not depend on runs."""
     return {
         "scaling": context.files.scaling_mode,
         "system_by": context.group.why if context.group and context.system else None,

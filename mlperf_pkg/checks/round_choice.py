@@ -21,7 +21,7 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
     rounds: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.sureness is Sureness.GUESS:
-            if run.records:  # of others it is only known that they cannot be read
+            if run.records:  # a run without records could not be read
                 yield _guess(run)
         elif run.sureness is not Sureness.GIVEN:
             rounds.setdefault((run.usage, run.round), []).append(run)

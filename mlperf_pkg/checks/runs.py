@@ -22,7 +22,7 @@ _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
 
 
 def for_information(finding: Finding) -> Finding:
-    """Return a finding about a set that is not judged, in which too few runs are not an error."""
+    """Return a finding as it is for a set that is not judged: never an error."""
     if finding.severity is not Severity.ERROR:
         return finding
     severity = Severity.NOTE if finding.code == "SET101" else Severity.WARNING

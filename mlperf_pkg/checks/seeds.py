@@ -58,7 +58,7 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
     """Warn about runs with several seeds; the official seed checker only prints a warning."""
     for run in context.runs:
         if any(finding.code == "LOG111" for finding in run.findings):
-            continue  # the file has several runs, which is reported
+            continue  # LOG111 reports the several runs
         if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
             yield set_finding(
                 context,

@@ -281,7 +281,7 @@ def _names(description: Description) -> Iterator[Finding]:
 
 
 def _to_fill_in(description: Description) -> Iterator[Finding]:
-    """Report as one the values that ``system init`` or ``system merge`` left to fill in."""
+    """Report, as one finding, the values that ``system init`` or ``merge`` left to fill in."""
     left = [(path, value) for path, value in _values(description.fields) if is_to_fill_in(value)]
     if not left:
         return
@@ -289,7 +289,7 @@ def _to_fill_in(description: Description) -> Iterator[Finding]:
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     message = f"{names[0]} is {{found}}; expected its value"
     if len(left) > 1:
-        message = f"{len(left)} fields are to be filled in: {', '.join(names)}{more}"
+        message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
     lines = [line for path, _ in left if (line := description.document.line(path))]
     finding = system_finding(
         "SYS203",

@@ -112,8 +112,8 @@ def _is_part(names: set[str], of: set[str]) -> bool:
 def check_nodes(context: SetContext) -> Iterator[Finding]:
     """Compare the numbers of nodes that HPC logs name with the description.
 
-    A log of weak scaling is of one model, which has a part of the nodes. Raw logs may be taken for
-    those of another system, so that the number before their platform counts, too.
+    A log of weak scaling is of one model, on a part of the nodes. Raw logs may have been assigned
+    to the wrong system, so the number before their platform is compared, too.
     """
     system = context.system
     if system is None or system.nodes is None or system.nodes == 0:
@@ -140,7 +140,7 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
 
 
 def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
-    """Return the numbers before platforms of raw logs that only another description has."""
+    """Return the numbers before the platforms of raw logs, if only another description has them."""
     own = {system.nodes, system.accelerators}
     counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
     return {
@@ -151,7 +151,7 @@ def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]
 
 
 def _fitting(context: SetContext, nodes: int) -> str | None:
-    """Return which descriptions of the division have this number of nodes; None if none has."""
+    """Name the descriptions of the division with a number of nodes; None if there is none."""
     systems = [system for system in context.systems if system.nodes == nodes]
     paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
     return f"as in {' and '.join(paths)}" if paths else None

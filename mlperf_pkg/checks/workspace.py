@@ -1,4 +1,4 @@
-"""Raw logs in a workspace: of which system and submitter they are, and what is not known."""
+"""Raw logs in a workspace: find their systems and submitter, and report what is unknown."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def raw_sets(
     *,
     as_open: bool = False,
 ) -> Iterator[SetContext]:
-    """Group raw logs into result sets; ``runs`` are by their paths from the ``workspace``, if any.
+    """Group raw logs into result sets; the paths of ``runs`` start at the ``workspace``, if any.
 
-    Logs without a benchmark are in none. ``as_open`` as for ``groups_of``.
+    Logs without a benchmark are in no set. ``as_open`` is as in ``groups_of``.
     """
     by_id = {system.id: system for system in systems}
     logs = [stated(run, place) for place, run in runs.items()]
@@ -77,7 +77,7 @@ def raw_sets(
 
 
 def stated(run: Run, place: str) -> Stated:
-    """Return what a log says of its identity; ``place`` is its path from the workspace."""
+    """Return what a log says about its identity; ``place`` is its path from the workspace."""
     return Stated(
         place=place,
         usage=run.usage,
@@ -92,7 +92,7 @@ def stated(run: Run, place: str) -> Stated:
 
 
 def described(system: SystemFile) -> Described:
-    """Return what a description says of its identity."""
+    """Return what a description says about its identity."""
     return Described(
         id=system.id,
         name=system.system_name or "",
@@ -130,8 +130,8 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
                 basis=Basis.RULES,
                 found=org,
                 expected=context.submitter,
-                hint="take these logs out or, if they are of the submitter, name it in"
-                f" {CONFIG_NAME} under organizations",
+                hint="move these logs away or, if they belong to the submitter, list this"
+                f" organisation under organizations in {CONFIG_NAME}",
             )
 
 
@@ -140,7 +140,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
     candidates = [system for system in systems if system.id in group.candidates]
     if unread := [s.path for s in candidates or systems if s.contents is None]:
         return set_finding(
-            context, "SET110", "no system description fits; not read: {found:s}", found=unread
+            context, "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
         )
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = _of_other_division(division, others[0])
@@ -149,21 +149,21 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
         return set_finding(
             context,
             "SET125",
-            f"by {group.why}, the system may be {{found:s}}; expected one of them",
+            f"the system may be {{found:s}}, judging by {group.why}; expected one system",
             basis=Basis.RULES,
             found=[system.id for system in candidates],
-            hint=f"assign the logs to their systems in {CONFIG_NAME}",
+            hint=f"assign each log to one system in {CONFIG_NAME}",
         )
     if own := [system.id for system in systems if known_division(system.division) == division]:
         return set_finding(
             context,
             "SET110",
-            f"no system description of the {division} division fits submission_platform {{found}};"
-            " there are {expected:s}",
+            "submission_platform {found} fits no system description; the"
+            f" {division} division has {{expected:s}}",
             found=group.first.platform,
             expected=own,
-            hint="describe the system ('mlperf-pkg system init') or, if it is one of these, name"
-            f" the platform in {CONFIG_NAME}",
+            hint="describe the system with 'mlperf-pkg system init' or, if it is one of these,"
+            f" list the platform under it in {CONFIG_NAME}",
         )
     return set_finding(
         context,
@@ -175,7 +175,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
 
 
 def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
-    """Return the message about logs of a ``division`` that is not their system's, and a hint."""
+    """Return a message and a hint about logs whose ``division`` is not that of their system."""
     message = (
         f"the division is {division} in the logs, but {system.division or 'missing'} in"
         f" {visible(system.path)}"
@@ -183,7 +183,7 @@ def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | No
     if known_division(system.division) not in DIVISIONS:
         return message, None
     second = f"systems/{visible(system.id)}-{division}.json"
-    hint = f"a description has one division: a system in both needs a second file, such as {second}"
+    hint = f"a description has one division: for both, write a second file, such as {second}"
     as_open = "; 'mlperf-pkg build --as-open' submits closed runs as open" * (division == "closed")
     return message, f"{hint}{as_open}"
 
@@ -196,7 +196,7 @@ def _is_own(org: str, context: SetContext) -> bool:
 
 
 def check_folders(context: SetContext) -> Iterator[Finding]:
-    """Name the folders of a set whose runs do not look like one set."""
+    """Warn about folders whose runs are one set, but do not look like one."""
     if context.group is None or len(context.group.folders) == 1:
         return
     reasons = []
@@ -212,11 +212,11 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         yield set_finding(
             context,
             "SET126",
-            "{found:s} together have " + enumerated(reasons) + "; expected the runs of one set",
+            "{found:s} together have " + enumerated(reasons) + "; expected one result set",
             severity=Severity.WARNING,
             basis=Basis.ADVICE,
             found=[f"{name} ({number})" for name, number in sorted(counts.items())],
-            hint="check the folder of one set at a time, or take out what is not of it",
+            hint="check each folder alone, or move runs of other experiments away",
         )
 
 
@@ -224,20 +224,20 @@ CHECKS = (check_membership, check_folders)
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
-    """Yield which keys of ``code:`` name neither a benchmark of the round nor one that has runs."""
+    """Yield the keys of ``code:`` that name neither a benchmark of the round nor one with runs."""
     for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
         where = where_instead(round_.usage, round_.name, name)
         message = f"is not a benchmark of round {round_.name}{where}"
         yield f"{CONFIG_NAME}: code: {visible(name)} {message}"
 
 
-# ---- the configuration that answers the questions -------------------------------------------
+# ---- the configuration to complete ----------------------------------------------------------
 
 
 def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
-    """Return all of ``mlperf-pkg.yaml`` with what the raw logs leave open; empty if nothing is.
+    """Return a whole ``mlperf-pkg.yaml`` to complete; empty if the raw logs leave nothing open.
 
-    What only the user knows is a comment, or a list to fill in.
+    Comments and empty lists stand for what only the user knows.
     """
     open_sets = [context for context in contexts if context.in_workspace]
     foreign = {f.found for c in open_sets for f in check_membership(c) if f.code == FOREIGN}
@@ -258,14 +258,14 @@ def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
 def systems_to_assign(
     config: Config, contexts: Iterable[SetContext]
 ) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
-    """Return ``systems:`` of a configuration with entries to fill in, and what to do with these."""
+    """Return ``systems:`` of a configuration with entries to fill in, and comments on these."""
     systems: dict[str, dict[str, list[str]]] = fields_of(config)["systems"]
     unknown = [context for context in contexts if context.system is None]
     return systems, list(dict.fromkeys(_to_assign(context, systems) for context in unknown))
 
 
 def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) -> str:
-    """Add the entries to fill in for logs whose system is not known; return what to do."""
+    """Add the entries to fill in for logs whose system is unknown; return what to do."""
     candidates = context.group.candidates if context.group else ()
     own = [s.id for s in context.systems if known_division(s.division) == context.division]
     logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
@@ -273,15 +273,16 @@ def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) ->
         second = f"{candidates[0]}-{context.division}"
         systems.setdefault(second, {}).setdefault("logs", [])
         return (
-            f"systems: describe systems/{second}.json, and write patterns there for the logs {logs}"
+            f"systems: for the logs {logs}, write systems/{second}.json and list patterns of their"
+            f" paths under {second}"
         )
     for name in candidates:
         systems.setdefault(name, {}).setdefault("logs", [])
     if candidates:
-        return f"systems: write patterns under {' or '.join(candidates)} for the logs {logs}"
+        return f"systems: for the logs {logs}, list patterns under {' or '.join(candidates)}"
     platform = context.runs[0].text("platform")
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
     platforms = systems.setdefault(name, {}).setdefault("platforms", [])
     platforms += {platform} - {*platforms, ""}
-    others = f", or replace {name} by {' or '.join(own)}," if own else ""
-    return f"systems: describe systems/{name}.json{others} for the logs {logs}"
+    others = f", or replace {name} with {' or '.join(own)}" if own else ""
+    return f"systems: for the logs {logs}, write systems/{name}.json{others}"

@@ -33,7 +33,7 @@ _ADVICE = (
 @click.command(name="build")
 @click.argument("workspace", default=".", type=_FOLDER)
 @options.division_option(
-    "Build only this division (default: all), and keep what the tree has of the other one."
+    "Build only this division and keep the other one as it is in the tree (default: build both)."
 )
 @click.option(
     "--logs",
@@ -94,7 +94,7 @@ _ADVICE = (
     help="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
 )
 @options.force_option(
-    "Replace a tree that this command built (with --division, that division in it), unless its"
+    "Replace a tree that this command built, or only the division of --division in it, unless its"
     " files were changed."
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
@@ -128,12 +128,12 @@ def command(
     <submitter>/results/<system>/<benchmark>/result_<number>.txt. System descriptions
     and tables of results are written too.
 
-    The system of a log is that of mlperf-pkg.yaml, otherwise of the name of a
-    folder, otherwise of submission_platform, otherwise the only one with the numbers
-    of nodes and accelerators that the log states.
-    HPC logs below a folder named weak are of weak scaling, all others of strong scaling.
+    The system of a log is taken from mlperf-pkg.yaml, otherwise from the name of a
+    folder, otherwise from submission_platform, otherwise from the numbers of nodes
+    and accelerators in the log, if they fit only one system. HPC logs below a folder
+    named weak are of weak scaling, all others of strong scaling.
 
-    --division adds a division to the tree of the other one, which never changes.
+    With --division, the results of the other division stay in the tree unchanged.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.
@@ -189,7 +189,8 @@ def command(
 def _refuse(prepared: Prepared) -> int:
     _echo("error", prepared.refusals)
     if prepared.plan.configuration:
-        click.echo(f"All of {CONFIG_NAME}, to complete:\n{prepared.plan.configuration}", err=True)
+        click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
+        click.echo(prepared.plan.configuration, err=True)
     click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
     return 1
 

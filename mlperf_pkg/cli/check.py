@@ -25,7 +25,7 @@ from mlperf_pkg.render import FORMATS
 @click.option(
     "--partial",
     is_flag=True,
-    help="More runs are to come: judge only the logs of raw result sets with too few runs.",
+    help="Expect more runs: where raw logs are too few for a result set, judge only the logs.",
 )
 @click.option(
     "--objections",
@@ -59,11 +59,11 @@ def command(
     (s3://...). The default is logs/. The report has two verdicts: one of the
     official checker and one by the written rules.
 
-    A folder of raw logs is judged as result sets: the runs of one system, benchmark
-    and division, whatever folders they are in. systems/ and mlperf-pkg.yaml in the
-    workspace around them say which systems there are. Too few runs are an error,
-    unless --partial says that more are to come. Of logs that are named one by one,
-    only the logs are judged.
+    Raw logs in a folder are judged as result sets: the runs of one system, benchmark
+    and division, whatever folders they are in. Systems are described in the workspace
+    around the logs, by systems/ and mlperf-pkg.yaml. Too few runs are an error; with
+    --partial, only the logs of such a set are judged. If logs are named one by one,
+    only these logs are judged.
 
     A finding is about one result set, system description or submission, and names
     all its places. For several submissions, a table comes first, then errors and

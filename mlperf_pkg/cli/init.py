@@ -27,8 +27,8 @@ def command(*, workspace: Path, force: bool) -> int:
 
     The file lists every key with its meaning. Values that follow from the logs in
     logs/ and the descriptions in systems/ are filled in; the others are examples,
-    commented out. Where neither names nor numbers of nodes say of which system logs
-    are, the candidates have lists to fill in. What is left to fill in is listed.
+    commented out. If the system of some logs is unclear, each candidate has a list to
+    fill in. The command lists what is left to fill in.
 
     Exit status: 0 if the file was written, 2 if it could not be.
 

@@ -122,7 +122,7 @@ def _is_ours(file: Path, inputs: Sequence[str]) -> bool:
         if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
             if read_config_file(file).waivers:
                 note = f"note: {file} is inside the input {argument}: its waivers are not read;"
-                click.echo(visible(f"{note} --config {file} reads them"), err=True)
+                click.echo(visible(f"{note} to read them, use --config {file}"), err=True)
             return False
     return True
 

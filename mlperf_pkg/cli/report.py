@@ -63,7 +63,7 @@ def command(
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
-    Its name is printed; standard error has the verdicts.
+    The command prints its name, and the verdicts on standard error.
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 

@@ -18,12 +18,12 @@ from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 
 _Command = Callable[..., Any]
-_UNREAD = ("LOG112", "LOG113")  # of logs that no command can use
-_NAMED = 3  # such logs in a note
+_UNREAD = ("LOG112", "LOG113")  # codes of logs that no command can read
+_NAMED = 3  # logs in a note
 
 
 def noted(checked: Checked) -> Checked:
-    """Return a check of which a command shows no findings; name the logs that cannot be read."""
+    """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
     files: dict[str, list[str]] = {}
     for finding in checked.report.findings:
         if finding.code in _UNREAD:

@@ -149,7 +149,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     Without --whole-round, DIR receives the logs of one result set:
     DIR/<ID>_<benchmark>_<number>.log or, with --layout tree,
     DIR/<ID>/<benchmark>/result_<number>.txt. The system is described in
-    systems/<ID>.json beside DIR (beside logs/ or results/ where DIR is in one),
+    systems/<ID>.json beside DIR, or beside the logs/ or results/ that DIR is in,
     unless that file exists. Existing files are never overwritten. The paths are
     printed.
 

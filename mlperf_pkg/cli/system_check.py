@@ -35,8 +35,8 @@ def command(
     """Check system descriptions, systems/<system_desc_id>.json.
 
     PATH is a description, or a folder in which every *.json is checked (default:
-    systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise of the
-    logs in logs/ beside that folder, otherwise the newest.
+    systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise that
+    of the logs in logs/ beside that folder, otherwise the newest.
 
     Exit status: 0 if there is no error, 1 if there is one, 2 if a file could not be
     read.

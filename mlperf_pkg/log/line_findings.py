@@ -76,7 +76,7 @@ class LineFindings:
             self._lines.of(number),
             found=shown(_head(tail)),
             expected="a whole record and a line end",
-            hint="if the original ends here too, the run was killed while it wrote",
+            hint="if the original ends here, too, the run was killed while it wrote",
         )
 
     def followed(self, record: Record, number: int) -> None:

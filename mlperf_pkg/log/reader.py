@@ -188,7 +188,7 @@ class LogReader:
 
 
 def _ends_in_record(text: bytes) -> bool:
-    """Return whether the last line has a token and no line end."""
+    """Return whether the last line has a token but no line end."""
     return TOKEN in text[text.rfind(b"\n") + 1 :]
 
 

@@ -73,7 +73,9 @@ class PublishedSet(Struct, frozen=True, gc=False):
     @property
     def scaling(self) -> str | None:
         """The kind of scaling, strong or weak, of a set of MLPerf HPC."""
-        names = self.path.split("/")[-2:]  # the last in the id of raw logs, else that before it
+        names = self.path.split("/")[
+            -2:
+        ]  # the last part of the id of raw logs, else the one before it
         return next((name for name in names if name in _SCALINGS), None)
 
 

@@ -32,7 +32,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def text_with_set(finding: Finding) -> str:
-    """Return the same, below the id of a set of raw logs, which no path names."""
+    """Return the text of a finding, after the id of its set if this is one of raw logs."""
     text = finding_text(finding)
     is_of_raw_logs = finding.set and finding.set == finding.subject
     return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
@@ -49,8 +49,8 @@ def verdicts_in_words(report: Report) -> str:
 def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     """Return a fingerprint of each finding, which identifies it in later checks.
 
-    The id of the result set is part of it, or else the path. Lines and values are not, as they
-    change. Equal findings are numbered.
+    It contains the id of the result set or, without one, the path, but no lines and values, as
+    these change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     return [_fingerprint(finding, view, counts) for finding in findings]

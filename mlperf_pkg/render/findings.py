@@ -31,7 +31,7 @@ def location(finding: Finding) -> str:
     """Return the only file with its line, or what several files belong to.
 
     Of several files in the folder that was checked, which has no name of its own, it is the first.
-    What is about all of a set of raw logs is at its id, as their folder names no set.
+    A finding on a whole set of raw logs is at the id, as their folder may hold several sets.
     """
     of_raw_set = finding.set and finding.set == finding.subject and not finding.runs
     if of_raw_set or (len(finding.occurrences) > 1 and not _unnamed(finding)):

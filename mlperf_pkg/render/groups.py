@@ -84,7 +84,7 @@ class Submitters:
 
     @property
     def number(self) -> int:
-        """The number of submissions, and of submitters that have only raw logs."""
+        """The number of submissions and of submitters with only raw logs."""
         of_raw_logs = {*self._by_set.values()} - {*self._names.values()}
         return len(self._names) + len(of_raw_logs)
 
@@ -94,7 +94,7 @@ class Submitters:
         return self._names.keys()
 
     def of(self, finding: Finding) -> str | None:
-        """Return the submitter of what a finding is about; None if it is of no submission."""
+        """Return the submitter of what a finding is about; None outside submissions."""
         if finding.set in self._by_set:
             return self._by_set[finding.set]
         parts = finding.path.split("/")

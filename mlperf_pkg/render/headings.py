@@ -14,7 +14,8 @@ from mlperf_pkg.rulebook.rounds import has_ruleset
 NOT_DESCRIBED = "SET117"
 """The code of the finding that a system description was not checked."""
 
-_MOST_NAMED = 4  # systems found by one evidence
+_MOST_NAMED = 4  # systems found by the same evidence
+_TO_JUDGE_SETS = "to judge sets, check a folder without --partial"
 
 NO_RESULT_SET = "no result set: no log names its benchmark"
 
@@ -131,24 +132,24 @@ def counts_in_words(report: Report) -> str:
 
 
 def systems_in_words(report: Report) -> Iterator[str]:
-    """Yield by which evidence the systems of raw logs were found: a sentence for each evidence."""
+    """Yield a sentence for each kind of evidence by which systems of raw logs were found."""
     by_evidence: dict[str, dict[str, None]] = {}
     for row in report.result_sets:
         if row.system_by:
             by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
     for evidence, systems in by_evidence.items():
         names = wording.shortened(list(systems), _MOST_NAMED)
-        yield f"{'systems' if len(systems) > 1 else 'system'} by {evidence}: {names}"
+        yield f"{'systems' if len(systems) > 1 else 'system'} found by {evidence}: {names}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
-    yield from dict.fromkeys(f"not described: {hint}" for hint in hints)
+    yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
 
 
 def unjudged_in_words(report: Report) -> str:
-    """Return which result sets were not judged as sets; empty if all were."""
+    """Return the number of result sets of which only the logs were judged; empty without any."""
     rows = report.result_sets
     unjudged = sum(not row.judged for row in rows)
     which = f" in {unjudged} of {len(rows)} result sets" if unjudged < len(rows) else ""
-    return f"only the logs were judged{which}: sets are judged by folder" if unjudged else ""
+    return f"only the logs were judged{which}: {_TO_JUDGE_SETS}" if unjudged else ""
 
 
 def round_in_words(report: Report) -> str:

@@ -78,7 +78,7 @@ def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
 
 
 def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
-    """Return findings by the id of the set or the path, of a run for example, that they blame.
+    """Return findings by what they blame: the id of a set, or a path, such as that of a run.
 
     A finding on a set blames the set, unless its place is one of the runs of this set.
     """

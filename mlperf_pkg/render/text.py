@@ -24,7 +24,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, f
 
 _Row = TypeVar("_Row")
 
-_MOST_RUNS = 20  # raw logs that are listed without being asked for
+_MOST_RUNS = 20  # raw logs that are listed without ``--verbose``
 
 _VERDICTS = (Column("Official", 11), Column("Rules", 11))
 _SETS = (
@@ -73,7 +73,7 @@ def text(report: Report, view: View) -> str:
 
 
 def warnings_text(report: Report, view: View) -> str:
-    """Render the warnings of a report and nothing else; empty without any."""
+    """Render only the warnings of a report; empty without any."""
     warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
     terminal = Terminal(view)
     _findings(terminal, replace(report, findings=warnings), view)
@@ -185,9 +185,9 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
 
 
 def _configuration(terminal: Terminal, report: Report, _: View) -> None:
-    """Add the configuration that would answer what raw logs leave open, to be pasted."""
+    """Add the configuration that the user must complete for raw logs."""
     if report.configuration:
-        terminal.line((f"All of {CONFIG_NAME}, to complete", HEADING))
+        terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
         for line in report.configuration.splitlines():
             terminal.line((line, PLAIN))
         terminal.line()

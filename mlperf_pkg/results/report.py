@@ -63,11 +63,11 @@ class ResultSetRow(Struct, frozen=True):
     no score, or that the set does not have the required number of runs. ``energy_joules`` is the
     official mean energy of the runs that count.
 
-    ``system_by`` is the evidence that the runs of raw logs are of this system. A set that is not
-    ``judged`` has the verdicts of its logs alone. ``scaling`` is
-    "strong" or "weak" (HPC). A weak set trains ``number_of_models`` at once, each on
-    ``instance_scale`` accelerators. Its ``score_minutes`` is the time until all are trained, its
-    ``official_minutes`` still the olympic mean of the single models.
+    ``system_by`` is the evidence by which the system of raw logs was found. A set that is not
+    ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak" (HPC). A weak
+    set trains ``number_of_models`` at once, each on ``instance_scale`` accelerators. Its
+    ``score_minutes`` is the time until all are trained, its ``official_minutes`` still the olympic
+    mean of the single models.
     """
 
     id: str
@@ -96,7 +96,7 @@ class ResultSetRow(Struct, frozen=True):
 
 
 class RunRow(Struct, frozen=True):
-    """A run of the result set with the id ``set``, None if it is in none.
+    """A run of the result set with the id ``set``, which is None outside result sets.
 
     ``dropped`` says why the mean of its set leaves it out; None where it counts.
     """
@@ -119,8 +119,8 @@ class Report(Struct, frozen=True):
     """The outcome of a check; ``round`` is None where several rounds were checked.
 
     ``hidden`` is the number of findings that the user left out of ``findings``; the verdicts
-    include them. ``configuration`` is all of an ``mlperf-pkg.yaml`` with what raw logs leave open;
-    empty if nothing is.
+    include them. ``configuration`` is a whole ``mlperf-pkg.yaml`` to complete; empty if
+    raw logs leave nothing open.
     """
 
     tool: dict[str, str]
@@ -217,7 +217,7 @@ def folder(path: str) -> str:
 
 
 def common_folder(paths: Iterable[str]) -> str:
-    """Return the folder that holds all files, empty if it is that of the report."""
+    """Return the folder that holds all files; empty if it is that of the report."""
     folders = [path.split("/")[:-1] for path in paths]
     same = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
     return "/".join(parts[0] for parts in same)

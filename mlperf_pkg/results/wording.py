@@ -49,7 +49,7 @@ def minutes(value: float | None) -> str:
 
 
 def benchmark(row: ResultSetRow) -> str:
-    """Return the benchmark of a set, and that it is one of weak scaling (HPC)."""
+    """Return the benchmark of a set, with ``(weak)`` for weak scaling (HPC)."""
     return f"{row.benchmark} (weak)" if row.scaling == "weak" else row.benchmark
 
 

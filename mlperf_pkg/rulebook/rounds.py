@@ -176,17 +176,19 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
 
 @per_rulebook
 def where_instead(usage: str, round_name: str, benchmark: str) -> str:
-    """Return which rounds have a benchmark that a round lacks, or which one may be meant.
+    """Say which rounds have a benchmark that a round lacks, or which benchmark may be meant.
 
-    Such as ``; resnet ended in 4.0`` or ``; did you mean bert?``; empty if there is no such thing.
+    Such as ``; resnet ended in 4.0`` or ``; did you mean bert?``; it may be empty.
     """
     having = [name for name in rounds(usage) if benchmark in benchmarks_of(usage, name)]
     if round_name in having:
         return ""
     later = [name for name in having if version_of(name) > version_of(round_name)]
     if len(having) > len(later):
-        ended = f"; {benchmark} ended in {having[-len(later) - 1]}"
-        return f"{ended} and begins again in {later[0]}" if later else ended
+        earlier = having[-len(later) - 1]
+        if later:
+            return f"; {benchmark} is in rounds {earlier} and {later[0]}"
+        return f"; {benchmark} ended in {earlier}"
     if later:
         return f"; {benchmark} begins in {later[0]}"
     if other := usage_with(benchmark):

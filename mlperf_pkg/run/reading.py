@@ -177,16 +177,16 @@ class _Reading:
         return takers
 
     def _all_findings(self) -> list[Finding]:
-        """Return the findings; of a file that ends early, without those that this may cause."""
+        """Return the findings; if the file ends early, without those that this may cause."""
         findings = list(map(self._explained, self._findings.folded()))
         if unread := [finding for finding in findings if finding.code == "LOG113"]:
             return unread
-        if self._reader.is_cut:  # what is lost may have it all
+        if self._reader.is_cut:  # the lost part may have what is missing
             return [f for f in findings if f.code == "RUN130" or not isinstance(f, Pending)]
         return findings
 
     def _explained(self, finding: Finding) -> Finding:
-        """Return the finding that the round lacks the benchmark with the rounds that have it."""
+        """Add the rounds that have the benchmark to the finding that this round does not."""
         if not finding.message.startswith(f"{BENCHMARK} is ") or rules_of(self._identity):
             return finding
         name = self._identity.text(BENCHMARK)

@@ -79,7 +79,7 @@ def _finding(path: str, count: int, lines: list[int], *, official: bool) -> Find
     before = f"line{'s' * (len(lines) > 1)} {shown}"
     return Finding(
         code="LOG111",
-        message="{found} runs in this file; expected {expected}: split it into one file per run,"
+        message="the file has {found} runs; expected {expected}: split it into one file per run,"
         f" before {before}",
         path=path,
         line=lines[0] if lines else None,

@@ -21,7 +21,7 @@ from mlperf_pkg.simulate.model import Flaw, Outcome
 from mlperf_pkg.simulate.recipe import Recipe, recipe_of
 
 PER_NODE = 8
-"""The most accelerators that a node has, where nothing says otherwise."""
+"""The most accelerators of a node, by default."""
 
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
@@ -73,7 +73,7 @@ class RunPlan(Struct, frozen=True):
 
     @property
     def accelerators_per_node(self) -> int:
-        """The accelerators of each node: as many as fit, so that all nodes have the same."""
+        """The accelerators of each node: as many as ``node_size`` allows if all nodes are equal."""
         sizes = range(self.node_size, 0, -1)
         return next(size for size in sizes if self.accelerators % size == 0)
 
@@ -158,9 +158,9 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
 
 
 def look_up(kind: str, name: str, names: Collection[str], where: str | None = None) -> None:
-    """Raise UserError where ``name`` is not among ``names``.
+    """Raise UserError if ``name`` is not among ``names``.
 
-    ``where`` ends the message, by default the name that may be meant.
+    ``where`` ends the message; by default, that is the name that may be meant.
     """
     if name not in names:
         meant = did_you_mean(name, names) if where is None else where

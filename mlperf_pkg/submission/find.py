@@ -1,4 +1,4 @@
-"""Find what a folder holds: submissions with systems and result sets, or loose logs. No verdicts.
+"""Find what a folder holds: submissions with systems and result sets, or raw logs. No verdicts.
 
 Input trees come from strangers: links that lead out of the argument are not followed, and
 nothing is ever written.
@@ -136,7 +136,7 @@ class _Finder(Struct):
         return workspace_of(Path(location), self.top.label) if isinstance(location, str) else None
 
     def _raw(self) -> Input:
-        """Return the logs of a folder: of a workspace, those in its ``logs/`` if it has one."""
+        """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
         is_top = workspace is not None and workspace.relative(self.top.path) == "."
         has_logs = is_top and self._folder_inside(self.top, LOGS)

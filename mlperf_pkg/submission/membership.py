@@ -1,7 +1,7 @@
 """The result set that a log belongs to: submitter, system, benchmark, division, scaling.
 
-That is the identity of a set, whatever folders its logs lie in. Its system is found by evidence;
-what the evidence leaves open stays open.
+These are the identity of a set, whatever folders its logs are in. The system is found by
+evidence; if the evidence is not conclusive, it stays open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNTED = re.compile(r"(\d{1,9}) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
 
 class Described(Struct, frozen=True):
-    """What a system description says of its identity; ``accelerators`` are those of all nodes."""
+    """The identity of a described system; ``accelerators`` are those of all nodes."""
 
     id: str
     name: str
@@ -34,9 +34,9 @@ class Described(Struct, frozen=True):
 
 
 class Stated(Struct, frozen=True):
-    """What a log says of its identity; ``place`` is its path from the workspace.
+    """What a log says about its identity; ``place`` is its path from the workspace.
 
-    ``nodes`` and ``accelerators``, which are those of all nodes, are None where it does not say.
+    ``nodes`` and ``accelerators`` (of all nodes) are None if the log does not state them.
     """
 
     place: str
@@ -51,7 +51,7 @@ class Stated(Struct, frozen=True):
 
     @property
     def count(self) -> int | None:
-        """The number before the name of the platform, of nodes or of accelerators."""
+        """The number of nodes or accelerators before the name of the platform."""
         match = _COUNTED.match(self.platform)
         return int(match[1]) if match else None
 
@@ -62,12 +62,12 @@ class Stated(Struct, frozen=True):
 
     @property
     def platform_letters(self) -> str:
-        """The platform without that number in letters and digits; empty if it names none."""
+        """The letters and digits of the platform without that number; empty without a platform."""
         return letters(self.platforms[1]) if self.names_platform else ""
 
     @property
     def names_platform(self) -> bool:
-        """Whether it names a platform, and not what reference implementations log instead."""
+        """Whether it names a platform; reference implementations log a placeholder."""
         return bool(self.platform) and not is_placeholder(self.platform)
 
     @property
@@ -82,9 +82,9 @@ class Stated(Struct, frozen=True):
         return self.place.split("/")[:-1]
 
     def fits(self, system: Described) -> bool:
-        """Return whether all numbers that it states are those of a system; False without any.
+        """Return whether all numbers in the log are those of a system; False without any.
 
-        A log of weak scaling is of one of several models, each on a part of the nodes.
+        A log of weak scaling is of one of several models, each of which uses a part of the nodes.
         """
         if self.states_nothing or not system.nodes:
             return False
@@ -103,9 +103,10 @@ class Stated(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """The logs of one result set, and the id of their ``system``, found by ``why``.
+    """The logs of one result set, the id of their ``system``, and ``why`` it is that system.
 
-    Without a system, ``candidates`` are the ids of those that it may be, or of another division.
+    If the system is unknown, ``candidates`` are the ids of possible ones, perhaps of the other
+    division.
     """
 
     logs: tuple[Stated, ...]
@@ -125,7 +126,7 @@ class Group(Struct, frozen=True):
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether text is what reference implementations log until somebody replaces it."""
+    """Return whether text is a placeholder, as reference implementations log it."""
     return "PLACEHOLDER" in text.upper()
 
 
@@ -149,10 +150,11 @@ def groups_of(
 
     The evidence for a system is, in this order: the place of the log in a submission tree;
     ``systems:`` of ``mlperf-pkg.yaml``; a folder with the name of a description;
-    ``submission_platform``, if it is the name of a description, or else like that or the
-    ``system_name`` in one; the nodes and accelerators that the log states. What names any system
-    first decides, and of the systems it names those of the log's division count; with ``as_open``
-    those of the Open division, too, if there is none. Of several, it is the one with these numbers.
+    ``submission_platform``, if it is the name of a description or, otherwise, similar to a name or
+    a ``system_name``; the nodes and accelerators that the log states. The first evidence that names
+    a system decides. Of the systems that it names, only those of the log's division count; if there
+    are none, with ``as_open``, those of the Open division. Of several, the one with these numbers
+    counts.
     """
     finder = _Finder(systems, config, as_open=as_open)
     identified = [log for log in logs if log.benchmark]
@@ -174,7 +176,7 @@ def groups_of(
 
 
 class _Evidence(NamedTuple):
-    """The ids of the systems that evidence names; ``is_sure`` of the only one."""
+    """The ids of the systems that evidence names; ``is_sure`` if only one of them is possible."""
 
     why: str
     ids: tuple[str, ...]
@@ -182,7 +184,7 @@ class _Evidence(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """What the logs of a set have in common; ``others`` only those whose system is not known."""
+    """What the logs of a set have in common; ``others`` is empty if the system is known."""
 
     usage: str
     round: str
@@ -193,7 +195,7 @@ class _Key(NamedTuple):
 
 
 def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
-    """Return the key of a log; one that lacks a name has the only one of its benchmark."""
+    """Return the key of a log; a missing name is the only one in the logs of its benchmark."""
     system = evidence.ids[0] if evidence.is_sure else None
     names = [name or only[f"{log.benchmark} {n}"] for n, name in enumerate(_names(log))]
     numbers = (log.nodes, log.accelerators, log.count)
@@ -202,7 +204,7 @@ def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
 
 
 def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
-    """Return the order of groups: by what their sets are called."""
+    """Return the key by which groups are sorted."""
     key, first = group[0], group[1][0][0]
     return (
         key.system or first.platform,
@@ -214,12 +216,12 @@ def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...
 
 
 def _names(log: Stated) -> tuple[str, str]:
-    """Return the platform and the organisation, empty if it does not name them."""
+    """Return the platform and the organisation, each empty if the log does not name it."""
     return log.platform_letters, letters(log.organization)
 
 
 def _only_names(logs: Iterable[Stated]) -> dict[str, str]:
-    """Return the only platform and organisation of each benchmark; empty if there are several."""
+    """Return the platform and organisation of each benchmark; empty if it has several."""
     names: dict[str, set[str]] = {}
     for log in logs:
         for number, name in enumerate(_names(log)):
@@ -228,7 +230,7 @@ def _only_names(logs: Iterable[Stated]) -> dict[str, str]:
 
 
 def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> dict[str, set[str]]:
-    """Return the platforms of the logs that name each system: it is not that of another one."""
+    """Map systems to the platforms of logs that name them: other platforms are other systems."""
     claims: dict[str, set[str]] = {}
     for log in logs:
         evidence = named[log.place]
@@ -238,7 +240,7 @@ def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> di
 
 
 class _Finder:
-    """Finds what names the system of a log."""
+    """Finds the system of a log."""
 
     def __init__(self, systems: Sequence[Described], config: Config, *, as_open: bool) -> None:
         self._systems = {system.id: system for system in systems}
@@ -266,21 +268,21 @@ class _Finder:
     def by_numbers(self, log: Stated, claims: Mapping[str, set[str]]) -> _Evidence:
         """Return the systems that fit the numbers that a log states.
 
-        A system that logs of another platform name does not. A log that states neither a number nor
-        a platform fits all.
+        A system that logs of another platform name does not fit. A log that states neither a number
+        nor a platform fits all systems.
         """
         own = self._of_division(self._systems.values(), log)
         platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
         fitting = _fitting(free, log)
         if log.states_nothing and not log.names_platform:
-            return _evidence("its division", free, is_sure=len(free) == 1)
-        return _evidence("the numbers of nodes", fitting, is_sure=len(fitting) == 1)
+            return _evidence("the division", free, is_sure=len(free) == 1)
+        return _evidence("the number of nodes or accelerators", fitting, is_sure=len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
         folder, _, _ = log.place.rpartition("/")
         if name := set_name(folder):
-            yield "its place in the tree", [name.system]
+            yield "the place in the submission tree", [name.system]
         mapping = self._config.systems
         for field in ("logs", "platforms"):
             yield (
@@ -292,11 +294,11 @@ class _Finder:
                 ],
             )
         folders = [letters(stem_of(name)) for name in folder.split("/")]
-        yield "its folder", _named(self._by_id_letters, folders)
+        yield "the folder name", _named(self._by_id_letters, folders)
         names = [name.casefold() for name in log.platforms if log.names_platform]
         yield "submission_platform", _named(self._by_id, names)
         alike = _named(self._by_any_letters, map(letters, names))
-        yield "submission_platform, a system_name", alike
+        yield "a similar submission_platform", alike
 
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)
@@ -311,7 +313,7 @@ def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str
 
 
 def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
-    """Return the systems that fit the numbers of a log; that before a platform is of nodes."""
+    """Return the systems that fit the numbers of a log; prefer those with ``count`` nodes."""
     fitting = [system for system in systems if log.fits(system)]
     return [system for system in fitting if system.nodes == log.count] or fitting
 

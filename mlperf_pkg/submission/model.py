@@ -109,7 +109,7 @@ class ResultSet(Struct, frozen=True):
     """The runs of one system and benchmark: ``results/<system>/<benchmark>/result_*.txt``.
 
     ``flags`` are those of the ``package_checker_params`` that apply, in the spelling
-    ``rcp-bypass``. A set of loose logs has the system that they name, and no folder. ``others``
+    ``rcp-bypass``. A set of raw logs has the system that they name, and no folder. ``others``
     are the names of the other entries of its folder. ``scaling`` is the text of ``scaling.json``;
     ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
     ``tree`` is the folder of its submission, links resolved, if that is not among the inputs.
@@ -177,7 +177,7 @@ class Submission(Struct, frozen=True):
 class Workspace(Struct, frozen=True):
     """A workspace: its ``folder``, the system descriptions in it, and its configuration.
 
-    ``label`` is its path as reports show it, which begins those of the descriptions.
+    ``label`` is its path in reports; the paths of its descriptions begin with it.
     """
 
     folder: Path
@@ -186,7 +186,7 @@ class Workspace(Struct, frozen=True):
     config: Config
 
     def relative(self, path: AnyPath) -> str:
-        """Return a path from the workspace, as patterns of the configuration have it."""
+        """Return a path relative to the workspace, for patterns of the configuration."""
         return Path(os.path.relpath(str(path), self.folder)).as_posix()
 
     @property
@@ -195,7 +195,7 @@ class Workspace(Struct, frozen=True):
         return str(self.folder / CONFIG_NAME)
 
     def is_raw(self, path: AnyPath) -> bool:
-        """Return whether a log is neither in a folder of code nor in what was built."""
+        """Return whether a log is neither in a folder of code nor among what was built."""
         others = (OUTPUT, *self.config.code_folders)
         outside = [(self.folder / name).resolve() for name in others]
         return not any(Path(str(path)).resolve().is_relative_to(folder) for folder in outside)
@@ -226,7 +226,7 @@ class Input(Struct, frozen=True):
     """The contents of an argument; ``skipped`` are its links that lead out of it.
 
     Without a submission, ``result_sets`` are those in folders that have the path of one, and
-    ``logs`` all other logs, with the ``workspace`` that they lie in. ``is_file`` says that the
+    ``logs`` all other logs, with the ``workspace`` that they are in. ``is_file`` says that the
     argument is a single log.
     """
 
@@ -240,7 +240,7 @@ class Input(Struct, frozen=True):
 
     @property
     def every_log(self) -> tuple[Place, ...]:
-        """The loose logs and those of all result sets."""
+        """The raw logs and those of all result sets."""
         submitted = (files for submission in self.submissions for files in submission.result_sets)
         sets = chain(submitted, self.result_sets)
         return (*self.logs, *(log for files in sets for log in files.logs))

@@ -1,7 +1,7 @@
 """The workspace around raw logs: a folder with ``systems/`` or ``mlperf-pkg.yaml``.
 
-It says what the logs do not: which systems there are, and which logs are of which. What would
-weaken a verdict, such as waivers, is not taken from it.
+It adds what the logs do not say: the systems, and which logs belong to which. It cannot weaken a
+verdict: its waivers, for example, are ignored.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 
 def workspace_of(argument: Path, label: str = "") -> Workspace | None:
-    """Return the workspace that an argument is or lies in; None if there is none.
+    """Return the workspace that an argument is or is in; None without one.
 
-    What lies in ``results/`` is part of a submission. ``label`` is that of the argument in reports.
+    What is in ``results/`` is part of a submission. ``label`` is the argument's name in reports.
     Links to descriptions outside of the workspace are not followed.
 
     Raises:

@@ -229,7 +229,7 @@ def test_runs_of_several_folders_are_one_set(tmp_path: Path) -> None:
     report = checked(tmp_path).report
     assert [(row.runs_found, row.path) for row in report.result_sets] == [(7, ".")]
     (folders,) = [f.text for f in report.findings if f.code == "SET126"]
-    assert folders == ("a (3), b (2), other (2) together have 7 runs; expected the runs of one set")
+    assert folders == ("a (3), b (2), other (2) together have 7 runs; expected one result set")
 
 
 def test_logs_of_two_platforms_are_two_parts(tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)"
     )
     assert re.fullmatch(
-        r"  bow-pod16/resnet  closed +5/5 runs +19\.\d{3} minutes, by submission_platform", of_set
+        r"  bow-pod16/resnet  closed +5/5 runs +19\.\d{3} minutes, system found by submission_platform",
+        of_set,
     )
     assert built == "built submissions/Graphcore: 1 system, 1 result set, 5 logs"
     assert tables == "tables submissions/Graphcore/results.html, .md, .csv, .json"

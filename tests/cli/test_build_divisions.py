@@ -53,11 +53,11 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path, first: str) -> None
     root = both_divisions(tmp_path)
     result = call("build", root, "--division", first)
     assert (result.exit_code, systems_of(root)) == (0, DIVISIONS[first])
-    assert f"note: left out, of the {second} division: " in result.stderr
+    assert f"note: left out, as they are of the {second} division: " in result.stderr
     before = bytes_below(root / TREE)
     result = call("build", root, "--division", second)
     assert result.exit_code == 0
-    assert f"note: kept, of the {first} division: " in result.stderr
+    assert f" of the {first} division in " in result.stderr
     assert "note: left out" not in result.stderr
     in_turn = bytes_below(root / TREE)
     assert before.items() - in_turn.items() == {(n, before[n]) for n in (MANIFEST, *TABLES)}
@@ -73,8 +73,11 @@ def test_only_sets_of_the_tree_stay(tmp_path: Path) -> None:
     only = ("--division", "closed", "--leave-out", "bow-pod16/bert")
     assert call("build", root, *only).exit_code == 0
     result = call("build", root, "--division", "open")
-    assert "kept, of the closed division: 1 result set of " in result.stderr
-    assert "note: left out, of the closed division: 10 logs (logs/b0.log, " in result.stderr
+    assert "kept 1 result set of the closed division in " in result.stderr
+    assert (
+        "note: left out, as they are of the closed division: 10 logs (logs/b0.log, "
+        in result.stderr
+    )
     assert sorted(path.name for path in (root / TREE / "results").glob("*/*")) == ["resnet"] * 2
 
 
@@ -169,7 +172,7 @@ CODE = "benchmarks/bert/implementations/src/"
         (remove_log, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (remove_log, ("--drop-invalid",), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (change_log, (), BERT),
-        (change_description, (), "remove them:\n  systems/bow-pod16.json\n"),
+        (change_description, (), "must keep:\n  systems/bow-pod16.json\n"),
         (remove_description, (), f"{BERT}0.txt,\n"),
         (open_description, ("--as-open",), "systems/bow-pod16.json\n"),
         (change_code, (), f"{CODE}run_and_time.sh,\n"),
@@ -220,7 +223,10 @@ def test_extra_files_of_both_change_by_force(tmp_path: Path) -> None:
     before = bytes_below(root)
     result = call("build", root, "--division", "open")
     assert (result.exit_code, bytes_below(root)) == (2, before)
-    assert "Graphcore: README.md: would be changed or removed; --force does so\n" in result.stderr
+    assert (
+        "Graphcore: this build would change or remove README.md; --force allows this\n"
+        in result.stderr
+    )
     assert call("build", root, "--division", "open", "--force").exit_code == 0
     assert bytes_below(root / TREE)["README.md"] == b"2"
     assert systems_of(root) == DIVISIONS["closed"] | DIVISIONS["open"]

@@ -45,8 +45,8 @@ def test_scalings_have_names_and_folders(tmp_path: Path, logs: dict[str, bytes])
     assert result.exit_code == 0
     lines = result.stdout.splitlines()[1:3]
     assert [re.sub(r" +[0-9.]+ minutes", "", line) for line in lines] == [
-        f"  {STRONG}  closed  10/10 runs, by submission_platform",
-        f"  {WEAK}    closed  10/10 runs, by submission_platform",
+        f"  {STRONG}  closed  10/10 runs, system found by submission_platform",
+        f"  {WEAK}    closed  10/10 runs, system found by submission_platform",
     ]
     tree = bytes_below(root / TREE)
     for name, folder in ((STRONG, "logs"), (WEAK, "logs/weak")):

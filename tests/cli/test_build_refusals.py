@@ -39,16 +39,16 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     result = call("build", root)
     assert result.exit_code == 1
     assert (
-        "error: Graphcore/Bow Pod16/resnet/closed: SET125: by submission_platform, a system_name,"
-        " the system may be bow-pod16, pod16-tf; expected one of them\n"
+        "error: Graphcore/Bow Pod16/resnet/closed: SET125: the system may be bow-pod16, pod16-tf,"
+        " judging by a similar submission_platform; expected one system\n"
     ) in result.stderr
-    _, _, block = result.stderr.partition("All of mlperf-pkg.yaml, to complete:\n")
+    _, _, block = result.stderr.partition("Save this as mlperf-pkg.yaml and complete it:\n")
     assert "systems:\n  bow-pod16:\n    logs: []\n  pod16-tf:\n    logs: []\n" in block
     assert nothing_built(root)
     lay(root, {CONFIG_NAME: b"systems:\n  pod16-tf:\n    logs: ['logs/[0-9].log']\n"})
     result = call("build", root)
     assert result.exit_code == 0
-    assert ", by a pattern in mlperf-pkg.yaml\n" in result.stdout
+    assert ", system found by a pattern in mlperf-pkg.yaml\n" in result.stdout
     assert built_results(root) == [path.replace("bow-pod16", "pod16-tf") for path in RESULTS]
 
 
@@ -146,7 +146,7 @@ def test_keep_invalid(tmp_path: Path) -> None:
     result = call("build", root, "--keep-invalid")
     assert result.exit_code == 0
     assert "kept although not valid: bow-pod16/resnet is not valid:\n" in result.stderr
-    assert ", NOT VALID, by " in result.stdout
+    assert ", NOT VALID, system found by " in result.stdout
     assert built_results(root) == RESULTS
 
 

@@ -204,7 +204,7 @@ def test_the_configuration_here_is_read_unless_it_is_inside_the_input(
     spoil(folder)
     Path("mlperf-pkg.yaml").write_text(WAIVER)
     result = call("check", *arguments)
-    note = "note: mlperf-pkg.yaml is inside the input .: its waivers are not read; --config"
+    note = "note: mlperf-pkg.yaml is inside the input .: its waivers are not read; to read"
     assert (note in result.stderr) is not is_read
     assert ("waived by Jane" in result.stdout) is is_read
     assert result.exit_code == 1

@@ -115,7 +115,7 @@ def test_an_export_without_ids_is_refused(name: str, tree: Path) -> None:
     result = call("export", tree, "-o", name, "--replace")
     assert result.exit_code == 2
     assert "is not an export of this version (format 2): " in result.stderr
-    assert "without code, severity, basis, set_id" in result.stderr
+    assert "; missing: code, severity, basis, set_id" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb", "r.csv", "r.parquet"])

@@ -74,9 +74,9 @@ def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
         "Pod_64-bow": SystemConfig(platforms=("Pod_64 (bow)",)),
     }
     errors = result.stderr.splitlines()
-    task = "to do: systems: describe systems/Pod_64-bow.json, or replace Pod_64-bow by bow-pod16"
-    assert [line for line in errors if line.startswith(task)]
-    left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: no system description"
+    task = ", write systems/Pod_64-bow.json, or replace Pod_64-bow with bow-pod16"
+    assert [line for line in errors if line.startswith("to do: systems: for ") and task in line]
+    left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: submission_platform"
     assert [line for line in errors if line.startswith(left)]
     assert call("build", tmp_path).exit_code == 1
 

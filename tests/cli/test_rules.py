@@ -285,7 +285,7 @@ def test_show_has_the_exceptions_of_a_code_as_json() -> None:
     answer = document("show", "SET101")
     assert (answer["basis"], answer["severity"]) == ("both", "error")
     assert answer["unless"][0] == {
-        "when": "the logs are named one by one or --partial says that more are to come",
+        "when": "the logs are named one by one or --partial expects more runs",
         "basis": None,
         "severity": "note",
     }

@@ -171,11 +171,11 @@ def test_the_description_is_beside_the_logs(
     ("described", "notes"),
     [
         ({}, []),
-        ({"division": "open"}, ['the division is "open"; that of these logs is "closed"']),
-        ({"submitter": "Other"}, ['the submitter is "Other"; that of these logs is "ACME"']),
+        ({"division": "open"}, ['the division is "open", but "closed" in the new logs']),
+        ({"submitter": "Other"}, ['the submitter is "Other", but "ACME" in the new logs']),
         (
             {"number_of_nodes": "2"},
-            ["the number of accelerators is 16; that of these logs is 8"],
+            ["the number of accelerators is 16, but 8 in the new logs"],
         ),
         ({"division": ..., "submitter": 7, "number_of_nodes": ""}, []),
         ("not JSON", []),

@@ -101,19 +101,19 @@ def test_the_round_of_the_configuration(
 @pytest.mark.parametrize(
     ("logs", "config", "paths", "round_"),
     [
-        ({"a.log": RESNET[0]}, "", (), f"round 2.0: that of the logs in logs/, {INFERRED}"),
+        ({"a.log": RESNET[0]}, "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
         (
             {"a.log": RESNET[0]},
             "",
             ("systems/x.json",),
-            f"round 2.0: that of the logs in logs/, {INFERRED}",
+            f"round 2.0: from the logs in logs/, {INFERRED}",
         ),
         ({"a.log": RESNET[0]}, "round: 2.1", (), "round 2.1: as mlperf-pkg.yaml says"),
         (
             {"a.log": b"hello", "b.log": RESNET[0]},
             "",
             (),
-            f"round 2.0: that of the logs in logs/, {INFERRED}",
+            f"round 2.0: from the logs in logs/, {INFERRED}",
         ),
         ({"a.log": b"hello"}, "", (), f"round {NEWEST}: the newest of the rulebook"),
         ({}, "", (), f"round {NEWEST}: the newest of the rulebook"),

@@ -41,7 +41,7 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
     assert checked.exit_code == 1
     assert f"Errors\n  {file}:4: status is " in checked.stdout
     assert (
-        f"  {file}:4: 4 fields are to be filled in: status, accelerator_memory_configuration,"
+        f"  {file}:4: 4 fields are not filled in: status, accelerator_memory_configuration,"
     ) in checked.stdout
     assert call("system", "init", "-o", file).stderr.endswith("--force overwrites it\n")
     assert call("system", "init", "-o", file, "--force").exit_code == 0

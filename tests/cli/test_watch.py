@@ -138,8 +138,7 @@ def test_a_folder_is_refused_with_the_command_for_its_logs(
     result = call("watch", "folder")
     assert (result.exit_code, result.stderr) == (
         2,
-        "mlperf-pkg: error: folder: is a folder; expected the files of logs: mlperf-pkg watch"
-        f" {command}\n",
+        f"mlperf-pkg: error: folder: is a folder; expected log files: mlperf-pkg watch {command}\n",
     )
 
 

@@ -132,6 +132,6 @@ def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     assert prepared.workspace.round.name == round_
     assert prepared.plan.submitter
     evidence = {judged.result.row.system_by for judged in prepared.judged}
-    assert evidence == {"its place in the tree"}
+    assert evidence == {"the place in the submission tree"}
     write_tree(prepared.target, prepared.files, force=False)
     assert logs_by_set(prepared.target) == logs_by_set(original)

@@ -195,14 +195,20 @@ def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles:
     ("rows", "sentences"),
     [
         ([raw()], []),
-        ([raw(system_by="its folder")], ["system by its folder: dgx"]),
+        ([raw(system_by="the folder name")], ["system found by the folder name: dgx"]),
         (
-            [raw(system=name, system_by="its folder") for name in "aabcdef"],
-            ["systems by its folder: a, b, c, d and 2 more"],
+            [raw(system=name, system_by="the folder name") for name in "aabcdef"],
+            ["systems found by the folder name: a, b, c, d and 2 more"],
         ),
         (
-            [raw(system_by="its folder"), raw(system="b", system_by="the numbers of nodes")],
-            ["system by its folder: dgx", "system by the numbers of nodes: b"],
+            [
+                raw(system_by="the folder name"),
+                raw(system="b", system_by="the number of nodes or accelerators"),
+            ],
+            [
+                "system found by the folder name: dgx",
+                "system found by the number of nodes or accelerators: b",
+            ],
         ),
     ],
 )
@@ -217,9 +223,12 @@ def test_the_evidence_of_systems(rows: list[ResultSetRow], sentences: list[str])
         ([True, True], ""),
         (
             [True, False],
-            "only the logs were judged in 1 of 2 result sets: sets are judged by folder",
+            "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder without --partial",
         ),
-        ([False, False], "only the logs were judged: sets are judged by folder"),
+        (
+            [False, False],
+            "only the logs were judged: to judge sets, check a folder without --partial",
+        ),
     ],
 )
 def test_sets_of_which_only_the_logs_were_judged(judged: list[bool], words: str) -> None:

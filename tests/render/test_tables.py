@@ -75,9 +75,9 @@ def test_accelerators_are_those_of_the_same_submission(path: str, accelerators: 
 @pytest.mark.parametrize(
     ("paths", "system_by", "accelerators"),
     [
-        (["systems/dgx.json"], "its folder", 8),
-        (["../systems/dgx.json"], "its folder", 8),
-        (["a/systems/dgx.json", "b/systems/dgx.json"], "its folder", None),
+        (["systems/dgx.json"], "the folder name", 8),
+        (["../systems/dgx.json"], "the folder name", 8),
+        (["a/systems/dgx.json", "b/systems/dgx.json"], "the folder name", None),
         (["../systems/dgx.json"], None, None),
     ],
     ids=["workspace", "a folder in a workspace", "two workspaces", "another system"],

@@ -175,13 +175,14 @@ def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
 
 def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     shown = text(
-        result_sets=(result_set(path=".", system_by="its folder"), result_set(judged=False)),
+        result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    assert "All of mlperf-pkg.yaml, to complete\n# who?\nsystems:\n  dgx: {}\n\n" in shown
+    assert "Save this as mlperf-pkg.yaml and complete it\n# who?\nsystems:\n  dgx: {}\n\n" in shown
     assert shown.endswith(
-        "round 2.0: as given\nsystem by its folder: dgx\n"
-        "only the logs were judged in 1 of 2 result sets: sets are judged by folder\n"
+        "round 2.0: as given\nsystem found by the folder name: dgx\n"
+        "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
+        "without --partial\n"
     )
 
 

@@ -91,7 +91,10 @@ def test_every_field_is_explained() -> None:
             findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
         ),
         report(
-            result_sets=(result_set(path=".", system_by="its folder"), result_set(judged=False)),
+            result_sets=(
+                result_set(path=".", system_by="the folder name"),
+                result_set(judged=False),
+            ),
             findings=on_raw_set("alpha"),
             configuration="systems: {}\n",
         ),

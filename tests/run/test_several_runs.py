@@ -35,7 +35,7 @@ def test_five_runs() -> None:
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
-        "5 runs in this file; expected 1: split it into one file per run, before lines "
+        "the file has 5 runs; expected 1: split it into one file per run, before lines "
         + ", ".join(map(str, lines))
     )
     assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
@@ -50,7 +50,7 @@ def test_a_run_that_was_started_again() -> None:
     before = killed.count(b"\n") + 1
     assert (
         leading.text
-        == f"2 runs in this file; expected 1: split it into one file per run, before line {before}"
+        == f"the file has 2 runs; expected 1: split it into one file per run, before line {before}"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_log_that_is_cut_off(lost: int) -> None:
     log = LOGS[0][:-lost]
     run = run_of(log)
     cut = next(finding for finding in run.findings if finding.code == "LOG101")
-    assert cut.text.startswith("the log is cut off inside this record: copy it again; found")
+    assert cut.text.startswith("the log is cut off inside this record: copy it again; found ")
     assert cut.line == log.count(b"\n") + 1
     assert {code for code, _ in findings(run)} == {"LOG101", "RUN130"}
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)

@@ -292,7 +292,11 @@ def test_logging_of_the_process_is_neither_used_nor_changed() -> None:
         ("usage", "inference", r"unknown usage: 'inference' \(known: hpc, training\)"),
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
         ("benchmark", "vgg", r"unknown benchmark of round 2\.0: 'vgg' \(known: bert, dlrm, "),
-        ("benchmark", "gpt3", r"unknown benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in 3\.0"),
+        (
+            "benchmark",
+            "gpt3",
+            r"unknown benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in 3\.0",
+        ),
         ("division", "half", r"unknown division: 'half' \(known: closed, open\)"),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("failure", "fire", r"unknown failure: 'fire' \(known: diverged, aborted"),

@@ -30,9 +30,9 @@ BY_WILDCARD = Config(
 UNKNOWN = Config(systems={"pod7": SystemConfig(logs=("*",))})
 
 PATTERN, PLATFORM_IN = "a pattern in mlperf-pkg.yaml", "a platform in mlperf-pkg.yaml"
-TREE, FOLDER = "its place in the tree", "its folder"
-PLATFORM, NAME = "submission_platform", "submission_platform, a system_name"
-NUMBERS, ONLY = "the numbers of nodes", "its division"
+TREE, FOLDER = "the place in the submission tree", "the folder name"
+PLATFORM, NAME = "submission_platform", "a similar submission_platform"
+NUMBERS, ONLY = "the number of nodes or accelerators", "the division"
 
 
 def log(place: str = "a.log", platform: str = "box", **changes: Any) -> Stated:

@@ -1,4 +1,4 @@
-"""Find what is in an existing tree and must not be lost: additions and the other division."""
+"""Find what a build must not lose of an existing tree: additions and the other division."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NAMED = 10
 
 
 class Others(Struct, frozen=True):
-    """What a tree that this tool built has of another ``division`` than the one to be built.
+    """The part of a tree that is of another ``division`` than the one to be built.
 
-    ``sets`` are the folders of its result sets, ``files`` all its files that were built, with the
-    descriptions of its systems and the code of its benchmarks. ``alone`` says that the tree has no
-    result set of the division to be built.
+    ``sets`` are the folders of its result sets; ``files`` are all its files that were built, with
+    system descriptions and code. ``alone`` says that the tree has no result set of the division to
+    be built.
     """
 
     division: str = ""
@@ -37,9 +37,9 @@ class Others(Struct, frozen=True):
 
 
 def others_in(target: Path, division: str | None) -> Others:
-    """Return what a tree has of another division; nothing if ``division`` is None, which is all.
+    """Return what a tree has of another division; nothing if ``division`` is None (both).
 
-    The description of a system in the tree decides; without one, its results must stay, too.
+    The system description in the tree decides; without one, the results of a system are kept, too.
     """
     if division is None or not is_ours(target):
         return Others()
@@ -63,7 +63,7 @@ def others_in(target: Path, division: str | None) -> Others:
 
 
 def _built(target: Path) -> dict[str, ManifestEntry]:
-    """Return the files of a tree that its manifest lists, sorted; none if that was changed."""
+    """Return the files of a tree that its manifest lists; none if the manifest was changed."""
     try:
         entries = read_manifest((target / MANIFEST).read_bytes())
     except ValueError:  # which refuse_foreign reports
@@ -73,7 +73,7 @@ def _built(target: Path) -> dict[str, ManifestEntry]:
 
 
 def _division(target: Path, system: str, built: Collection[str]) -> str | None:
-    """Return what the description of a system in a tree says; None if it cannot be read."""
+    """Return the division in a system description of a tree; None if it cannot be read."""
     path = f"systems/{system}.json"
     try:
         contents = read_json(read_file(target / path, MAX_BYTES)).value if path in built else None
@@ -83,21 +83,21 @@ def _division(target: Path, system: str, built: Collection[str]) -> str | None:
 
 
 def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> str | None:
-    """Return which files of another division in a tree would not be built as they are."""
+    """Return a message that names the files of another division that a build would change."""
     others = others_in(target, division)
     if gone := _changes(target, others.files, files):
         named = _named(gone, ",\n  ")
         return (
-            f"{target}: these files are of the {others.division} division, which is kept, but this"
-            f" build would change or remove them:\n  {named}\nNothing was replaced. Bring back"
-            " their logs, descriptions, code and options;\nor replace the whole tree, with --force"
-            " and without a division;\nor choose another --output"
+            f"{target}: this build would change or remove files of the {others.division} division,"
+            f" which it must keep:\n  {named}\nNothing was replaced. Restore their logs,"
+            " descriptions and code, and give the same options,\nor replace the whole tree with"
+            " --force and without a division,\nor choose another --output"
         )
     return None
 
 
 def refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
-    """Refuse to replace a tree by more than an addition to it.
+    """Refuse a build that does more than add to a tree.
 
     Raises:
         UserError: a file that was built, other than a table, would be changed or removed.
@@ -105,14 +105,14 @@ def refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
     built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
     if changed := _changes(target, built, files):
         raise UserError(
-            f"{target}: {_named(changed)}: would be changed or removed; --force does so"
+            f"{target}: this build would change or remove {_named(changed)}; --force allows this"
         )
 
 
 def _changes(
     target: Path, built: Mapping[str, ManifestEntry], files: Iterable[PlannedFile]
 ) -> list[str]:
-    """Return which files of a tree, as they were built, are not among ``files`` as they are."""
+    """Return the files of a tree, unchanged since they were built, that ``files`` would change."""
     planned = {file.path: file for file in files}
     changing = [path for path in built if not _stays(target / path, planned.get(path))]
     return [path for path in changing if _is_as_listed(target / path, built[path])]
@@ -172,7 +172,7 @@ def _named(paths: Sequence[str], separator: str = ", ") -> str:
 def _message(target: Path, foreign: Sequence[str]) -> str:
     return (
         f"{target}: {_named(foreign)}: added or changed since the tree was built,"
-        f" so it is not replaced. Move them away or, if they belong in the submission, into the"
-        f" workspace, and name them in {CONFIG_NAME}:\n"
+        " so the tree is not replaced. Move them away or, if they belong in the submission, into"
+        f" the workspace, and name them in {CONFIG_NAME}:\n"
         f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
     )

@@ -77,10 +77,10 @@ class PlannedSet(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
-    Sets of another division are those that stay in the tree that is there already.
+    Sets of another division are those that are kept in the existing tree.
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
-    ``submitters`` are all that the inputs name; ``unmapped`` are the sets without a system.
-    ``configuration`` is that of the workspace with what its logs leave open; empty if nothing is.
+    ``submitters`` are those that the inputs name; ``unmapped`` are the sets without a system.
+    ``configuration`` is the ``mlperf-pkg.yaml`` to complete; empty if there is nothing to complete.
     """
 
     submitter: str
@@ -115,7 +115,7 @@ def make_plan(
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
     With ``as_open``, runs of the Closed division whose system is only described as Open are Open.
-    ``staying`` are the folders of result sets of another division that are planned, too.
+    ``staying`` are the folders of result sets of another division, which are planned, too.
     Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
@@ -208,7 +208,7 @@ def _unidentified(workspace: Workspace) -> Iterator[str]:
 
 
 def _unread_line(run: Run) -> str | None:
-    """Return the first error in reading a log, which may be why it lacks a value."""
+    """Return the first error in reading a log, which may be the cause of a missing value."""
     errors = [f for f in run.findings if f.is_error and f.code.startswith(OF_LINES)]
     for finding in sorted(errors, key=lambda finding: finding.line is None):
         return f"line {finding.line}: {finding.text}" if finding.line else finding.text
@@ -216,7 +216,7 @@ def _unread_line(run: Run) -> str | None:
 
 
 def _complaints(contexts: Iterable[SetContext], *, whose: bool) -> Iterator[str]:
-    """Yield why runs are not known to be of one system and, asked ``whose``, of the submitter."""
+    """Yield why runs are not of one known system or, with ``whose``, not of the submitter."""
     for context in contexts:
         paths = [run.path for run in context.runs]
         for finding in folded(check_membership(context), context.identity, paths):
@@ -252,7 +252,7 @@ def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
     for other in DIVISIONS if division else ():
         logs = [run.path for run in runs if run.division == other]
         if logs:
-            yield f"left out, of the {other} division: {_named(logs)}"
+            yield f"left out, as they are of the {other} division: {_named(logs)}"
 
 
 def _as_open(sets: Iterable[PlannedSet]) -> Iterator[str]:

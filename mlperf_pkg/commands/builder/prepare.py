@@ -136,7 +136,7 @@ def _plan(workspace: Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
         workspace, order.division, order.leave_out, as_open=order.as_open, staying=others.sets
     )
     number = words.counted(len(others.sets), "result set")
-    return plan, (f"kept, of the {others.division} division: {number} of {target}",)
+    return plan, (f"kept {number} of the {others.division} division in {target}",)
 
 
 def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Propose a configuration: what follows from the inputs, and what is left to fill in."""
+"""Propose a configuration: fill in what follows from the inputs, and list the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlperf_pkg.config import Config
 
 
 class Proposal(Struct, frozen=True):
-    """The fields of an ``mlperf-pkg.yaml``, and what is to be filled in, as messages."""
+    """The fields of an ``mlperf-pkg.yaml``, and messages about what is left to fill in."""
 
     fields: dict[str, Any]
     open: tuple[str, ...]
@@ -25,8 +25,8 @@ class Proposal(Struct, frozen=True):
 def proposed(workspace: Workspace, plan: Plan) -> Proposal:
     """Return a configuration for a workspace; several submitters leave ``submitter`` open.
 
-    The logs of systems are not listed, so that later logs belong to their systems too: their
-    platforms are. Where evidence leaves the system open, its candidates have lists to fill in.
+    Systems list platforms, not logs, so that later logs are of these systems, too. If evidence
+    leaves the system of logs open, each candidate has a list to fill in.
     """
     systems, comments = systems_to_assign(workspace.config, plan.unmapped)
     for platform, system_id in _certain(plan):

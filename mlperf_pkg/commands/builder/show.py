@@ -33,7 +33,7 @@ def _set_line(judged: JudgedSet) -> str:
     row = judged.result.row
     score = f"{words.minutes(row.score_minutes):>10} minutes"
     result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
-    return ", ".join([result, *_state(judged), f"by {row.system_by}"])
+    return ", ".join([result, *_state(judged), f"system found by {row.system_by}"])
 
 
 def _state(judged: JudgedSet) -> Iterator[str]:

@@ -24,7 +24,7 @@ def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[
 
 
 def submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
-    """Yield why there is not one submitter that can name a folder."""
+    """Yield why the plan does not have exactly one submitter that can name a folder."""
     lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
     if not submitters:
         yield f"neither a system description nor a log names a submitter. {lines}..."

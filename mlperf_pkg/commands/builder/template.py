@@ -19,7 +19,7 @@ _HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' 
 def config_text(values: Mapping[str, Any], to_do: Iterable[str] = ()) -> str:
     """Return a configuration with these ``values`` by key; all other keys are comments.
 
-    What is ``to_do`` comes first.
+    The tasks in ``to_do`` come first.
     """
     schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
     head = _comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")

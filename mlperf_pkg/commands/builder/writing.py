@@ -33,7 +33,7 @@ def write_tree(
     Nobody ever sees a part of the tree: an error or an interruption leaves neither debris nor a
     change to ``target``. Files are copied byte for byte, never linked; of their mode only the
     permission to execute is kept. ``accept`` gets the whole tree before it has its name, and may
-    raise. ``division`` is the one that is built, None for all.
+    raise. ``division`` is the one that is built, None for both.
 
     Raises:
         UserError: ``target`` exists and must not be replaced, or the tree cannot be written.
@@ -42,7 +42,7 @@ def write_tree(
     def replaces(there: Path) -> bool:
         try:
             refuse_to_replace(there, files, force=force, division=division)
-        except UserError:  # it has changed since the check below; new_folder takes its step back
+        except UserError:  # it changed after the check below; new_folder puts it back
             return False
         return True
 
@@ -64,8 +64,8 @@ def refuse_to_replace(
     No ``force`` is needed to add a ``division`` to a tree of another one.
 
     Raises:
-        UserError: ``target`` exists, and is not such a tree, ``force`` is needed, the tree holds
-            something that was not built and is not among ``files``, or it would lose results of
+        UserError: ``target`` exists and is not such a tree; ``force`` is needed; the tree holds
+            something that was not built and is not among ``files``; or it would lose results of
             another division.
     """
     if not target.exists() and not target.is_symlink():

@@ -64,7 +64,7 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 class _Key(Struct, frozen=True):
-    """The identity of a result: its folder or file, its name, and which one of that name it is."""
+    """The identity of a result: its folder or file, its name, and its number among equal names."""
 
     path: AnyPath
     name: str

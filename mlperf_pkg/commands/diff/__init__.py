@@ -1,4 +1,4 @@
-"""What changed between two versions of a submission, of loose logs or of single result sets.
+"""What changed between two versions of a submission, of raw logs or of single result sets.
 
 ``reading`` reads the two sides, ``changes`` compares them, ``formats`` shows what changed.
 """

@@ -30,9 +30,9 @@ _Key = Callable[[_Item], Hashable]
 def compare(old: Side, new: Side) -> Comparison:
     """Return what changed from ``old`` to ``new``.
 
-    Systems are paired by their path, result sets by their name, by path, system and benchmark, or
-    by identity. The rest is paired if it is the only one of its kind on both sides: a system, or a
-    result set of its benchmark (and division).
+    Systems are paired by their path; result sets by their name, or by path, system and benchmark,
+    or by identity. Each of the rest is paired if it is the only one of its kind on both sides: a
+    system, or a result set of its benchmark (and division).
     """
     systems = _paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets = _paired(old.sets, new.sets, _SET_KEYS)

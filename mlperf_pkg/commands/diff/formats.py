@@ -69,7 +69,7 @@ def _described(result_set: ResultSet) -> str:
 
 
 def _name(result_set: ResultSet) -> str:
-    """Return the path of a submission's result set; for loose logs, what they are and where."""
+    """Return the path of a submission's result set; for raw logs, what they are and where."""
     row, path = result_set.row, result_set.path
     division = row.division or "no division"
     if row.submitter is not None and not result_set.is_raw:

@@ -50,9 +50,10 @@ class System(Struct, frozen=True):
 class ResultSet(Struct, frozen=True):
     """A result set; ``path`` is its path within the input, without the input's own name.
 
-    ``identity`` is as in ``SetContext``. It names a set that ``is_raw``: several of raw logs may
-    have one path. ``submitter`` is the name of its submission; of a submission that is compared
-    alone, whose folder may have any name, the one in its system description; of raw logs empty.
+    ``identity`` is as in ``SetContext``. It names a set that ``is_raw``, as several sets of raw
+    logs may have the same path. ``submitter`` is the name of its submission; of a submission that
+    is compared alone, whose folder may have any name, the one in its system description; of raw
+    logs empty.
     """
 
     path: str
@@ -66,7 +67,7 @@ class ResultSet(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What names it on both sides: its path or, of raw logs, its identity."""
+        """Its name on both sides: its path or, for raw logs, its identity."""
         return self.identity if self.is_raw else self.path
 
 

@@ -74,7 +74,7 @@ def rows_of(checked: Checked) -> Rows:
 def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
     """Return the key of each result set by its id in the report.
 
-    That id may end in ``@<round>``, while the key has the round itself.
+    That id may end with ``@<round>``; the key has the round as its own part.
     """
     names = ((c.round.usage, c.round.name, name) for c in contexts for name in {c.identity, c.id})
     times = Counter(names)
@@ -106,7 +106,7 @@ def round_of(row: Row) -> RoundKey:
 
 
 class _Rounds:
-    """The rounds of files: those of the result sets in the nearest folder that has any.
+    """The rounds of files: those of the result sets in the nearest folder that has result sets.
 
     ``submitters`` are those of the result sets, by the path of their system description.
     """

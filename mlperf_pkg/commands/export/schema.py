@@ -70,7 +70,7 @@ class ResultSetRecord(Struct, frozen=True):
     benchmark: _Benchmark
     division: Annotated[str | None, _about("`closed` or `open`")]
     path: Annotated[
-        str, _about("the path of the result set; raw logs of several sets may have a common one")
+        str, _about("the path of the result set; several sets of raw logs may have the same")
     ]
     system_path: Annotated[str | None, _about("the `path` of its system in `systems`")]
     runs: Annotated[int, _about("the number of runs")]
@@ -164,13 +164,11 @@ class FindingRecord(Struct, frozen=True):
     severity: Annotated[str, _about("`error`, `warning` or `note`")]
     basis: Annotated[str, _about("`both`, `official`, `rules` or `advice`")]
     set_id: Annotated[
-        str | None, _about("the `id` of the result set; null if it is about no result set")
+        str | None, _about("the `id` of the result set; null if the finding is not about one")
     ]
     subject: Annotated[
         str,
-        _about(
-            "the path of the result set (of raw logs: its `id`), description, submission or file"
-        ),
+        _about("the path of the result set (raw logs: its `id`), description, submission or file"),
     ]
     path: Annotated[str, _about("the first file with the finding")]
     line: Annotated[int | None, _about("the line of the file, from 1")]
@@ -211,12 +209,12 @@ class Table(Struct, frozen=True):
         """Check the names of columns that were read.
 
         Raises:
-            ValueError: they are not those of this table, but perhaps of an older version.
+            ValueError: they are not those of this table; an older version may have written them.
         """
         expected = [column.name for column in self.columns]
         if list(names) != expected:
             missing = ", ".join(name for name in expected if name not in names)
-            lack = f", without {missing}" if missing else ""
+            lack = f"; missing: {missing}" if missing else ""
             raise ValueError(f"the columns of {self.name} are {', '.join(names)[:200]}{lack}")
 
 

@@ -80,7 +80,7 @@ def _title(row: ResultSetRow, report: Report) -> str:
     details = [row.division or "no division"]
     if report.round is None:
         details.append(f"round {row.round}")
-    loose = "loose logs" if row.path == "." else f"logs in {row.path}"
+    loose = "raw logs" if row.path == "." else f"logs in {row.path}"
     return f"{row.submitter or loose} ({', '.join(details)})"
 
 

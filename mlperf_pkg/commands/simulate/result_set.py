@@ -30,7 +30,7 @@ LAYOUTS = {
     "tree": "{plan.system}/{plan.benchmark}/result_{number}.txt",
 }
 _OF_LOGS = ("logs", "results")
-"""The folders of logs in a workspace and in a submission, beside which is ``systems/``."""
+"""The folders of logs in a workspace and in a submission; ``systems/`` is beside them."""
 
 
 class SetOrder(Struct, frozen=True, kw_only=True):
@@ -58,9 +58,9 @@ class SetOrder(Struct, frozen=True, kw_only=True):
 
 
 class WrittenSet(Struct, frozen=True):
-    """The paths of the logs that were written, and of the system description if it was, too.
+    """The paths of the logs and, unless it existed, of the system description that were written.
 
-    ``notes`` say what differs between a description that was there and the logs.
+    ``notes`` name the differences between an existing description and the logs.
     """
 
     logs: tuple[Path, ...]
@@ -71,7 +71,7 @@ class WrittenSet(Struct, frozen=True):
 def write_set(folder: Path, order: SetOrder) -> WrittenSet:
     """Write the logs of a result set and the description of its system: all files or none.
 
-    The description is ``systems/<system>.json`` beside the logs; one that is there is kept.
+    The description is ``systems/<system>.json`` beside the logs; an existing one is kept.
 
     Raises:
         UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
@@ -92,7 +92,7 @@ def write_set(folder: Path, order: SetOrder) -> WrittenSet:
 
 
 def _plan(order: SetOrder) -> tuple[RunPlan, Mapping[str, Any]]:
-    """Return the plan, and the system: the packaged one of that name, else a simulated one."""
+    """Return the plan and the system: the packaged one with that id, else a simulated one."""
     plan = RunPlan(
         usage=order.usage,
         round=order.round or newest_round(order.usage, order.benchmark),
@@ -122,7 +122,7 @@ def _file_name(system: str) -> str:
 
 
 def _beside(folder: Path) -> Path:
-    """Return the folder above all logs, of which ``folder`` may have only a part."""
+    """Return the parent of the folder of all logs, which ``folder`` may be a part of."""
     every = (path for path in (folder, *folder.parents) if path.name in _OF_LOGS)
     return next(every, folder).parent
 
@@ -138,7 +138,7 @@ def _description(plan: RunPlan, system: Mapping[str, Any]) -> str:
 
 
 def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
-    """Yield what a description says otherwise than the logs."""
+    """Yield the differences between a description and the logs."""
     try:
         system = _read(path, plan)
     except OSError as error:
@@ -150,7 +150,7 @@ def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
         ("number of accelerators", system.accelerators, plan.accelerators),
     ):
         if value not in (None, logged):
-            yield f"{path}: the {name} is {shown(value)}; that of these logs is {shown(logged)}"
+            yield f"{path}: the {name} is {shown(value)}, but {shown(logged)} in the new logs"
 
 
 def _read(path: Path, plan: RunPlan) -> SystemFile:
@@ -158,7 +158,7 @@ def _read(path: Path, plan: RunPlan) -> SystemFile:
 
 
 def _write(files: Mapping[Path, bytes]) -> None:
-    """Write every file, or none and no folder where a file exists or cannot be written."""
+    """Write all files; none, and no folder, if one exists or cannot be written."""
     for path in files:
         if path.exists():
             raise UserError(f"{path}: exists already and is not overwritten")

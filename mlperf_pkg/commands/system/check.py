@@ -58,7 +58,7 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
 
 
 def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
-    """Return the newest round that the times of logs tell, None without any."""
+    """Return the newest round that follows from the times of logs; None without any."""
     folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
     logs = [folder.parent / DEFAULT_LOGS for folder in folders]
     identities = [i for folder in logs if is_folder(folder) for i in _identities(folder, usage)]
@@ -66,12 +66,12 @@ def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | Non
     if not inferred:
         return None
     newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
-    reason = f"that of the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
+    reason = f"from the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
     return SystemRound(newest.usage, newest.choice.name, reason)
 
 
 def _identities(folder: Path, usage: str | None) -> Iterator[Identity]:
-    with suppress(UserError, OSError):  # what cannot be read says nothing about the round
+    with suppress(UserError, OSError):  # logs that cannot be read do not show the round
         for place in find_input(str(folder)).every_log:
             yield identify(LogFile(place.source, usage=usage))
 

@@ -86,7 +86,7 @@ def _sessions(logs: Sequence[str], options: Options) -> Iterator[Session]:
     waivers.refuse_unknown_codes()
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
-            raise UserError(f"{log}: is a folder; expected the files of logs: {_command_for(log)}")
+            raise UserError(f"{log}: is a folder; expected log files: {_command_for(log)}")
         choice = choice_for(Path(log).parent.resolve(), options)
         round_ = choice.round.name if choice.round else None
         yield Session(Judge(log, choice.usage, round_, waivers))
@@ -96,7 +96,7 @@ def _command_for(folder: str) -> str:
     """Return the command that watches the logs in a folder, by their names."""
     try:
         paths = [place.path for place in find_input(folder).every_log]
-    except UserError:  # there is none yet
+    except UserError:  # the folder has no logs yet
         paths = []
     logs = [path for path in paths if isinstance(path, Path)]  # others are in archives
     patterns = {f"{quote(str(log.parent))}/*{quote(log.suffix)}" for log in logs}

@@ -67,13 +67,13 @@ def test_the_reasons_for_a_system() -> None:
     (planned_set,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
     group = planned_set.context.group
     assert group is not None
-    assert group.why == "its folder, submission_platform"
+    assert group.why == "submission_platform, the folder name"
 
 
 def test_one_division() -> None:
     plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open")
     assert [planned_set.name for planned_set in plan.sets] == ["box-open/resnet"]
-    assert plan.notes == ("left out, of the closed division: 1 log (logs/box/a.log)",)
+    assert plan.notes == ("left out, as they are of the closed division: 1 log (logs/box/a.log)",)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_check_names_every_line_that_is_left(round_: str, tmp_path: Path) ->
     (place,) = finding.occurrences
     assert (finding.line, place.lines, place.count) == (left[0], tuple(left[:MAX_LINES]), len(left))
     names = ", ".join(name for name, value in json.loads(text).items() if FILL_IN in str(value))
-    assert finding.text == f"{len(left)} fields are to be filled in: {names}"
+    assert finding.text == f"{len(left)} fields are not filled in: {names}"
     assert len(left) == len(needing_answer())
     assert {finding.code for finding in findings} <= {"SYS203", "SYS103"}
     assert verdicts_of(findings).rules is Verdict.FAIL
