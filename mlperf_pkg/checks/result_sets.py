@@ -22,7 +22,7 @@ from mlperf_pkg.checks.runs import (
     check_system_file,
     for_information,
 )
-from mlperf_pkg.checks.scaling import check_scaling, normalisation, scaling_factor
+from mlperf_pkg.checks.scaling import Factors, check_scaling, factors
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
@@ -85,7 +85,7 @@ def check_set(context: SetContext) -> SetResult:
     findings = [finding for check in _CHECKS for finding in check(context)]
     findings += check_seeds(context, seeds)
     findings += check_rcp(context, rcp_result)
-    findings += check_scaling(context, rcp_result)
+    findings += check_scaling(context, rcp_result, score.minutes)
     findings += check_published(context, published or {})
     if not context.origin.is_judged:
         findings = [for_information(finding) for finding in findings]
@@ -97,9 +97,8 @@ def check_set(context: SetContext) -> SetResult:
             findings = unread(findings, _SKIPPED)
             run_findings = unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    file_factor = scaling_factor(context.files.scaling)
-    seeds_row = SeedsRow(not seeds)
-    row = _row(context, verdict, score, rcp_result, seeds=seeds_row, file_factor=file_factor)
+    by = factors(context, rcp_result)
+    row = _row(context, verdict, score, rcp_result, by, seeds=SeedsRow(not seeds))
     if published is not None and not any(published.values()):
         # Checks of published rounds do not need it.
         from mlperf_pkg.checks.unlike_published import check_unlike_published  # noqa: PLC0415
@@ -110,7 +109,7 @@ def check_set(context: SetContext) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(context, file_factor, rcp_result),
+        summarized=summarized(context, by.official, rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
     )
@@ -201,13 +200,10 @@ def _row(
     verdict: Verdicts,
     score: scoring.Score,
     rcp_result: rcp.RcpResult | None,
+    by: Factors,
     *,
     seeds: SeedsRow,
-    file_factor: float | None,
 ) -> ResultSetRow:
-    file_factor = None if context.weak else file_factor
-    official_factor = 1.0 if file_factor is None else file_factor
-    factor = normalisation(context, rcp_result) if file_factor is None else file_factor
     power = energy(context)
     official = None if power.crash else _official_minutes(context)
     return ResultSetRow(
@@ -221,14 +217,14 @@ def _row(
         verdict=verdict,
         runs_found=len(context.runs),
         runs_required=context.rules.runs.required if context.rules else None,
-        score_minutes=None if score.minutes is None else score.minutes * factor,
+        score_minutes=None if score.minutes is None else score.minutes * by.rules,
         unscaled_minutes=score.minutes,
-        scaling_factor=factor,
-        official_minutes=None if official is None else official * official_factor,
+        scaling_factor=by.rules,
+        official_minutes=None if official is None else official * by.official,
         score_note=score.reason if context.rules else _no_rules(context),
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
-        energy_joules=None if power.joules is None else power.joules * official_factor,
+        energy_joules=None if power.joules is None else power.joules * by.official,
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
         **_of_context(context),

@@ -1,4 +1,8 @@
-"""The factor in ``scaling.json``, with which a review slows a score down."""
+"""The factor by which a set that converges faster than the reference is slowed down.
+
+It is that of the RCP test. ``scaling.json``, which the official package checker writes for the
+summarizer, is only compared with it. (mlperf_logging.rcp_checker)
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,58 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
 from mlperf_pkg.infra.numbers import to_finite, to_float
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import RcpResult
+from mlperf_pkg.submission.params import KEEP_SCALING
 
 _PRECISION = 5e-4  # of a factor that a reviewer rounded
 
 
-def normalisation(context: SetContext, result: RcpResult | None) -> float:
-    """Return the factor by which a Closed set that beats the reference is slowed down."""
-    applies = context.round.normalised and context.closed_by_rules and not context.weak
-    if applies and result and result.official_pass:
-        return result.normalization
-    return 1.0
+class Factors(Struct, frozen=True):
+    """What the olympic mean is multiplied by: by the rules, and in the official tables."""
+
+    rules: float = 1.0
+    official: float = 1.0
 
 
-def scaling_factor(text: str | None) -> float | None:
-    """Return the factor in ``scaling.json``; None without a file or a number in it."""
+def factors(context: SetContext, result: RcpResult | None) -> Factors:
+    """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
+
+    The official ones are those that the package checker writes into ``scaling.json``.
+    """
+    if KEEP_SCALING not in context.files.flags or context.weak:
+        return _tested(context, result)
+    kept = _number(context.files.scaling)
+    return Factors(kept, kept)
+
+
+def _tested(context: SetContext, result: RcpResult | None) -> Factors:
+    if context.weak or result is None or not result.official_pass:
+        return Factors()
+    return Factors(
+        rules=result.normalization if context.rcp_required_by_rules else 1.0,
+        official=result.normalization if context.rcp_required else 1.0,
+    )
+
+
+def _number(text: str | None) -> float:
     try:
-        return to_float(_value(text))
+        number = to_float(_value(text))
     except JsonSyntaxError:
-        return None
+        number = None
+    return 1.0 if number is None else number
 
 
-def check_scaling(context: SetContext, result: RcpResult | None) -> Iterator[Finding]:
-    """Check that ``scaling.json`` holds a factor, which does not speed the score up."""
+def check_scaling(
+    context: SetContext, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes."""
     if context.files.scaling is None:
         return
     try:
@@ -49,26 +78,29 @@ def check_scaling(context: SetContext, result: RcpResult | None) -> Iterator[Fin
         message = "scaling_factor is {found}, which improves the score; expected {expected}"
         yield _finding(context, "SET118", message, factor, "at least 1")
     else:
-        yield from _check_own(context, factor, result)
+        yield from _check_own(context, factor, result, unscaled)
 
 
-def _check_own(context: SetContext, factor: float, result: RcpResult | None) -> Iterator[Finding]:
-    """Compare a factor with the one that the reference points give.
-
-    A review may decide on a larger one.
-    """
-    own = result.normalization if result and context.closed_by_rules and not context.weak else 1.0
-    if not math.isclose(factor, own, rel_tol=_PRECISION):
-        is_too_small = factor < normalisation(context, result)
-        yield _finding(
-            context,
-            "SET120",
-            "scaling_factor is {found}; the reference convergence points give {expected}",
-            factor,
-            own,
-            severity=Severity.ERROR if is_too_small else Severity.NOTE,
-            basis=Basis.RULES if is_too_small else Basis.ADVICE,
-        )
+def _check_own(
+    context: SetContext, factor: float, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Compare a factor with that of the RCP test, and the score that each gives."""
+    own = _tested(context, result).rules
+    if math.isclose(factor, own, rel_tol=_PRECISION):
+        return
+    is_too_small = factor < own and context.round.normalised
+    minutes = [
+        f" ({wording.minutes(unscaled * f)} minutes)" if unscaled else "" for f in (factor, own)
+    ]
+    yield _finding(
+        context,
+        "SET120",
+        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}",
+        factor,
+        own,
+        severity=Severity.ERROR if is_too_small else Severity.NOTE,
+        basis=Basis.RULES if is_too_small else Basis.ADVICE,
+    )
 
 
 def _finding(

@@ -35,7 +35,7 @@ class WeakScaling(Struct, frozen=True):
 class Summarized(Struct, frozen=True):
     """The cells of the detailed table that ``ResultSetRow`` does not hold.
 
-    ``scaling_factor`` is that of the folder's ``scaling.json``, 1.0 without it. ``rcp`` is "Pass",
+    ``scaling_factor`` is the official one. ``rcp`` is "Pass",
     "Fail", "Interp. Fail", "Missing", "No RCP", "Unknown state", or empty where there was no test.
     ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run.
     ``weak`` is None except for sets of weak scaling with enough models.
@@ -48,15 +48,12 @@ class Summarized(Struct, frozen=True):
     weak: WeakScaling | None = None
 
 
-def summarized(
-    context: SetContext, scaling_factor: float | None, result: rcp.RcpResult | None
-) -> Summarized:
-    """Return what the summarizer prints; ``scaling_factor`` is None without a ``scaling.json``.
+def summarized(context: SetContext, factor: float, result: rcp.RcpResult | None) -> Summarized:
+    """Return what the summarizer prints where ``scaling.json`` has this ``factor``.
 
     ``result`` is that of the package checker's RCP test, which is the same unless a run counts in
     samples.
     """
-    factor = 1.0 if scaling_factor is None else scaling_factor
     if context.weak:
         return Summarized(factor, weak=_weak_scaling(context))
     if not context.closed or not context.origin.is_judged:

@@ -19,6 +19,7 @@ from mlperf_pkg.render import FORMATS
 @click.command(name="check")
 @options.checked
 @options.bypassing
+@options.scaled
 @options.filtered
 @reporting.shown
 @reporting.failing

@@ -25,6 +25,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.command(name="export")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.judged
+@options.scaled
 @click.option(
     "-o",
     "--output",

@@ -23,6 +23,7 @@ from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.params import KEEP_SCALING
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Command = Callable[..., Any]
@@ -178,10 +179,15 @@ def usage_option(text: str) -> Callable[[_Function], _Function]:
     return click.option("--usage", type=Choice(["training", "hpc"]), help=text)
 
 
-_SAMPLES = {"rcp-bert-train-samples": "Take the convergence of BERT from train_samples."}
+_SAMPLES = {
+    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples. As in"
+    " package_checker_params."
+}
+_KEPT = {KEEP_SCALING: "Scale scores by scaling.json (1 without it) instead of the RCP test."}
+_KEPT_NOTE = "scores are scaled by the files scaling.json, not by the RCP test (--keep-scaling)"
 _BYPASSES = {
-    "rcp-bypass": "Accept result sets that fail the RCP test.",
-    "seed-checker-bypass": "Do not check seeds.",
+    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
+    "seed-checker-bypass": "Do not check seeds. As in package_checker_params.",
     **_SAMPLES,
 }
 
@@ -195,20 +201,25 @@ def bypassing(function: _Command, flags: Mapping[str, str] = _BYPASSES) -> _Comm
     @wraps(function)
     def with_flags(check_options: Options, **others: Any) -> Any:
         chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
-        return function(check_options=replace(check_options, flags=chosen), **others)
+        if KEEP_SCALING in chosen:
+            click.echo(f"note: {_KEPT_NOTE}", err=True)
+        flagged = replace(check_options, flags=check_options.flags | chosen)
+        return function(check_options=flagged, **others)
 
     return _decorated(
         with_flags,
-        *(
-            click.option(f"--{flag}", is_flag=True, help=f"{text} As in package_checker_params.")
-            for flag, text in flags.items()
-        ),
+        *(click.option(f"--{flag}", is_flag=True, help=text) for flag, text in flags.items()),
     )
 
 
 def counting_samples(function: _Command) -> _Command:
     """Add ``--rcp-bert-train-samples``, but no other option of ``bypassing``."""
     return bypassing(function, _SAMPLES)
+
+
+def scaled(function: _Command) -> _Command:
+    """Add ``--keep-scaling``, as ``bypassing`` does."""
+    return bypassing(function, _KEPT)
 
 
 def _config_option(function: _Function) -> _Function:

@@ -27,6 +27,7 @@ DEFAULT_HISTORY = "history.html"
 @click.command(name="report")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.judged
+@options.scaled
 @options.filtered
 @click.option(
     "--history",

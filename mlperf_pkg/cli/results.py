@@ -20,6 +20,7 @@ DEFAULT_FOLDER = "summary"
 @click.command(name="results")
 @click.argument("round_dir", metavar="ROUND_DIR", type=click.Path())
 @options.judged
+@options.scaled
 @options.output_folder_option(
     "Write the summary into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )

@@ -22,6 +22,7 @@ from mlperf_pkg.infra.text import visible
 @click.command(name="score")
 @options.checked
 @options.bypassing
+@options.scaled
 @options.written(SCORE_FORMATS, repeatable=True)
 @click.option(
     "--tables",

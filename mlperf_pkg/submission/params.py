@@ -14,6 +14,9 @@ FILE = "package_checker_params"
 BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
 TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
+KEEP_SCALING = "keep-scaling"
+"""A flag of the command line alone: scores use the factors in ``scaling.json``."""
+
 
 class Params(Struct, frozen=True):
     """The flags of one file, spelt as ``rcp-bypass``.
@@ -29,7 +32,8 @@ class Params(Struct, frozen=True):
 
 def top_params(data: bytes) -> Params:
     """Return the flags at the top of a submission: any spelling, one or more per line."""
-    return Params(flags=frozenset(_words(data.decode("utf-8", "replace"))))
+    words = frozenset(_words(data.decode("utf-8", "replace")))
+    return Params(flags=words & (BYPASSES | TRAIN_SAMPLES))
 
 
 def inner_params(data: bytes) -> Params:
