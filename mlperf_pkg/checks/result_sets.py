@@ -220,15 +220,19 @@ def _row(
         score_minutes=None if score.minutes is None else score.minutes * by.rules,
         unscaled_minutes=score.minutes,
         scaling_factor=by.rules,
-        official_minutes=None if official is None else official * by.official,
+        official_minutes=_product(official, by.official),
         score_note=score.reason if context.rules else _no_rules(context),
         rcp=rcp_row(context, rcp_result),
         seeds=seeds,
-        energy_joules=None if power.joules is None else power.joules * by.official,
+        energy_joules=_product(power.joules, by.official),
         number_of_models=number_of_models(context),
         instance_scale=instance_scale(context),
         **_of_context(context),
     )
+
+
+def _product(value: float | None, factor: float | None) -> float | None:
+    return None if value is None or factor is None else value * factor
 
 
 def _of_context(context: SetContext) -> dict[str, Any]:

@@ -24,10 +24,13 @@ _PRECISION = 5e-4  # of a factor that a reviewer rounded
 
 
 class Factors(Struct, frozen=True):
-    """What the olympic mean is multiplied by: by the rules, and in the official tables."""
+    """What the olympic mean is multiplied by: by the rules, and in the official tables.
+
+    ``official`` is None where the summarizer crashes on ``scaling.json``.
+    """
 
     rules: float = 1.0
-    official: float = 1.0
+    official: float | None = 1.0
 
 
 def factors(context: SetContext, result: RcpResult | None) -> Factors:
@@ -37,8 +40,13 @@ def factors(context: SetContext, result: RcpResult | None) -> Factors:
     """
     if KEEP_SCALING not in context.files.flags or context.weak:
         return _tested(context, result)
-    kept = _number(context.files.scaling)
-    return Factors(kept, kept)
+    if context.files.scaling is None:
+        return Factors()
+    try:
+        kept = to_float(_value(context.files.scaling))
+    except JsonSyntaxError:
+        kept = None
+    return Factors(1.0 if kept is None else kept, kept)
 
 
 def _tested(context: SetContext, result: RcpResult | None) -> Factors:
@@ -48,14 +56,6 @@ def _tested(context: SetContext, result: RcpResult | None) -> Factors:
         rules=result.normalization if context.rcp_required_by_rules else 1.0,
         official=result.normalization if context.rcp_required else 1.0,
     )
-
-
-def _number(text: str | None) -> float:
-    try:
-        number = to_float(_value(text))
-    except JsonSyntaxError:
-        number = None
-    return 1.0 if number is None else number
 
 
 def check_scaling(
@@ -110,11 +110,11 @@ def _finding(
     return set_finding(context, code, message, path=f"{context.path}/scaling.json", **fields)
 
 
-def _value(text: str | None) -> Any:
+def _value(text: str) -> Any:
     """Return the factor in ``scaling.json``, which may be any value; None if there is none.
 
     Raises:
         JsonSyntaxError: the file is not JSON, too large, or nested too deeply.
     """
-    fields = parse_json(text) if text is not None else None
+    fields = parse_json(text)
     return fields.get("scaling_factor") if isinstance(fields, dict) else None

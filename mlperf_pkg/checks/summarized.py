@@ -35,20 +35,33 @@ class WeakScaling(Struct, frozen=True):
 class Summarized(Struct, frozen=True):
     """The cells of the detailed table that ``ResultSetRow`` does not hold.
 
-    ``scaling_factor`` is the official one. ``rcp`` is "Pass",
-    "Fail", "Interp. Fail", "Missing", "No RCP", "Unknown state", or empty where there was no test.
+    ``scaling_factor`` is the official one, None where the summarizer crashes on ``scaling.json``.
+    ``test`` is its RCP test, None where it has none.
     ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run.
     ``weak`` is None except for sets of weak scaling with enough models.
     """
 
-    scaling_factor: float
-    rcp: str = ""
+    scaling_factor: float | None
+    test: rcp.RcpResult | None = None
     batch_size: float | None = None
     to_converge: float | None = None
     weak: WeakScaling | None = None
 
+    @property
+    def rcp(self) -> str:
+        """The state of the test in words; empty without one."""
+        if self.test is None:
+            return ""
+        if self.test.official_pass:
+            return "Pass"
+        if self.test.message.startswith(rcp.MISSING):
+            return "Missing"
+        return _FAILURES.get(self.test.message, "Unknown state")
 
-def summarized(context: SetContext, factor: float, result: rcp.RcpResult | None) -> Summarized:
+
+def summarized(
+    context: SetContext, factor: float | None, result: rcp.RcpResult | None
+) -> Summarized:
     """Return what the summarizer prints where ``scaling.json`` has this ``factor``.
 
     ``result`` is that of the package checker's RCP test, which is the same unless a run counts in
@@ -65,7 +78,7 @@ def summarized(context: SetContext, factor: float, result: rcp.RcpResult | None)
         return Summarized(factor)
     return Summarized(
         scaling_factor=factor,
-        rcp=_rcp_state(result),
+        test=result,
         batch_size=to_float(result.batch_size),
         to_converge=_to_converge(context),
     )
@@ -73,14 +86,6 @@ def summarized(context: SetContext, factor: float, result: rcp.RcpResult | None)
 
 def _in_epochs(run: Run) -> Run:
     return replace(run, convergence=run.epochs) if run.epochs else run
-
-
-def _rcp_state(result: rcp.RcpResult) -> str:
-    if result.official_pass:
-        return "Pass"
-    if result.message.startswith(rcp.MISSING):
-        return "Missing"
-    return _FAILURES.get(result.message, "Unknown state")
 
 
 def _to_converge(context: SetContext) -> float | None:

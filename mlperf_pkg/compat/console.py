@@ -28,7 +28,7 @@ _Tool = Callable[[Namespace, "Console"], int]
 
 
 class Console:
-    """Writes log lines and text; a log file inside an input is not written."""
+    """Writes log lines and text; a log file beside logs is not written."""
 
     def __init__(self, log_output: str | None, inputs: Sequence[str], stack: ExitStack) -> None:
         """Open the log file, to which lines are added as the official tools do."""
@@ -37,10 +37,10 @@ class Console:
         if log_output is None:
             return
         try:
-            refuse_within(Path(log_output), inputs)
+            refuse_in_submissions(Path(log_output), inputs)
         except UserError:
             self.log_output = None
-            self.log("WARNING", f"{log_output}: is inside the input, and is not written")
+            self.log("WARNING", f"{log_output}: is inside the results, and is not written")
             return
         file = Path(log_output).open("a", encoding="utf-8")  # noqa: SIM115 - closed by the stack
         self._file = stack.enter_context(file)
@@ -71,6 +71,19 @@ class Console:
         """Name the log file, if there is one."""
         if self.log_output is not None:
             self.say(f"{words} {visible(self.log_output)}")
+
+
+def refuse_in_submissions(file: Path, inputs: Sequence[str]) -> None:
+    """Refuse to write where a submission has logs, descriptions or code; elsewhere is allowed.
+
+    Raises:
+        UserError: the file is there, or is an input or in a folder of logs.
+    """
+    for argument in inputs:
+        folder = Path(argument)
+        is_submission = (folder / "results").is_dir()
+        parts = ("results", "systems", "benchmarks") if is_submission else ("",)
+        refuse_within(file, [str(folder / part) for part in parts])
 
 
 def parser_of(tool: str, description: str) -> ArgumentParser:

@@ -15,6 +15,8 @@ _CRASHES = frozenset(
     }
 )
 """Codes of findings on which an official tool raises an exception."""
+_SUMMARIZER_CRASHES = frozenset({"LOG113", "SET104", "TREE107", "TREE108", "POW105", "SET130"})
+"""Codes of findings on which the summarizer raises an exception, beside descriptions."""
 
 
 def rejects(findings: Iterable[Finding]) -> bool:
@@ -28,7 +30,21 @@ def rejects(findings: Iterable[Finding]) -> bool:
 
 def crashes(findings: Iterable[Finding]) -> bool:
     """Return whether an official tool raises an exception."""
-    return any(f.code in _CRASHES and f.fails(Basis.OFFICIAL) for f in findings)
+    return bool(crash_paths(findings))
+
+
+def crash_paths(findings: Iterable[Finding]) -> set[str]:
+    """Return the paths at which an official tool raises an exception."""
+    return _paths(f for f in findings if f.code in _CRASHES and f.fails(Basis.OFFICIAL))
+
+
+def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:
+    """Return the paths in result sets at which the summarizer raises an exception."""
+    return _paths(f for f in findings if f.code in _SUMMARIZER_CRASHES)
+
+
+def _paths(findings: Iterable[Finding]) -> set[str]:
+    return {place.path for finding in findings for place in finding.occurrences}
 
 
 def warned_runs(report: Report) -> set[str]:

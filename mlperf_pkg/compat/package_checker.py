@@ -1,4 +1,4 @@
-"""``mlperf_logging.package_checker``."""
+"""``mlperf_logging.package_checker``, which also writes ``scaling.json`` into the submission."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from mlperf_pkg.compat.console import (
     run,
 )
 from mlperf_pkg.compat.judged import crashes, rejects, warned_runs
+from mlperf_pkg.compat.scaling import write_as_checked
 from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -87,6 +88,7 @@ def _without_top_flags(submission: Submission) -> Submission:
 def _check(args: Namespace, console: Console) -> int:
     flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
     checked = checked_submission(args.folder, args.usage, args.ruleset, flags)
+    write_as_checked(checked)
     findings = checked.report.findings
     quiet = args.quiet and not args.werror
     warned = warned_runs(checked.report) if args.werror else set()

@@ -22,6 +22,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
+from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.logs import records, without
 from tests.helpers.package_checker import package_verdict
 from tests.helpers.trees import SYSTEM, write_submission
@@ -274,7 +275,8 @@ def with_power(root: Path, short: int = 0, **more: Any) -> Path:
 def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     root = with_power(tmp_path / "Org")
     (root / SET / "scaling.json").write_text('{"scaling_factor": 1.25}')
-    report = checked(root)
+    kept = Options(round="2.0", flags=frozenset({KEEP_SCALING}))
+    report = check([str(root)], kept).report
     assert [f for f in report.findings if f.code.startswith("POW")] == []
     _, energy, _ = result_summarizer._compute_strong_score_standalone(
         "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"

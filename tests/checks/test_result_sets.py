@@ -12,6 +12,8 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Severity
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.submission.params import KEEP_SCALING
+from tests.helpers.broken_runs import every_log, slightly_fast
 from tests.helpers.logs import edited, good_log, records, without
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
@@ -168,16 +170,42 @@ def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "factor"),
-    [('{"scaling_factor": 1.5}', 1.5), ('{"scaling_factor": "x"}', 1.0), ("{", 1.0), ("[]", 1.0)],
+    ("text", "factor", "has_official"),
+    [
+        ('{"scaling_factor": 1.5}', 1.5, True),
+        ('{"scaling_factor": "x"}', 1.0, False),
+        ("{", 1.0, False),
+        ("[]", 1.0, False),
+        (None, 1.0, True),
+    ],
 )
-def test_scaling_json(tmp_path: Path, text: str, factor: float) -> None:
-    write_submission(tmp_path)
-    (tmp_path / SET / "scaling.json").write_text(text)
-    row = only(checked(tmp_path))
+def test_scaling_json_on_request(
+    tmp_path: Path, text: str | None, factor: float, has_official: bool
+) -> None:
+    """Without a factor in the file, the summarizer crashes."""
+    root = every_log(slightly_fast, write_submission(tmp_path))
+    if text is not None:
+        (root / SET / "scaling.json").write_text(text)
+    row = only(check([str(root)], Options(flags=frozenset({KEEP_SCALING}))).report)
     assert row.scaling_factor == factor
     assert row.score_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
-    assert row.official_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
+    assert row.official_minutes == (row.score_minutes if has_official else None)
+
+
+@pytest.mark.parametrize("text", [None, '{"scaling_factor": 1.5}', '{"scaling_factor": 1}', "{"])
+def test_scores_are_scaled_by_the_rcp_test(tmp_path: Path, text: str | None) -> None:
+    """Whatever ``scaling.json`` says, and in any round; one that says otherwise is a finding."""
+    root = every_log(slightly_fast, write_submission(tmp_path))
+    if text is not None:
+        (root / SET / "scaling.json").write_text(text)
+    report = checked(root)
+    row = only(report)
+    assert row.rcp
+    assert 1 < row.scaling_factor == row.rcp.normalization
+    assert row.score_minutes == (row.unscaled_minutes or 0) * row.scaling_factor
+    assert row.official_minutes == row.score_minutes
+    codes = [f.code for f in report.findings if f.code in {"SET119", "SET120"}]
+    assert codes == {None: [], "{": ["SET119"]}.get(text, ["SET120"])
 
 
 def test_open_sets_need_no_seed_and_no_convergence_of_the_reference(tmp_path: Path) -> None:

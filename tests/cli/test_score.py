@@ -89,7 +89,7 @@ def test_gaps_of_the_official_tables_are_noted(tmp_path: Path) -> None:
     result = call("score", tree, "--tables", tmp_path / "tables")
     assert (result.exit_code, result.stderr) == (
         0,
-        "note: not in the tables: results/other: systems/other.json is missing or not readable\n",
+        "note: not in the tables: results/other: no systems/other.json\n",
     )
 
 

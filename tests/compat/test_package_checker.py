@@ -158,7 +158,7 @@ def test_the_exit_status_on_request(
 def test_the_log_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines are added to it; it is never written into the submission."""
+    """Lines are added to it; it is never written beside logs."""
     monkeypatch.chdir(tmp_path)
     root = write_submission(tmp_path / "ACME")
     for _ in range(2):
@@ -168,9 +168,12 @@ def test_the_log_file(
     assert "** Detailed log output is also at package_checker.log" in capsys.readouterr().out
     monkeypatch.chdir(root)
     assert package_checker.main([".", "training", "2.0.0"]) == 0
-    assert not (root / "package_checker.log").exists()
+    assert (root / "package_checker.log").exists()
+    assert "Detailed" in capsys.readouterr().out
+    assert package_checker.main([".", "training", "2.0.0", "--log_output", f"{SET}/log"]) == 0
+    assert not (root / SET / "log").exists()
     output = capsys.readouterr()
-    assert "package_checker.log: is inside the input, and is not written" in output.err
+    assert f"{SET}/log: is inside the results, and is not written" in output.err
     assert "Detailed" not in output.out
 
 

@@ -14,6 +14,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
+from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.official_summarizer import Rows, official_files, rows, tables
 
@@ -40,7 +41,9 @@ def _size(tree: Path) -> int:
 def test_every_cell(name: str, tmp_path: Path) -> None:
     folder = corpus_folder()
     assert folder
-    summary = summarize(check([str(folder / name)], Options(jobs=1)))
+    summary = summarize(
+        check([str(folder / name)], Options(jobs=1, flags=frozenset({KEEP_SCALING})))
+    )
     official = official_files(folder / name, summary.usage, f"{summary.round}.0", tmp_path)
     if name in DIED:
         assert (official, summary.plain.rows) == ({}, ())

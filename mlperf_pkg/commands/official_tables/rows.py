@@ -39,7 +39,8 @@ class Summary(Struct, frozen=True):
     ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
     size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
     for training. ``left_out`` lists results that are not in the tables, and why; the official
-    summarizer crashes on most of them.
+    summarizer leaves out those without a description, and has ``crashed`` on the others. ``tested``
+    are the paths of the sets whose convergence it tests before.
     """
 
     usage: str
@@ -48,13 +49,14 @@ class Summary(Struct, frozen=True):
     detailed: Table
     weak: Table | None
     left_out: tuple[str, ...]
+    tested: tuple[str, ...]
+    crashed: bool
 
 
 def summarize(checked: Checked) -> Summary:
-    """Return the tables of the submissions of a check, as their trees were published.
+    """Return the tables of the submissions of a check.
 
-    They are what the official summarizer writes when it first reads a tree. It also writes its own
-    factors into ``scaling.json``, so its later runs give other numbers.
+    They are what the official summarizer writes after the package checker wrote ``scaling.json``.
 
     Raises:
         UserError: there is no submission, the submissions are of several rounds, or the installed
@@ -94,19 +96,24 @@ class _Collector:
         self._detailed: list[Row] = []
         self._weak: list[Row] = []
         self._left_out: list[str] = []
+        self._tested: list[str] = []
+        self._crashed = False
 
     def add(self, submission: Submission) -> None:
         """Add a row for each folder in the results of a submission, even an empty one."""
         for folder in submission.tested:
             path = submission.place.child("systems").child(f"{folder.place.name}.json").label
             system = self._systems.get(path)
-            if system is None or system.contents is None:
-                self._left_out.append(f"{folder.place.label}: {path} is missing or not readable")
+            if system is None:
+                self._left_out.append(f"{folder.place.label}: no {path}")
+                continue
+            if system.contents is None:
+                self._leave_out(f"{folder.place.label}: {path} is not readable")
                 continue
             try:
                 row = specs.system_cells(system.contents, folder.private_id)
             except ValueError as error:
-                self._left_out.append(f"{folder.place.label}: {path}: {error}")
+                self._leave_out(f"{folder.place.label}: {path}: {error}")
                 continue
             row |= specs.url_cells(system.contents, folder.place.name, self._usage, self._round)
             self._add_rows(submission, folder, row)
@@ -126,16 +133,29 @@ class _Collector:
 
     def _results(self, submission: Submission, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
-        by_column = {}
+        by_column, others = {}, []
         for files in submission.result_sets:
             label = files.place.label
-            if label.rpartition("/")[0] == parent and label in self._sets:
-                name = _ALIASES.get(files.benchmark, files.benchmark)
-                if name in self._benchmarks:
-                    by_column[name] = self._sets[label]
-                else:
-                    self._left_out.append(f"{label}: not a benchmark of round {self._round}")
+            if label.rpartition("/")[0] != parent or label not in self._sets:
+                continue
+            if self._sets[label].summarized.scaling_factor is None:
+                self._leave_out(f"{label}: scaling.json without a factor")
+                continue
+            if files.scaling_mode != WEAK and not self._crashed:
+                self._tested.append(label)
+            name = _ALIASES.get(files.benchmark, files.benchmark)
+            if name in self._benchmarks:
+                by_column[name] = self._sets[label]
+            else:
+                others.append(label)
+        for label in others:
+            self._leave_out(f"{label}: not a benchmark of round {self._round}")
         return by_column
+
+    def _leave_out(self, reason: str) -> None:
+        """Leave out what the official summarizer crashes on."""
+        self._left_out.append(reason)
+        self._crashed = True
 
     def _blank_rcp(self) -> Row:
         """Return empty texts for the RCP columns, which benchmarks without results keep."""
@@ -150,6 +170,8 @@ class _Collector:
             detailed=_table(self._columns(STRONG_METRICS), self._detailed),
             weak=_table(self._columns(WEAK_METRICS), self._weak) if self._usage == "hpc" else None,
             left_out=tuple(self._left_out),
+            tested=tuple(self._tested),
+            crashed=self._crashed,
         )
 
     def _columns(self, metrics: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,26 +1,42 @@
-"""``mlperf_logging.result_summarizer``: the tables of submissions."""
+"""``mlperf_logging.result_summarizer``: the tables of submissions.
+
+It also writes ``scaling.json`` into them, after reading it.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.official_tables.rows import Summary, summarize
+from mlperf_pkg.commands.official_tables import Summary, Table, summarize
 from mlperf_pkg.commands.official_tables.workbook import workbook
 from mlperf_pkg.commands.publication.files import IDS, with_private_ids
 from mlperf_pkg.commands.publication.ids import read_ids
-from mlperf_pkg.compat.console import CRASHED, Console, add_rules, add_warnings, parser_of, run
+from mlperf_pkg.compat.console import (
+    CRASHED,
+    Console,
+    add_rules,
+    add_warnings,
+    parser_of,
+    refuse_in_submissions,
+    run,
+)
+from mlperf_pkg.compat.judged import summary_crash_paths
+from mlperf_pkg.compat.scaling import write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within, write_all
+from mlperf_pkg.infra.files import write_all
+from mlperf_pkg.submission.params import KEEP_SCALING
 
+_POWER = "_power"
+_TABLES = ("", "_detailed", _POWER)
+_HINT = "'mlperf-pkg score --tables DIR' writes those of the other results"
 _SEVERAL = re.compile(r"(.*)\{(.*)\}")
-_NO_DESCRIPTION = "is missing or not readable"
 
 
 def get_parser() -> ArgumentParser:
@@ -56,49 +72,77 @@ def _summarize(args: Namespace, console: Console) -> int:
     folders = _folders(args.folder)
     if folders != [args.folder]:
         console.say(f"Detected organizations: {', '.join(Path(name).name for name in folders)}")
-    files = _names(args)
-    for file in files.values():
-        refuse_within(file, folders)
-    checked = check(folders, Options(args.usage, round_name(args.ruleset)))
+    for file in _names(args):
+        refuse_in_submissions(file, folders)
+    options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
+    checked = check(folders, options)
     if args.generate_private_ids:
-        refuse_within(Path(IDS), folders)
+        refuse_in_submissions(Path(IDS), folders)
         checked = with_private_ids(args.folder, checked, read_ids(Path(IDS)))
     summary = summarize(checked)
-    write_all(dict(_contents(summary, files)), replace=True)
-    for reason in summary.left_out:
+    write_as_summarized(checked, summary.tested)
+    crashes = sorted(summary_crash_paths(checked.report.findings))
+    for reason in (*summary.left_out, *crashes):
         console.log("ERROR", f"not in the tables: {reason}")
-    console.say("Strong Scaling Scores:")
-    if summary.weak:
-        console.say("Weak Scaling Scores:")
-    crashed = any(not reason.endswith(_NO_DESCRIPTION) for reason in summary.left_out)
-    return CRASHED if crashed else int(bool(summary.left_out) and args.exit_status)
+    if summary.crashed or crashes:
+        console.log("ERROR", f"the official summarizer crashes on this: no tables; {_HINT}")
+        return CRASHED
+    write_all(_contents(summary, args), replace=True)
+    for _, table in _printed(summary):
+        is_weak = summary.weak and table.columns == summary.weak.columns
+        console.say(f"{'Weak' if is_weak else 'Strong'} Scaling Scores:")
+    return int(bool(summary.left_out) and args.exit_status)
 
 
-def _names(args: Namespace) -> dict[str, Path]:
-    """Return the files by the table and format that they have."""
-    files = {}
-    if args.csv is None:  # the summarizer writes all tables into one file, the last of which stays
-        files["detailed.json"] = Path("summary.json")
-    else:
+def _names(args: Namespace) -> tuple[Path, ...]:
+    """Return the files that may be written."""
+    names = [Path("summary.json")]
+    if args.csv is not None:
         if not args.csv.endswith(".csv"):
             raise UserError(f"{args.csv}: expected a name that ends with .csv")
-        stem = args.csv.removesuffix(".csv")
-        for table, ending in (("plain", ""), ("detailed", "_detailed"), ("weak", "_weak_scaling")):
-            for suffix in ("csv", "json"):
-                files[f"{table}.{suffix}"] = Path(f"{stem}{ending}.{suffix}")
+        names = [_beside(args.csv, table, kind) for table in _TABLES for kind in ("csv", "json")]
+    return (*names, Path(args.xlsx)) if args.xlsx is not None else tuple(names)
+
+
+def _beside(csv: str, table: str, kind: str) -> Path:
+    return Path(f"{csv.removesuffix('.csv')}{table}.{kind}")
+
+
+def _printed(summary: Summary) -> list[tuple[str, Table]]:
+    """Return the tables in the order in which the summarizer writes them, with their names.
+
+    That of weak scaling is appended to the first, whose JSON it replaces. A last one, for the
+    energy of weak scaling, has no scores.
+    """
+    tables = [("", summary.plain)]
+    if weak := summary.weak if summary.weak and summary.weak.rows else None:
+        tables.append(("", weak))
+    if summary.detailed.rows:
+        tables.append(("_detailed", summary.detailed))
+    if weak:
+        is_score = [":" in column for column in weak.columns]
+        rows = (
+            tuple(None if blank else cell for cell, blank in zip(row, is_score, strict=True))
+            for row in weak.rows
+        )
+        tables.append((_POWER, Table(weak.columns, tuple(rows))))
+    return tables
+
+
+def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
+    files: dict[Path, str | bytes] = {}
+    texts: dict[str, str] = {}
+    for name, table in _printed(summary):
+        if args.csv is None:
+            files[Path("summary.json")] = table.json()
+            continue
+        shown = Table(table.columns, ()) if name == _POWER else table
+        texts[name] = texts.get(name, "") + shown.csv()
+        files[_beside(args.csv, name, "csv")] = texts[name]
+        files[_beside(args.csv, name, "json")] = table.json()
     if args.xlsx is not None:
-        files["xlsx"] = Path(args.xlsx)
+        files[Path(args.xlsx)] = workbook(summary)
     return files
-
-
-def _contents(summary: Summary, files: dict[str, Path]) -> Iterator[tuple[Path, str | bytes]]:
-    tables = {"plain": summary.plain, "detailed": summary.detailed, "weak": summary.weak}
-    for name, file in files.items():
-        table_name, _, suffix = name.partition(".")
-        if name == "xlsx":
-            yield file, workbook(summary)
-        elif table := tables[table_name]:
-            yield file, table.csv() if suffix == "csv" else table.json()
 
 
 if __name__ == "__main__":

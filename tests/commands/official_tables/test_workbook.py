@@ -18,7 +18,7 @@ COLUMNS = ("division", "availability", "resnet")
 
 def summary(*rows: tuple[Any, ...], weak: Table | None = None) -> Summary:
     plain = Table(COLUMNS, rows)
-    return Summary("hpc" if weak else "training", "2.0", plain, plain, weak, ())
+    return Summary("hpc" if weak else "training", "2.0", plain, plain, weak, (), (), crashed=False)
 
 
 def read(data: bytes | None) -> dict[str, list[list[str]]]:
