@@ -6,10 +6,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.compat.console import (
     Console,
+    Logged,
     add_log_output,
     add_warnings,
     parser_of,
@@ -21,6 +24,8 @@ from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.rulebook.files import usages
+
+_CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads own rules"
 
 
 def get_parser() -> ArgumentParser:
@@ -35,23 +40,55 @@ def get_parser() -> ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def command(argv: Sequence[str] | None = None) -> int:
     """Check a log and return the exit status."""
     return run(get_parser(), _check, argv, "filename")
 
 
+class ComplianceChecker(Struct, frozen=True):
+    """The rules by which ``main`` checks logs; ``ruleset`` is written like ``5.1.0``."""
+
+    usage: str
+    ruleset: str
+    quiet: bool
+    werror: bool
+
+    def check_file(self, filename: str, config_file: str | None = None) -> bool:
+        """Return whether a log passes; say what it breaks by ``logging``.
+
+        Raises:
+            UserError: the log cannot be read, the rulebook does not have the round, or
+                ``config_file`` is not that of the ruleset.
+        """
+        return self.check(filename, config_file, Logged())
+
+    def check(self, filename: str, config_file: str | None, console: Console) -> bool:
+        """Check a log as ``check_file`` does, and say it on ``console``."""
+        if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
+            raise UserError(_CONFIG)
+        report = check([filename], Options(self.usage, round_name(self.ruleset))).report
+        if len(report.runs) != 1:
+            raise UserError(f"{filename}: expected one log")
+        console.log("INFO", f"Running compliance on file: {filename}")
+        console.findings(report.findings, quiet=self.quiet and not self.werror, errors=False)
+        (row,) = report.runs
+        is_warned = self.werror and row.path in warned_runs(report)
+        return row.verdict.official is Verdict.PASS and not is_warned
+
+
+make_checker = ComplianceChecker
+
+
+def main(
+    filename: str, config_file: str | None, checker: ComplianceChecker
+) -> tuple[bool, None, None, None]:
+    """Check a log, as ``mlperf_logging.compliance_checker.mlp_compliance.main`` does."""
+    return checker.check_file(filename, config_file), None, None, None
+
+
 def _check(args: Namespace, console: Console) -> int:
-    if args.config not in (None, f"{args.usage}_{args.ruleset}/common.yaml"):
-        raise UserError("--config is not supported: 'mlperf-pkg --rules DIR check' reads own rules")
-    report = check([args.filename], Options(args.usage, round_name(args.ruleset))).report
-    if len(report.runs) != 1:
-        raise UserError(f"{args.filename}: expected one log")
-    console.log("INFO", f"Running compliance on file: {args.filename}")
-    quiet = args.quiet and not args.werror
-    console.findings(report.findings, quiet=quiet, errors=False)
-    (row,) = report.runs
-    is_warned = args.werror and row.path in warned_runs(report)
-    passed = row.verdict.official is Verdict.PASS and not is_warned
+    checker = make_checker(args.usage, args.ruleset, args.quiet, args.werror)
+    passed = checker.check(args.filename, args.config, console)
     if not passed:
         console.log("ERROR", "FAILED")
     console.say_where("** Logging output also at")
@@ -61,4 +98,4 @@ def _check(args: Namespace, console: Console) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -71,6 +72,18 @@ class Console:
         """Name the log file, if there is one."""
         if self.log_output is not None:
             self.say(f"{words} {visible(self.log_output)}")
+
+
+class Logged(Console):
+    """Writes log lines by ``logging``, for programs that import the tools."""
+
+    def __init__(self) -> None:
+        """Leave it to the program where lines are written."""
+        self.log_output = None
+
+    def log(self, level: str, text: str) -> None:
+        """Log one line."""
+        logging.log(logging.getLevelNamesMapping()[level], visible(text))
 
 
 def refuse_in_submissions(file: Path, inputs: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.compat.console import (
     CRASHED,
     Console,
+    Logged,
     add_log_output,
     add_rules,
     add_warnings,
@@ -36,6 +37,7 @@ from mlperf_pkg.submission.model import Submission
 
 FLAGS = ("rcp-bypass", "rcp-bert-train-samples", "seed-checker-bypass")
 FOUND_NONE = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
+CRASH = "the official package checker crashes on an error above"
 FOUND_ERRORS = "PACKAGE CHECKER FOUND ERRORS, LOOK INTO ERROR LOG LINES AND FIX THEM."
 _UNET3D = "unet3d"
 
@@ -55,6 +57,29 @@ def get_parser() -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Check a submission and return the exit status."""
     return run(get_parser(), _check, argv)
+
+
+def check_training_package(  # noqa: PLR0917 - as theirs
+    folder: str,
+    usage: str,
+    ruleset: str,
+    quiet: bool,
+    werror: bool,
+    rcp_bypass: bool,
+    rcp_bert_train_samples: bool,
+    seed_checker_bypass: bool,
+    log_output: str,
+) -> None:
+    """Check a submission, and say the outcome by ``logging``; write ``scaling.json`` into it.
+
+    Raises:
+        UserError: the folder is not a submission, the rulebook does not have the round, or the
+            official function would raise an exception.
+    """
+    console = Logged()
+    console.log_output = log_output
+    if _check(Namespace(**locals(), exit_status=False), console):
+        raise UserError(f"{folder}: {CRASH}")
 
 
 def checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any, TextIO, TypeAlias
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
-from mlperf_pkg.commands.rcp.reference import Origin, reference_of
+from mlperf_pkg.commands.rcp.reference import Origin, reference, reference_of
 from mlperf_pkg.compat.console import Console, add_log_output, parser_of, run
+from mlperf_pkg.compat.scaling import write_factor
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.submission.params import TRAIN_SAMPLES
 
 _ADVICE = "consider adding --rcp_bypass in when running the package_checker."
 _PRUNED, _FULL = "pruned_rcps", "full_rcps"
+_BY_SIZE = itemgetter("BS")
+Record: TypeAlias = dict[str, Any]
+"""A reference point under the names of mlperf-logging."""
 
 
 def get_parser() -> ArgumentParser:
@@ -51,18 +58,122 @@ def logs_in(folder: str) -> list[str]:
     raise UserError(f"{folder}: no log of a result set (no file named result_*.txt)")
 
 
-def _check(args: Namespace, console: Console) -> int:
-    flags = frozenset(TRAIN_SAMPLES) if args.bert_train_samples else frozenset()
-    options = Options(args.rcp_usage, round_name(args.rcp_version), flags=flags)
-    contexts = check(logs_in(args.dir), options).contexts
+def check_directory(  # noqa: PLR0917 - as theirs
+    dir: str,  # noqa: A002
+    usage: str,
+    version: str,
+    verbose: bool,  # noqa: ARG001
+    bert_train_samples: bool,
+    rcp_file: TextIO | None = None,
+    rcp_pass: str = _FULL,
+    rcp_bypass: bool = False,
+    set_scaling: bool = False,
+) -> tuple[bool, str, float]:
+    """Test a result set: whether it passes, why, and its factor.
+
+    With ``set_scaling`` it writes ``scaling.json`` into the folder. ``verbose`` has no effect.
+
+    Raises:
+        UserError: the set cannot be tested.
+    """
+    custom = Path(rcp_file.name) if rcp_file else None
+    result = _tested(dir, usage, version, bert_train_samples, custom, rcp_pass)
+    if set_scaling:
+        write_factor(Path(dir), result)
+    shown = rcp.bypassed(result) if rcp_bypass else result
+    return shown.official_pass, shown.message, result.normalization
+
+
+class RCP_Checker:  # noqa: N801 - as theirs
+    """The reference points of a benchmark: all in ``rcp_data``, those of the test in
+    ``pruned_rcp_data``, by name in the order of their batch sizes.
+    """
+
+    def __init__(
+        self,
+        usage: str,
+        ruleset: str,
+        benchmark: str,
+        verbose: bool = False,  # noqa: ARG002
+        rcp_file: TextIO | None = None,
+    ) -> None:
+        """Read the points of mlperf-logging or of an open file.
+
+        Raises:
+            UserError: there are no such points.
+        """
+        origin = Origin(Path(rcp_file.name)) if rcp_file else Origin()
+        self.usage, self.ruleset, self.benchmark = usage, ruleset, benchmark
+        self._reference = reference(usage, round_name(ruleset), benchmark, origin)
+        self.submission_runs = self._reference.runs.required
+        self.rcp_data = {p.name: self._record(p) for p in self._reference.points}
+        used = {point.name for point in self._reference.used}
+        self.pruned_rcp_data = {name: r for name, r in self.rcp_data.items() if name in used}
+
+    def _record(self, point: rcp.ReferencePoint) -> Record:
+        values = rcp.reference_hyperparameters(self.usage, self.ruleset, self.benchmark)
+        return {
+            "Benchmark": self.benchmark,
+            "BS": point.batch_size,
+            "Hyperparams": dict(values.get(point.batch_size, {})) if point.to_converge else {},
+            "Epochs to converge": list(point.to_converge),
+            "RCP Mean": point.mean,
+            "RCP Stdev": point.stdev,
+            "Max Speedup": rcp.divide(point.mean, point.minimum),
+            "Min Epochs": point.minimum,
+        }
+
+    def _get_rcp_data(self, rcp_pass: str = _PRUNED) -> dict[str, Record]:
+        return self.pruned_rcp_data if rcp_pass == _PRUNED else self.rcp_data
+
+    def _find_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
+        records = self._get_rcp_data(rcp_pass).values()
+        return next((record for record in records if record["BS"] == bs), None)
+
+    def _find_min_rcp(self, rcp_pass: str = _FULL) -> Record | None:
+        return min(self._get_rcp_data(rcp_pass).values(), key=_BY_SIZE, default=None)
+
+    def _find_top_min_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
+        smaller = (r for r in self._get_rcp_data(rcp_pass).values() if r["BS"] < bs)
+        return max(smaller, key=_BY_SIZE, default=None)
+
+    def _find_bottom_max_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
+        larger = (r for r in self._get_rcp_data(rcp_pass).values() if r["BS"] > bs)
+        return min(larger, key=_BY_SIZE, default=None)
+
+    def _create_interp_rcp(
+        self, target_bs: float, low_rcp: Record, high_rcp: Record
+    ) -> tuple[str, Record]:
+        sizes = {point.batch_size: point for point in self._reference.points}
+        low, high = sizes[low_rcp["BS"]], sizes[high_rcp["BS"]]
+        runs = self.submission_runs
+        point = rcp.ReferencePoint.between(low, high, target_bs, runs=runs)
+        return f"{self.benchmark}_interp_{target_bs}", self._record(point)
+
+
+def _tested(  # noqa: PLR0917 - the options of the command
+    folder: str,
+    usage: str,
+    version: str,
+    by_samples: bool,
+    custom: Path | None,
+    rcp_pass: str,
+) -> rcp.RcpResult:
+    flags = TRAIN_SAMPLES if by_samples else frozenset()
+    contexts = check(logs_in(folder), Options(usage, round_name(version), flags=flags)).contexts
     if len(contexts) != 1 or contexts[0].rules is None:
-        raise UserError(f"{args.dir}: the logs are not those of one result set of the round")
+        raise UserError(f"{folder}: the logs are not those of one result set of the round")
     (context,) = contexts
-    reference = reference_of(context.round, contexts[0].rules, Origin(args.custom_rcps))
-    points = reference.points if args.rcp_pass == _FULL else reference.used
-    result = rcp_test(context, points)
-    if result is None:
-        raise UserError(f"{args.dir}: cannot be tested: {crash_of(context, points)}")
+    points_of = reference_of(context.round, contexts[0].rules, Origin(custom))
+    points = points_of.points if rcp_pass == _FULL else points_of.used
+    if (result := rcp_test(context, points)) is None:
+        raise UserError(f"{folder}: cannot be tested: {crash_of(context, points)}")
+    return result
+
+
+def _check(args: Namespace, console: Console) -> int:
+    version, samples = args.rcp_version, args.bert_train_samples
+    result = _tested(args.dir, args.rcp_usage, version, samples, args.custom_rcps, args.rcp_pass)
     console.log("INFO", f" Running RCP Checker, pass: {args.rcp_pass}")
     if result.mean is not None:
         console.log("INFO", f" Submission mean epochs: {result.mean:.4f}")

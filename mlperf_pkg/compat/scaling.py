@@ -12,11 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import rcp_test
 from mlperf_pkg.compat.judged import crash_paths, summary_crash_paths
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.submission.model import Place
 from mlperf_pkg.submission.params import FILE as PARAMS
@@ -36,24 +35,24 @@ def write_as_checked(checked: Checked) -> None:
             return
         context = contexts.get(folder.label)
         if context and context.rcp_required and not context.officially_skipped:
-            _write(context, rcp_test(context))
+            write_factor(context.files.place.path, rcp_test(context))
 
 
 def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
     """Write the factors of the sets with the paths ``tested``, until the summarizer crashes."""
     crashes = summary_crash_paths(checked.report.findings)
     sets = {
-        context.path: (context, result.summarized.test)
+        context.path: (context.files.place.path, result.summarized.test)
         for context, result in zip(checked.contexts, checked.sets, strict=True)
     }
     for path in tested:
         if _is_hit(path, crashes):
             return
-        _write(*sets[path])
+        write_factor(*sets[path])
 
 
 def _folders(folder: Place, levels: int) -> Iterator[Place]:
-    """Yield the folders so many levels below, in the order of the file system."""
+    """Yield the folders at a level below, in the order of the file system."""
     for path in Path(str(folder.path)).iterdir():
         if path.is_dir():
             child = folder.child(path.name)
@@ -69,8 +68,11 @@ def _is_hit(folder: str, crashes: Collection[str]) -> bool:
     )
 
 
-def _write(context: SetContext, test: RcpResult | None) -> None:
-    folder = context.files.place.path
+def write_factor(folder: AnyPath, test: RcpResult | None) -> None:
+    """Write the factor of a set into its folder; without one, remove the file.
+
+    A set that was not compared with a reference point keeps its file.
+    """
     if test is None or test.reference_mean is None or isinstance(folder, ListedPath):
         return
     file = folder / "scaling.json"

@@ -14,7 +14,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 from msgspec import Struct
 
 from mlperf_pkg.compat import package_checker
-from mlperf_pkg.compat.result_summarizer import __main__ as summarizer
+from mlperf_pkg.compat import result_summarizer as summarizer
 from tests.compat.official import package_checker_run
 from tests.parity.incumbent import cached_rules
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.compat import package_checker
-from mlperf_pkg.compat.result_summarizer import __main__ as summarizer
+from mlperf_pkg.compat import result_summarizer as summarizer
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.compat.sequences import STATES, both, written
 from tests.helpers.broken_runs import SET, every_log, fast, slightly_fast

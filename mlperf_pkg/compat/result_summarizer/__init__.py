@@ -1,1 +1,191 @@
-"""``mlperf_logging.result_summarizer``."""
+"""``mlperf_logging.result_summarizer``: the tables of submissions.
+
+It also writes ``scaling.json`` into them, after reading it.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.official_tables import Summary, Table, summarize
+from mlperf_pkg.commands.official_tables.workbook import workbook
+from mlperf_pkg.commands.publication.files import IDS, with_private_ids
+from mlperf_pkg.commands.publication.ids import read_ids
+from mlperf_pkg.compat.console import (
+    CRASHED,
+    Console,
+    add_rules,
+    add_warnings,
+    parser_of,
+    refuse_in_submissions,
+    run,
+)
+from mlperf_pkg.compat.judged import summary_crash_paths
+from mlperf_pkg.compat.scaling import write_as_summarized
+from mlperf_pkg.config import round_name
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import write_all
+from mlperf_pkg.submission.params import KEEP_SCALING
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_POWER = "_power"
+_TABLES = ("", "_detailed", _POWER)
+_HINT = "'mlperf-pkg score --tables DIR' writes those of the other results"
+_SORTED_BY = ["division", "system", "accelerator_model_name", "framework", "accelerators_count"]
+_SEVERAL = re.compile(r"(.*)\{(.*)\}")
+
+
+def get_parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of("result_summarizer", "Write the tables of submissions.")
+    parser.add_argument("folder", help="a submission, or several as 'round/{*}'")
+    add_rules(parser)
+    parser.add_argument(
+        "--generate_private_ids", action="store_true", help=f"keep private ids in {IDS}, here"
+    )
+    add_warnings(parser)
+    parser.add_argument("-csv", "--csv", help="the table as CSV, beside one as JSON")
+    parser.add_argument("-xlsx", "--xlsx", help="the tables as a workbook")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the tables and return the exit status."""
+    return run(get_parser(), _summarize, argv)
+
+
+def _folders(argument: str) -> list[str]:
+    braces = _SEVERAL.search(argument)
+    if braces is None:
+        return [argument]
+    prefix, names = braces.groups()
+    if names != "*":
+        return [prefix + name for name in names.split(",")]
+    return sorted(str(path.parent) for path in Path(prefix).glob("*/results") if path.is_dir())
+
+
+def _summarize(args: Namespace, console: Console) -> int:
+    folders = _folders(args.folder)
+    if folders != [args.folder]:
+        console.say(f"Detected organizations: {', '.join(Path(name).name for name in folders)}")
+    for file in _names(args):
+        refuse_in_submissions(file, folders)
+    if args.generate_private_ids:
+        refuse_in_submissions(Path(IDS), folders)
+    summary, crashes = _summarized(folders, args)
+    for reason in (*summary.left_out, *crashes):
+        console.log("ERROR", f"not in the tables: {reason}")
+    if summary.crashed or crashes:
+        console.log("ERROR", f"the official summarizer crashes on this: no tables; {_HINT}")
+        return CRASHED
+    write_all(_contents(summary, args), replace=True)
+    for _, table in _printed(summary):
+        is_weak = summary.weak and table.columns == summary.weak.columns
+        console.say(f"{'Weak' if is_weak else 'Strong'} Scaling Scores:")
+    return int(bool(summary.left_out) and args.exit_status)
+
+
+def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[str]]:
+    """Return the tables, and the paths at which the official summarizer crashes."""
+    options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
+    checked = check(folders, options)
+    if args.generate_private_ids:
+        checked = with_private_ids(args.folder, checked, read_ids(Path(IDS)))
+    summary = summarize(checked)
+    write_as_summarized(checked, summary.tested)
+    return summary, sorted(summary_crash_paths(checked.report.findings))
+
+
+def summarize_results(
+    folder: str,
+    usage: str,
+    ruleset: str,
+    csv_file: str | None = None,
+    *,
+    generate_private_ids: bool = False,
+) -> tuple[DataFrame, ...]:
+    """Return the tables of one submission: strong and weak scaling, detailed, energy (weak).
+
+    As the command, it writes ``scaling.json`` into the submission. ``csv_file`` is not used. The
+    cells are those of the files.
+
+    Raises:
+        UserError: the folder is not a submission, or the official function would raise an
+            exception.
+    """
+    args = Namespace(**locals())
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    summary, crashes = _summarized([folder], args)
+    if summary.crashed or crashes:
+        raise UserError(f"{folder}: {'; '.join((*summary.left_out, *crashes))}")
+    weak = summary.weak or Table(summary.plain.columns, ())
+    frames = tuple(
+        pd.DataFrame(table.rows, columns=list(table.columns))
+        for table in (summary.plain, weak, summary.detailed, _without_scores(weak))
+    )
+    return tuple(frame.sort_values(_SORTED_BY, ignore_index=True) for frame in frames)
+
+
+def _names(args: Namespace) -> tuple[Path, ...]:
+    """Return the files that may be written."""
+    names = [Path("summary.json")]
+    if args.csv is not None:
+        if not args.csv.endswith(".csv"):
+            raise UserError(f"{args.csv}: expected a name that ends with .csv")
+        names = [_beside(args.csv, table, kind) for table in _TABLES for kind in ("csv", "json")]
+    return (*names, Path(args.xlsx)) if args.xlsx is not None else tuple(names)
+
+
+def _beside(csv: str, table: str, kind: str) -> Path:
+    return Path(f"{csv.removesuffix('.csv')}{table}.{kind}")
+
+
+def _printed(summary: Summary) -> list[tuple[str, Table]]:
+    """Return the tables in the order in which the summarizer writes them, with their names.
+
+    That of weak scaling is appended to the first, whose JSON it replaces. A last one, for the
+    energy of weak scaling, has no scores.
+    """
+    tables = [("", summary.plain)]
+    if weak := summary.weak if summary.weak and summary.weak.rows else None:
+        tables.append(("", weak))
+    if summary.detailed.rows:
+        tables.append(("_detailed", summary.detailed))
+    if weak:
+        tables.append((_POWER, _without_scores(weak)))
+    return tables
+
+
+def _without_scores(table: Table) -> Table:
+    """Return the table of energy, whose cells the official summarizer leaves empty."""
+    is_score = [":" in column for column in table.columns]
+    rows = (
+        tuple(None if blank else cell for cell, blank in zip(row, is_score, strict=True))
+        for row in table.rows
+    )
+    return Table(table.columns, tuple(rows))
+
+
+def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
+    files: dict[Path, str | bytes] = {}
+    texts: dict[str, str] = {}
+    for name, table in _printed(summary):
+        if args.csv is None:
+            files[Path("summary.json")] = table.json()
+            continue
+        shown = Table(table.columns, ()) if name == _POWER else table
+        texts[name] = texts.get(name, "") + shown.csv()
+        files[_beside(args.csv, name, "csv")] = texts[name]
+        files[_beside(args.csv, name, "json")] = table.json()
+    if args.xlsx is not None:
+        files[Path(args.xlsx)] = workbook(summary)
+    return files
