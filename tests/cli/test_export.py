@@ -13,7 +13,14 @@ import pytest
 
 from mlperf_pkg.infra import resources
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_submission, write_two_sets
+from tests.helpers.trees import (
+    SYSTEM,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+    write_two_sets,
+)
 
 
 @pytest.fixture
@@ -102,6 +109,61 @@ def test_ids_are_those_of_one_round(tree: Path) -> None:
     exported(tree, "v6.0", "-o", "r.sqlite")
     ids = rows(Path("r.sqlite"), "SELECT round, id FROM result_sets WHERE benchmark = 'resnet'")
     assert ids == [(r, f"ACME/{SYSTEM}/resnet/closed") for r in ("2.0", "6.0")]
+
+
+def test_a_system_of_two_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_system(Path("systems"))
+    write_set(Path("logs/old"), simulated())
+    write_set(Path("logs/new"), simulated(round_="6.0", seed=8))
+    exported("-o", "r.sqlite", "--evaluations", ".")
+    assert rows(Path("r.sqlite"), "PRAGMA foreign_key_check") == []
+    statement = """
+        SELECT s.round, s.path, r.id FROM result_sets r
+        JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
+    described = f"systems/{SYSTEM}.json", f"Graphcore/{SYSTEM}/resnet/closed"
+    assert rows(Path("r.sqlite"), statement) == [("2.0", *described), ("6.0", *described)]
+
+
+@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
+def test_paths_of_the_same_text_differ(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second, *_ = simulated()
+    Path("logs").mkdir()
+    Path("logs/a\n.log").write_bytes(first)
+    Path("logs/a\\n.log").write_bytes(second)
+    exported("logs", "-o", name, "--evaluations")
+    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
+    with closing(connect(name)) as database:
+        statement = """
+            SELECT DISTINCT path FROM runs JOIN evaluations ON path = run_path ORDER BY path"""
+        assert database.execute(statement).fetchall() == [("a\\n.log",), ("a\\n.log@2",)]
+
+
+@pytest.mark.parametrize(
+    ("written", "division", "status"),
+    [
+        ({"division": "Closed", "status": "Available in cloud"}, "closed", "cloud"),
+        ({"division": "closed", "status": "on the moon"}, "closed", None),
+        ({"division": "ajar", "status": ...}, None, None),
+    ],
+)
+def test_divisions_and_availabilities_beside_what_is_written(
+    written: dict[str, Any], division: str | None, status: str | None, tree: Path
+) -> None:
+    write_system(tree / "ACME" / "systems", **written)
+    exported(tree, "-o", "r.sqlite")
+    (system,) = rows(
+        Path("r.sqlite"), "SELECT division, division_written, status, status_written FROM systems"
+    )
+    of_file = {name: None if text is ... else text for name, text in written.items()}
+    assert system == (division, of_file["division"], status, of_file["status"])
+    sets = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM result_sets")
+    assert sets == [(division, of_file["division"])]
+    runs = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM runs")
+    assert runs == [("closed", "closed")]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
