@@ -111,18 +111,32 @@ def test_ids_are_those_of_one_round(tree: Path) -> None:
     assert ids == [(r, f"ACME/{SYSTEM}/resnet/closed") for r in ("2.0", "6.0")]
 
 
-def test_a_system_of_two_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("benchmark", "round_", "systems"),
+    [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
+)
+def test_raw_logs_beside_results(
+    benchmark: str,
+    round_: str,
+    systems: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their description is that of the results, too, perhaps of another round."""
     monkeypatch.chdir(tmp_path)
-    write_system(Path("systems"))
-    write_set(Path("logs/old"), simulated())
-    write_set(Path("logs/new"), simulated(round_="6.0", seed=8))
-    exported("-o", "r.sqlite", "--evaluations", ".")
+    write_submission(Path("ACME"))
+    write_set(Path("ACME/logs"), simulated(benchmark, round_=round_))
+    exported("ACME", "ACME/logs", "-o", "r.sqlite", "--evaluations")
+    assert rows(Path("r.sqlite"), "SELECT round FROM systems") == [(name,) for name in systems]
     assert rows(Path("r.sqlite"), "PRAGMA foreign_key_check") == []
     statement = """
         SELECT s.round, s.path, r.id FROM result_sets r
         JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
-    described = f"systems/{SYSTEM}.json", f"Graphcore/{SYSTEM}/resnet/closed"
-    assert rows(Path("r.sqlite"), statement) == [("2.0", *described), ("6.0", *described)]
+    described = f"ACME/systems/{SYSTEM}.json"
+    assert rows(Path("r.sqlite"), statement) == [
+        ("2.0", described, f"ACME/{SYSTEM}/resnet/closed"),
+        (round_, described, f"Graphcore/{SYSTEM}/{benchmark}/closed"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])

@@ -50,10 +50,11 @@ def rows_of(checked: Checked) -> Rows:
     runs = {run.path: run for run in checked.runs}
     paths = _texts(chain(runs, (system.path for system in checked.systems)))
     in_sets = [(row, scored.row) for scored in scores(checked).sets for row in scored.runs]
-    systems = {
-        (key, system.path): _system(system, row.verdict, key, rounds, paths[system.path])
+    systems = {  # a description may be read twice: of a submission, and of its raw logs
+        (rounds.of_system(system), system.path): _system(
+            system, row.verdict, rounds, paths[system.path]
+        )
         for system, row in zip(checked.systems, checked.report.systems, strict=True)
-        for key in rounds.of_system(system.path)
     }
     return in_order(
         {
@@ -138,19 +139,20 @@ class _Rounds:
         }
         described = [(c, c.system.path) for c in checked.contexts if c.system]
         self.submitters = {path: context.submitter for context, path in described}
-        self._of_systems: dict[str, list[_AnyRound]] = {}
-        for context, path in described:
-            key = (context.round.usage, context.round.name)
-            self._of_systems.setdefault(path, []).append(key)
-        self._by_folder |= {path: keys[-1] for path, keys in self._of_systems.items()}
+        self._by_folder |= {path: (c.round.usage, c.round.name) for c, path in described}
+        self._by_system = {
+            id(system): (context.round.usage, context.round.name)
+            for context in checked.contexts
+            for system in context.systems
+        }
         for context in checked.contexts:
             for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
                 self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
         self._only = (report.usage, report.round) if report.round else (None, None)
 
-    def of_system(self, path: str) -> Sequence[_AnyRound]:
-        """Return the usage and round of each result set of a system, or those of its folder."""
-        return self._of_systems.get(path) or [self.of(path)]
+    def of_system(self, system: SystemFile) -> _AnyRound:
+        """Return the usage and round that a system was checked for, or those of its folder."""
+        return self._by_system.get(id(system)) or self.of(system.path)
 
     def of(self, path: str) -> _AnyRound:
         """Return the usage and round of a file or folder, None where they are unknown."""
@@ -182,13 +184,15 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
 
 
 def _system(
-    system: SystemFile, verdict: Verdicts, key: _AnyRound, rounds: _Rounds, text: str
+    system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str
 ) -> schema.SystemRecord:
+    usage, round_ = rounds.of_system(system)
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
     submitter = rounds.submitters.get(system.path) or folder or system.submitter
     return schema.SystemRecord(
-        *key,
+        usage=usage,
+        round=round_,
         submitter=submitter,
         system=system.id,
         path=text,

@@ -38,7 +38,7 @@ _Rules = Annotated[str | None, _about("the verdict by the written rules, with th
 
 
 class SystemRecord(Struct, frozen=True):
-    """One row for each system description, or for each round of its result sets."""
+    """One row for each system description."""
 
     usage: _Usage
     round: _Round

@@ -83,9 +83,7 @@ def _division(cell: Cell) -> str:
 
 def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
     column = table.columns.index("availability")
-    sections: dict[str, list[tuple[Cell, ...]]] = {
-        CATEGORIES[name]: [] for name in _SECTIONS
-    }
+    sections: dict[str, list[tuple[Cell, ...]]] = {CATEGORIES[name]: [] for name in _SECTIONS}
     for row in table.rows:
         availability = str(row[column] or "no availability")
         title = CATEGORIES.get(category(availability) or "", availability)
