@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import duckdb
 import pytest
 
 from mlperf_pkg.infra import resources
+from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import (
     SYSTEM,
@@ -140,20 +142,26 @@ def test_raw_logs_beside_results(
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
-def test_paths_of_the_same_text_differ(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths stay different; hyperparameters and metrics are then the same."""
     monkeypatch.chdir(tmp_path)
-    first, second, *_ = simulated()
     Path("logs").mkdir()
-    Path("logs/a\n.log").write_bytes(first)
-    Path("logs/a\\n.log").write_bytes(second)
+    for log, text in zip(simulated(), ("a\n", r"a\n"), strict=False):
+        renamed = log.replace(b'"lars_opt_momentum"', json.dumps(f"opt_{text}").encode())
+        metrics = edited(renamed, "eval_accuracy", value={"a\n": 0.1, r"a\n": 0.2})
+        Path(f"logs/{text}.log").write_bytes(metrics)
     exported("logs", "-o", name, "--evaluations")
+    statements = {
+        "SELECT path FROM runs ORDER BY path": [(r"a\n.log",), (r"a\n.log@2",)],
+        "SELECT runs FROM settings WHERE key LIKE 'opt_a%'": [(2,)],
+        "SELECT DISTINCT run_path, metric, value FROM evaluations ORDER BY run_path": [
+            (r"a\n.log", r"a\n", 0.2),
+            (r"a\n.log@2", r"a\n", 0.2),
+        ],
+    }
     connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
     with closing(connect(name)) as database:
-        statement = """
-            SELECT DISTINCT path FROM runs JOIN evaluations ON path = run_path ORDER BY path"""
-        assert database.execute(statement).fetchall() == [("a\\n.log",), ("a\\n.log@2",)]
+        assert {text: database.execute(text).fetchall() for text in statements} == statements
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def division_of(written: str | None) -> str | None:
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
     for evaluation in run.curve.evaluations if run.curve else ():
-        for metric, value in evaluation.values.items():
+        for metric, value in {visible(n): v for n, v in evaluation.values.items()}.items():
             yield schema.EvaluationRecord(
                 *key[:2],
                 run_path=text,
@@ -307,7 +307,11 @@ def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
-    counts = Counter(setting for run in context.runs for setting in run.hyperparameters.items())
+    counts = Counter(
+        (visible(name), value)
+        for run in context.runs
+        for name, value in run.hyperparameters.items()
+    )
     for (name, value), runs in sorted(counts.items()):
         yield schema.SettingRecord(
             *key,
