@@ -17,6 +17,14 @@ from mlperf_pkg.submission.names import set_name
 
 PREVIEW = "preview"
 
+CATEGORIES = {  # in the order of the rules
+    "cloud": "Available cloud",
+    "onprem": "Available on-premise",
+    PREVIEW: "Preview",
+    "research": "Research, Development, or Internal (RDI)",
+}
+"""The titles of availabilities by ``category``. Source: submission_rules, Results categories"""
+
 TEXTS = {
     "system_name": "system_name",
     "accelerator_model": "accelerator_model_name",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +13,16 @@ import duckdb
 import pytest
 
 from mlperf_pkg.infra import resources
+from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_submission, write_two_sets
+from tests.helpers.trees import (
+    SYSTEM,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+    write_two_sets,
+)
 
 
 @pytest.fixture
@@ -102,6 +111,81 @@ def test_ids_are_those_of_one_round(tree: Path) -> None:
     exported(tree, "v6.0", "-o", "r.sqlite")
     ids = rows(Path("r.sqlite"), "SELECT round, id FROM result_sets WHERE benchmark = 'resnet'")
     assert ids == [(r, f"ACME/{SYSTEM}/resnet/closed") for r in ("2.0", "6.0")]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "round_", "systems"),
+    [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
+)
+def test_raw_logs_beside_results(
+    benchmark: str,
+    round_: str,
+    systems: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their description is that of the results, too, perhaps of another round."""
+    monkeypatch.chdir(tmp_path)
+    write_submission(Path("ACME"))
+    write_set(Path("ACME/logs"), simulated(benchmark, round_=round_))
+    exported("ACME", "ACME/logs", "-o", "r.sqlite", "--evaluations")
+    assert rows(Path("r.sqlite"), "SELECT round FROM systems") == [(name,) for name in systems]
+    assert rows(Path("r.sqlite"), "PRAGMA foreign_key_check") == []
+    statement = """
+        SELECT s.round, s.path, r.id FROM result_sets r
+        JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
+    described = f"ACME/systems/{SYSTEM}.json"
+    assert rows(Path("r.sqlite"), statement) == [
+        ("2.0", described, f"ACME/{SYSTEM}/resnet/closed"),
+        (round_, described, f"Graphcore/{SYSTEM}/{benchmark}/closed"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
+def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths stay different; hyperparameters and metrics are then the same."""
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    for log, text in zip(simulated(), ("a\n", r"a\n"), strict=False):
+        renamed = log.replace(b'"lars_opt_momentum"', json.dumps(f"opt_{text}").encode())
+        metrics = edited(renamed, "eval_accuracy", value={"a\n": 0.1, r"a\n": 0.2})
+        Path(f"logs/{text}.log").write_bytes(metrics)
+    exported("logs", "-o", name, "--evaluations")
+    statements = {
+        "SELECT path FROM runs ORDER BY path": [(r"a\n.log",), (r"a\n.log@2",)],
+        "SELECT runs FROM settings WHERE key LIKE 'opt_a%'": [(2,)],
+        "SELECT DISTINCT run_path, metric, value FROM evaluations ORDER BY run_path": [
+            (r"a\n.log", r"a\n", 0.2),
+            (r"a\n.log@2", r"a\n", 0.2),
+        ],
+    }
+    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
+    with closing(connect(name)) as database:
+        assert {text: database.execute(text).fetchall() for text in statements} == statements
+
+
+@pytest.mark.parametrize(
+    ("written", "division", "status"),
+    [
+        ({"division": "Closed", "status": "Available in cloud"}, "closed", "cloud"),
+        ({"division": "closed", "status": "on the moon"}, "closed", None),
+        ({"division": "ajar", "status": ...}, None, None),
+    ],
+)
+def test_divisions_and_availabilities_beside_what_is_written(
+    written: dict[str, Any], division: str | None, status: str | None, tree: Path
+) -> None:
+    write_system(tree / "ACME" / "systems", **written)
+    exported(tree, "-o", "r.sqlite")
+    (system,) = rows(
+        Path("r.sqlite"), "SELECT division, division_written, status, status_written FROM systems"
+    )
+    of_file = {name: None if text is ... else text for name, text in written.items()}
+    assert system == (division, of_file["division"], status, of_file["status"])
+    sets = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM result_sets")
+    assert sets == [(division, of_file["division"])]
+    runs = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM runs")
+    assert runs == [("closed", "closed")]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])

@@ -8,16 +8,9 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from mlperf_pkg.checks.described import category
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.published.model import known_division
-
-_AVAILABILITY = {  # by a part of the status, as submitters spell it
-    "cloud": "cloud",
-    "prem": "onprem",
-    "preview": "preview",
-    "research": "research",
-    "internal": "research",
-}
 
 
 class ResultGroup(NamedTuple):
@@ -86,9 +79,8 @@ class Result(Struct, frozen=True):
     @property
     def availability_in_short(self) -> str:
         """The availability in a word, empty if unknown: ``onprem``, ``cloud``, ``preview``..."""
-        status = (self.availability or "").casefold()
-        words = (word for part, word in _AVAILABILITY.items() if part in status)
-        return next(words, self.availability or "")
+        status = self.availability or ""
+        return category(status) or status
 
     def matches(self, pattern: str) -> bool:
         """Return whether a pattern names the result's submitter, system, or both.

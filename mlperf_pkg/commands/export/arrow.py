@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from mlperf_pkg.commands.export.rows import Row
@@ -19,10 +20,19 @@ def library() -> Any:
     return require("pyarrow", "data", "an export as Parquet or DuckDB")
 
 
-def arrow_schema(table: Table) -> Any:
-    """Return the schema of a table; units and meanings are metadata of its columns."""
+def arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
+    """Return the schema of a table; units and meanings are metadata of its columns.
+
+    ``zone`` is that of times, which are of UTC also without it.
+    """
     pa = library()
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types = {
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        datetime: pa.timestamp("ms", zone),
+    }
     fields = [
         pa.field(
             column.name,
@@ -35,13 +45,14 @@ def arrow_schema(table: Table) -> Any:
     return pa.schema(fields, metadata={"description": table.meaning})
 
 
-def arrow_table(table: Table, rows: Sequence[Row]) -> Any:
+def arrow_table(table: Table, rows: Sequence[Row], zone: str | None = "UTC") -> Any:
     """Return rows as a table of pyarrow."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
+    schema = arrow_schema(table, zone)
     return library().Table.from_arrays(
         [
             library().array(values, type=field.type)
-            for values, field in zip(columns, arrow_schema(table), strict=True)
+            for values, field in zip(columns, schema, strict=True)
         ],
-        schema=arrow_schema(table),
+        schema=schema,
     )

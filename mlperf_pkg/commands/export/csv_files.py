@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mlperf_pkg.commands.export.rows import Row
+from mlperf_pkg.commands.export.rows import Row, iso
 from mlperf_pkg.commands.export.schema import Column, Table
 from mlperf_pkg.infra.text import unescape_formula
 from mlperf_pkg.render.tables import csv_text
@@ -18,13 +19,15 @@ _READ: Mapping[type, Callable[[str], Any]] = {
     int: int,
     float: float,
     bool: {text: value for value, text in _BOOLEANS.items()}.__getitem__,
+    datetime: datetime.fromisoformat,
 }
+_WRITE: Mapping[type, Callable[[Any], Any]] = {bool: _BOOLEANS.__getitem__, datetime: iso}
 
 
 def write(path: Path, table: Table, rows: Sequence[Row]) -> None:
     """Write a table; texts that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
-    cells = ([_BOOLEANS[v] if isinstance(v, bool) else v for v in row] for row in rows)
+    cells = ([_WRITE[type(v)](v) if type(v) in _WRITE else v for v in row] for row in rows)
     path.write_text(csv_text(names, cells), "utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.infra.resources import require
 
 _TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+_TYPES[datetime] = "TIMESTAMP_MS"  # Python needs another package to read times with a zone
 
 
 def library() -> Any:
@@ -30,9 +32,11 @@ def write(path: Path, rows: Rows) -> None:
     with closing(library().connect(str(path))) as database:
         for name, table in TABLES.items():
             _create(database, table)
-            database.register("rows", arrow_table(table, rows.get(name, ())))
+            database.register("rows", arrow_table(table, rows.get(name, ()), None))
             database.execute(f"INSERT INTO {name} SELECT * FROM rows")  # noqa: S608 - our names
             database.unregister("rows")
+            for statement in table.create_indexes:
+                database.execute(statement)
 
 
 def read(path: Path) -> Rows:
@@ -69,5 +73,7 @@ def _quoted(text: str) -> str:
 def _rows(database: Any, table: Table) -> list[Row]:
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
     table.refuse_others([name for name, *_ in selected.description])
-    rows: list[Row] = selected.fetchall()
-    return rows
+    return [
+        tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
+        for row in selected.fetchall()
+    ]

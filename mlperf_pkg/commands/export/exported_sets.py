@@ -39,9 +39,9 @@ def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
         submitter=fields["submitter"] or "",
         system=fields["system"] or "",
         benchmark=fields["benchmark"],
-        division=fields["division"] or "",
+        division=fields["division_written"] or "",
         path=fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
-        status=system.get("status") or "",
+        status=system.get("status_written") or "",
         system_name=system.get("system_name") or "",
         accelerators=system.get("accelerators"),
         accelerator_model=system.get("accelerator_model") or "",

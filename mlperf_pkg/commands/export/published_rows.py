@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mlperf_pkg.checks.described import category
 from mlperf_pkg.commands.export import schema
-from mlperf_pkg.commands.export.rows import Rows, in_order, number_of
+from mlperf_pkg.commands.export.rows import Rows, division_of, in_order, number_of
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.submission.membership import set_id
@@ -38,8 +39,10 @@ def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
         submitter=of_system.submitter,
         system=of_system.system,
         path=_system_path(of_system),
-        division=of_system.division or None,
-        status=of_system.status or None,
+        division=division_of(of_system.division),
+        division_written=of_system.division or None,
+        status=category(of_system.status),
+        status_written=of_system.status or None,
         system_name=of_system.system_name or None,
         nodes=of_system.nodes,
         accelerators=of_system.accelerators,
@@ -64,7 +67,8 @@ def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
         submitter=published.submitter,
         system=published.system,
         benchmark=published.benchmark,
-        division=published.division or None,
+        division=division_of(published.division),
+        division_written=published.division or None,
         path=published.path,
         system_path=_system_path(published),
         runs=published.runs,

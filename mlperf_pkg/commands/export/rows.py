@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from msgspec.structs import astuple
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.described import batch_size_of
+from mlperf_pkg.checks.described import batch_size_of, category
 from mlperf_pkg.checks.system_values import is_text, whole_number
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.export import schema
@@ -23,8 +24,9 @@ from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
-from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.model import DIVISIONS, version_of
 from mlperf_pkg.run.model import Run
 
 Row: TypeAlias = tuple[Any, ...]
@@ -33,6 +35,8 @@ Rows: TypeAlias = Mapping[str, Sequence[Row]]
 
 RoundKey: TypeAlias = tuple[str, str]
 """A usage and a round."""
+
+_AnyRound: TypeAlias = tuple[str | None, str | None]
 
 _SetKey: TypeAlias = tuple[str, str, str]
 """The usage, the round and the id of a result set, which is unique in that round."""
@@ -44,22 +48,29 @@ def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
     rounds, keys = _Rounds(checked), _keys(checked.contexts)
     runs = {run.path: run for run in checked.runs}
+    paths = _texts(chain(runs, (system.path for system in checked.systems)))
     in_sets = [(row, scored.row) for scored in scores(checked).sets for row in scored.runs]
+    systems = {  # a description may be read twice: of a submission, and of its raw logs
+        (rounds.of_system(system), system.path): _system(
+            system, row.verdict, rounds, paths[system.path]
+        )
+        for system, row in zip(checked.systems, checked.report.systems, strict=True)
+    }
     return in_order(
         {
-            "systems": [
-                _system(system, row.verdict, rounds)
-                for system, row in zip(checked.systems, checked.report.systems, strict=True)
-            ],
+            "systems": systems.values(),
             "result_sets": [
-                _result_set(row, keys[row.id], context)
+                _result_set(row, keys[row.id], context, paths)
                 for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)
             ],
             "runs": [
-                _run(row, runs[row.path], keys[of_set.id], of_set.path) for row, of_set in in_sets
+                _run(row, runs[row.path], keys[of_set.id], of_set.path, paths[row.path])
+                for row, of_set in in_sets
             ],
             "evaluations": [
-                record for row, _ in in_sets for record in _evaluations(runs[row.path])
+                record
+                for row, of_set in in_sets
+                for record in _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
             ],
             "settings": [
                 setting
@@ -84,6 +95,16 @@ def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
         key = (usage, round_, context.identity)
         keys[context.id] = key if times[key] == 1 else (usage, round_, context.id)
     return keys
+
+
+def _texts(paths: Iterable[str]) -> dict[str, str]:
+    """Return the text of each path: escaped, and numbered if another path has the same text."""
+    by_text: dict[str, str] = {}
+    for path in sorted(set(paths)):
+        own = visible(path)
+        names = chain([own], (f"{own}@{n}" for n in count(2)))
+        by_text[next(name for name in names if name not in by_text)] = path
+    return {path: text for text, path in by_text.items()}
 
 
 def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
@@ -113,18 +134,27 @@ class _Rounds:
 
     def __init__(self, checked: Checked) -> None:
         report = checked.report
-        self._by_folder: dict[str, tuple[str | None, str | None]] = {
+        self._by_folder: dict[str, _AnyRound] = {
             run.path: (run.usage, run.round) for run in checked.runs
         }
         described = [(c, c.system.path) for c in checked.contexts if c.system]
         self.submitters = {path: context.submitter for context, path in described}
         self._by_folder |= {path: (c.round.usage, c.round.name) for c, path in described}
+        self._by_system = {
+            id(system): (context.round.usage, context.round.name)
+            for context in checked.contexts
+            for system in context.systems
+        }
         for context in checked.contexts:
             for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
                 self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
         self._only = (report.usage, report.round) if report.round else (None, None)
 
-    def of(self, path: str) -> tuple[str | None, str | None]:
+    def of_system(self, system: SystemFile) -> _AnyRound:
+        """Return the usage and round that a system was checked for, or those of its folder."""
+        return self._by_system.get(id(system)) or self.of(system.path)
+
+    def of(self, path: str) -> _AnyRound:
         """Return the usage and round of a file or folder, None where they are unknown."""
         folders = (path, *map(str, PurePosixPath(path).parents))
         return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
@@ -149,11 +179,14 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
     int: _plain_integer,
     float: to_finite,
     bool: lambda value: value,
+    datetime: lambda value: value,
 }
 
 
-def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds) -> schema.SystemRecord:
-    usage, round_ = rounds.of(system.path)
+def _system(
+    system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str
+) -> schema.SystemRecord:
+    usage, round_ = rounds.of_system(system)
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
     submitter = rounds.submitters.get(system.path) or folder or system.submitter
@@ -162,9 +195,11 @@ def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds) -> schema.Sy
         round=round_,
         submitter=submitter,
         system=system.id,
-        path=system.path,
-        division=system.division,
-        status=system.status,
+        path=text,
+        division=division_of(system.division),
+        division_written=system.division,
+        status=category(system.status or ""),
+        status_written=system.status,
         system_name=system.system_name,
         nodes=system.nodes,
         accelerators=system.accelerators,
@@ -181,15 +216,18 @@ def _text(value: Any) -> str | None:
     return value if is_text(value) else None
 
 
-def _result_set(row: ResultSetRow, key: _SetKey, context: SetContext) -> schema.ResultSetRecord:
+def _result_set(
+    row: ResultSetRow, key: _SetKey, context: SetContext, paths: Mapping[str, str]
+) -> schema.ResultSetRecord:
     return schema.ResultSetRecord(
         *key,
         submitter=row.submitter,
         system=row.system,
         benchmark=row.benchmark,
-        division=row.division,
+        division=division_of(row.division),
+        division_written=row.division,
         path=row.path,
-        system_path=context.system.path if context.system else None,
+        system_path=paths[context.system.path] if context.system else None,
         runs=row.runs_found,
         runs_required=row.runs_required,
         score_minutes=row.score_minutes,
@@ -207,14 +245,15 @@ def _result_set(row: ResultSetRow, key: _SetKey, context: SetContext) -> schema.
     )
 
 
-def _run(row: RunRow, run: Run, key: _SetKey, set_path: str) -> schema.RunRecord:
+def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schema.RunRecord:
     return schema.RunRecord(
         *key,
         set_path=set_path,
-        path=row.path,
+        path=text,
         benchmark=row.benchmark,
-        division=row.division,
-        start=_iso(run.start_ms),
+        division=division_of(row.division),
+        division_written=row.division,
+        start=_time(run.start_ms),
         minutes=row.minutes,
         official_minutes=row.official_minutes,
         status=row.status,
@@ -226,24 +265,34 @@ def _run(row: RunRow, run: Run, key: _SetKey, set_path: str) -> schema.RunRecord
     )
 
 
-def _iso(milliseconds: float | None) -> str | None:
-    """Return a time in milliseconds since the epoch as text; None outside of the calendar."""
+def _time(milliseconds: float | None) -> datetime | None:
+    """Return a time in milliseconds since the epoch; None outside of the calendar."""
     if milliseconds is None:
         return None
     try:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def iso(time: datetime) -> str:
+    """Return a time as ISO 8601 text, which the functions of SQLite read."""
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _evaluations(run: Run) -> Iterator[schema.EvaluationRecord]:
+def division_of(written: str | None) -> str | None:
+    """Return a division as the rules spell it, None if it is another text."""
+    division = known_division(written)
+    return division if division in DIVISIONS else None
+
+
+def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
     for evaluation in run.curve.evaluations if run.curve else ():
-        for metric, value in evaluation.values.items():
+        for metric, value in {visible(n): v for n, v in evaluation.values.items()}.items():
             yield schema.EvaluationRecord(
-                usage=run.usage,
-                round=run.round,
-                run_path=run.path,
+                *key[:2],
+                run_path=text,
                 line=evaluation.line,
                 minutes=_minutes(run.start_ms, evaluation.time_ms),
                 position=evaluation.position,
@@ -258,7 +307,11 @@ def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
-    counts = Counter(setting for run in context.runs for setting in run.hyperparameters.items())
+    counts = Counter(
+        (visible(name), value)
+        for run in context.runs
+        for name, value in run.hyperparameters.items()
+    )
     for (name, value), runs in sorted(counts.items()):
         yield schema.SettingRecord(
             *key,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
@@ -26,6 +27,7 @@ _System = Annotated[str | None, _about("the system: the name of its description"
 _Benchmark = Annotated[str, _about("the benchmark: the name of its folder")]
 _RoundOfSet = Annotated[str, _about("the round, such as `5.1`")]
 _UsageOfSet = Annotated[str, _about("`training` or `hpc`")]
+_Division = Annotated[str | None, _about("`closed` or `open`; null if it is neither")]
 _SetId = Annotated[str, _about("the `id` of the result set")]
 _SetPath = Annotated[str, _about("the path of the result set")]
 _RunPath = Annotated[str, _about("the path of the log")]
@@ -43,8 +45,13 @@ class SystemRecord(Struct, frozen=True):
     submitter: _Submitter
     system: _System
     path: Annotated[str, _about("the path of the description")]
-    division: Annotated[str | None, _about("`closed` or `open`, as the description spells it")]
-    status: Annotated[str | None, _about("the availability, as the description spells it")]
+    division: _Division
+    division_written: Annotated[str | None, _about("the division, as the description spells it")]
+    status: Annotated[
+        str | None,
+        _about("the availability: `onprem`, `cloud`, `preview`, `research`; null if it is another"),
+    ]
+    status_written: Annotated[str | None, _about("the availability, as the description spells it")]
     system_name: Annotated[str | None, _about("the name of the system")]
     nodes: Annotated[int | None, _about("the number of nodes")]
     accelerators: Annotated[int | None, _about("the number of accelerators of all nodes")]
@@ -68,7 +75,10 @@ class ResultSetRecord(Struct, frozen=True):
     submitter: _Submitter
     system: _System
     benchmark: _Benchmark
-    division: Annotated[str | None, _about("`closed` or `open`")]
+    division: _Division
+    division_written: Annotated[
+        str | None, _about("the division, as the description or, without one, the logs spell it")
+    ]
     path: Annotated[
         str, _about("the path of the result set; several sets of raw logs may have the same")
     ]
@@ -109,8 +119,11 @@ class RunRecord(Struct, frozen=True):
     set_path: _SetPath
     path: _RunPath
     benchmark: _Benchmark
-    division: Annotated[str, _about("the division that the log names")]
-    start: Annotated[str | None, _about("the time of `run_start`", "ISO 8601, UTC")]
+    division: _Division
+    division_written: Annotated[str, _about("the division, as the log spells it")]
+    start: Annotated[
+        datetime | None, _about("the time of `run_start`; ISO 8601 in SQLite and CSV", "UTC")
+    ]
     minutes: Annotated[float | None, _about("time-to-train by the rules", "minutes")]
     official_minutes: Annotated[
         float | None, _about("time-to-train of the official summarizer", "minutes")
@@ -181,7 +194,10 @@ class FindingRecord(Struct, frozen=True):
 
 
 class Column(Struct, frozen=True):
-    """A column: its type is one of ``str``, ``int``, ``float`` and ``bool``."""
+    """A column: its type is one of ``str``, ``int``, ``float``, ``bool`` and ``datetime``.
+
+    Times are of UTC, in milliseconds.
+    """
 
     name: str
     type: type
@@ -191,19 +207,24 @@ class Column(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table; ``meaning`` describes its rows."""
+    """A table; ``meaning`` describes its rows.
+
+    ``keys`` and ``indexes`` are SQL: constraints, and the columns of more indexes.
+    """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+    indexes: tuple[str, ...]
 
     @property
-    def keys(self) -> list[str]:
-        """The primary and foreign keys, as SQL."""
-        names = {column.name for column in self.columns}
-        primary = "PRIMARY KEY (usage, round, id)"
-        foreign = "FOREIGN KEY (usage, round, set_id) REFERENCES result_sets (usage, round, id)"
-        return [primary] * ("id" in names) + [foreign] * ("set_id" in names)
+    def create_indexes(self) -> list[str]:
+        """The statements that create the indexes."""
+        return [
+            f"CREATE INDEX {self.name}_by_{columns.split()[-1]} ON {self.name} ({columns})"
+            for columns in self.indexes
+        ]
 
     def refuse_others(self, names: Sequence[str]) -> None:
         """Check the names of columns that were read.
@@ -218,10 +239,10 @@ class Table(Struct, frozen=True):
             raise ValueError(f"the columns of {self.name} are {', '.join(names)[:200]}{lack}")
 
 
-def _table(name: str, record: type[Struct]) -> Table:
+def _table(name: str, record: type[Struct], keys: Sequence[str], *indexes: str) -> Table:
     hints = get_type_hints(record, include_extras=True)
     columns = tuple(_column(field, hints[field]) for field in record.__struct_fields__)
-    return Table(name, inspect.cleandoc(record.__doc__ or ""), columns)
+    return Table(name, inspect.cleandoc(record.__doc__ or ""), columns, tuple(keys), indexes)
 
 
 def _column(name: str, hint: Any) -> Column:
@@ -232,15 +253,44 @@ def _column(name: str, hint: Any) -> Column:
     return Column(name, types[0], len(types) > 1, meta.extra["unit"], meta.description)
 
 
+_OF_SET = "FOREIGN KEY (usage, round, set_id) REFERENCES result_sets (usage, round, id)"
+
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        _table("systems", SystemRecord),
-        _table("result_sets", ResultSetRecord),
-        _table("runs", RunRecord),
-        _table("evaluations", EvaluationRecord),
-        _table("settings", SettingRecord),
-        _table("findings", FindingRecord),
+        _table("systems", SystemRecord, ["UNIQUE (usage, round, path)"], "submitter"),
+        _table(
+            "result_sets",
+            ResultSetRecord,
+            [
+                "PRIMARY KEY (usage, round, id)",
+                "FOREIGN KEY (usage, round, system_path) REFERENCES systems (usage, round, path)",
+            ],
+            "usage, round, system_path",
+            "benchmark",
+            "submitter",
+        ),
+        _table(
+            "runs",
+            RunRecord,
+            ["PRIMARY KEY (usage, round, path)", _OF_SET],
+            "usage, round, set_id",
+        ),
+        _table(
+            "evaluations",
+            EvaluationRecord,
+            [
+                "PRIMARY KEY (usage, round, run_path, line, metric)",
+                "FOREIGN KEY (usage, round, run_path) REFERENCES runs (usage, round, path)",
+            ],
+        ),
+        _table(
+            "settings",
+            SettingRecord,
+            ["PRIMARY KEY (usage, round, set_id, key, value)", _OF_SET],
+            "benchmark, key",
+        ),
+        _table("findings", FindingRecord, [_OF_SET], "usage, round, set_id", "code"),
     )
 }
 """The tables by name, in order; ``evaluations`` is written only on request."""

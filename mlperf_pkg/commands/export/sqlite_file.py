@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from mlperf_pkg.commands.export.rows import Row, Rows
+from mlperf_pkg.commands.export.rows import Row, Rows, iso
 from mlperf_pkg.commands.export.schema import TABLES, VERSION, Column, Table
 
-_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
+_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", datetime: "TEXT"}
+_READ: Mapping[type, Callable[[Any], Any]] = {bool: bool, datetime: datetime.fromisoformat}
 
 
 def write(path: Path, rows: Rows) -> None:
@@ -21,7 +25,14 @@ def write(path: Path, rows: Rows) -> None:
         for name, table in TABLES.items():
             database.execute(_create(table))
             marks = ", ".join("?" * len(table.columns))
-            database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows.get(name, ()))  # noqa: S608 - our names
+            texts = (
+                [iso(v) if isinstance(v, datetime) else v for v in row]
+                for row in rows.get(name, ())
+            )
+            database.executemany(f"INSERT INTO {name} VALUES ({marks})", texts)  # noqa: S608 - our names
+            for statement in table.create_indexes:
+                database.execute(statement)
+        database.execute("ANALYZE")  # so that joins use the indexes
         database.execute("COMMIT")
 
 
@@ -39,30 +50,26 @@ def read(path: Path) -> Rows:
 
 
 def _create(table: Table) -> str:
-    last = table.columns[-1]
-    lines = [
-        _definition(column, "" if column is last and not table.keys else ",")
-        for column in table.columns
-    ]
+    columns = "".join(map(_definition, table.columns))
     keys = ",\n".join(f"  {key}" for key in table.keys)
-    return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
+    return f"CREATE TABLE {table.name} (\n{columns}{keys}) STRICT"
 
 
-def _definition(column: Column, comma: str) -> str:
+def _definition(column: Column) -> str:
     not_null = "" if column.nullable else " NOT NULL"
     unit = f" [{column.unit}]" if column.unit else ""
-    return f"  {column.name} {_TYPES[column.type]}{not_null}{comma} -- {column.meaning}{unit}\n"
+    return f"  {column.name} {_TYPES[column.type]}{not_null}, -- {column.meaning}{unit}\n"
 
 
 def _rows(database: sqlite3.Connection, table: Table) -> list[Row]:
     types = [column.type for column in table.columns]
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
     table.refuse_others([name for name, *_ in selected.description])
-    if bool not in types:
+    if _READ.keys().isdisjoint(types):
         return selected.fetchall()
     return [
         tuple(
-            bool(value) if type_ is bool and value is not None else value
+            _READ[type_](value) if type_ in _READ and value is not None else value
             for value, type_ in zip(row, types, strict=True)
         )
         for row in selected

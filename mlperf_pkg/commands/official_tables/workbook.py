@@ -13,6 +13,7 @@ from datetime import UTC, datetime, time
 from itertools import count
 from typing import Any
 
+from mlperf_pkg.checks.described import CATEGORIES, category
 from mlperf_pkg.commands.official_tables.rows import Summary
 from mlperf_pkg.commands.official_tables.table import Cell, Table
 from mlperf_pkg.infra.numbers import to_finite
@@ -21,15 +22,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 
-ONPREM, CLOUD, PREVIEW = "Available on-premise", "Available cloud", "Preview"
-RESEARCH = "Research, Development, or Internal (RDI)"
-SECTIONS = (ONPREM, CLOUD, PREVIEW, RESEARCH)
-_AVAILABILITIES = {  # as in system descriptions, in lower case
-    **{name.lower(): name for name in SECTIONS},
-    **dict.fromkeys(("onprem", "available", "available onprem"), ONPREM),
-    "cloud": CLOUD,
-    **dict.fromkeys(("rdi", "research", "development", "internal"), RESEARCH),
-}
+_SECTIONS = ("onprem", "cloud", "preview", "research")
 _OTHER = "other"
 _WIDTH = 18
 _LONGEST = 32767  # characters of a cell
@@ -90,10 +83,10 @@ def _division(cell: Cell) -> str:
 
 def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
     column = table.columns.index("availability")
-    sections: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in SECTIONS}
+    sections: dict[str, list[tuple[Cell, ...]]] = {CATEGORIES[name]: [] for name in _SECTIONS}
     for row in table.rows:
         availability = str(row[column] or "no availability")
-        title = _AVAILABILITIES.get(availability.lower(), availability)
+        title = CATEGORIES.get(category(availability) or "", availability)
         sections.setdefault(title, []).append(row)
     return ((name, rows) for name, rows in sections.items() if rows)
 

@@ -9,14 +9,6 @@ from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/publication/1"
 
-CATEGORIES = {  # by the name of the availability in logs, in the order of the rules
-    "cloud": "Available cloud",
-    "onprem": "Available on-premise",
-    "preview": "Preview",
-    "research": "Research, Development, or Internal (RDI)",
-}
-"""Source: submission_rules, Results categories"""
-
 UNKNOWN = "no known category"
 UNDIVIDED = "no division"
 

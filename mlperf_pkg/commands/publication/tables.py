@@ -8,8 +8,8 @@ from itertools import product
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.described import CATEGORIES
 from mlperf_pkg.commands.publication.model import (
-    CATEGORIES,
     UNDIVIDED,
     UNKNOWN,
     Publication,

@@ -106,7 +106,8 @@ def test_equal_remarks_on_systems_are_one() -> None:
         ("Available in cloud", "cloud"),
         ("Preview", "preview"),
         ("Research, Development, or Internal (RDI)", "research"),
-        ("available", "available"),
+        ("available", "onprem"),
+        ("on the moon", "on the moon"),
         (None, ""),
     ],
 )

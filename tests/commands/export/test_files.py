@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -25,6 +29,9 @@ VALUES: Mapping[type, st.SearchStrategy[Any]] = {
     int: st.integers(0, 2**62),
     float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
+    datetime: st.datetimes(timezones=st.just(UTC)).map(
+        lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
+    ),
 }
 # No format holds these: they become null.
 IN_NULLABLE: Mapping[type, st.SearchStrategy[Any]] = {
@@ -36,6 +43,8 @@ FIXED = {
     "round": st.sampled_from(["0.7", "5.1", "10.0"]),
 }
 each_ending = pytest.mark.parametrize("ending", FORMATS)
+CONNECT: Mapping[str, Any] = {".sqlite": sqlite3.connect, ".duckdb": duckdb.connect}
+each_database = pytest.mark.parametrize("ending", CONNECT)
 
 
 def values(column: Column) -> st.SearchStrategy[Any]:
@@ -46,15 +55,24 @@ def values(column: Column) -> st.SearchStrategy[Any]:
 
 
 def with_keys(tables: Rows) -> Rows:
-    """The rows with the ids of result sets that exist, without those that need one and have none."""
-    keys = [(*row[:2], f"id {i}") for i, row in enumerate(tables["result_sets"])]
-    changed = {**tables, "result_sets": replaced(tables["result_sets"], "result_sets", "id", keys)}
-    for name, table in TABLES.items():
-        column = next((c for c in table.columns if c.name == "set_id"), None)
-        if column and (keys or not column.nullable):
-            changed[name] = replaced(tables[name], name, "set_id", keys)
-        elif column:
-            changed[name] = replaced(tables[name], name, "set_id", [("hpc", "0.7", None)] * 3)
+    """The rows with keys that exist, without those that need one and have none."""
+    changed = dict(tables)
+
+    def link(name: str, field: str, keys: Sequence[tuple[Any, ...]]) -> None:
+        changed[name] = replaced(changed[name], name, field, keys)
+
+    def own(name: str) -> list[tuple[Any, ...]]:
+        return [(*row[:2], f"{name} {i}") for i, row in enumerate(changed[name])]
+
+    none = [("hpc", "0.7", None)] * 3
+    link("systems", "path", own("systems"))
+    link("result_sets", "system_path", own("systems") or none)
+    link("result_sets", "id", own("result_sets"))
+    link("runs", "set_id", own("result_sets"))
+    link("runs", "path", own("runs"))
+    link("evaluations", "run_path", own("runs"))
+    link("settings", "set_id", own("result_sets"))
+    link("findings", "set_id", own("result_sets") or none)
     return in_order(changed)
 
 
@@ -76,9 +94,12 @@ ROWS = st.fixed_dictionaries(
 ).map(with_keys)
 
 
+TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)
+
+
 def row(name: str, round_: str, text: str = "text") -> tuple[Any, ...]:
     """A row of a table, with the same text, or 1, in all further columns."""
-    more = {str: text, int: 1, float: 1.5, bool: True}
+    more = {str: text, int: 1, float: 1.5, bool: True, datetime: TIME}
     return ("training", round_, *(more[column.type] for column in TABLES[name].columns[2:]))
 
 
@@ -132,6 +153,61 @@ def test_each_round_is_a_row_group(tmp_path: Path) -> None:
     assert groups == [["2.0"], ["5.1"] * 3]
     assert file.num_row_groups == 2
     assert file.schema_arrow.field("minutes").metadata[b"unit"] == b"minutes"
+
+
+@each_database
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"INSERT INTO {name} SELECT * FROM {name}" for name in TABLES if name != "findings"),
+        "DELETE FROM systems",  # each of these rows is referred to
+        "DELETE FROM runs",
+        "UPDATE result_sets SET system_path = 'other'",
+        "UPDATE runs SET set_id = 'other'",
+        "UPDATE evaluations SET run_path = 'other'",
+        "UPDATE settings SET set_id = 'other'",
+        "UPDATE findings SET set_id = 'other'",
+    ],
+)
+def test_databases_enforce_keys(ending: str, statement: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    Destination(path).write(rows("1.0"), replace=False)
+    with closing(CONNECT[ending](path)) as database:
+        if ending == ".sqlite":
+            database.execute("PRAGMA foreign_keys = ON")
+        with pytest.raises((sqlite3.IntegrityError, duckdb.ConstraintException)):
+            database.execute(statement)
+
+
+@each_database
+def test_databases_have_the_indexes(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    Destination(path).write({}, replace=False)
+    place = "sqlite_master" if ending == ".sqlite" else "duckdb_indexes()"
+    with closing(CONNECT[ending](path)) as database:
+        indexes = database.execute(f"SELECT sql FROM {place} WHERE sql LIKE 'CREATE INDEX%'")
+        statements = {re.sub(r'[ ";]', "", sql) for (sql,) in indexes.fetchall()}
+    assert statements == {
+        sql.replace(" ", "") for table in TABLES.values() for sql in table.create_indexes
+    }
+
+
+def test_times_are_times(tmp_path: Path) -> None:
+    for ending in FORMATS:
+        Destination(tmp_path / f"r{ending}").write(rows("1.0"), replace=False)
+    with closing(sqlite3.connect(tmp_path / "r.sqlite")) as database:
+        statement = "SELECT start, strftime('%Y-%m-%d %H:%M:%f', start) FROM runs"
+        assert database.execute(statement).fetchall() == [
+            ("2022-04-20T20:31:30.146Z", "2022-04-20 20:31:30.146")
+        ]
+    with closing(duckdb.connect(tmp_path / "r.duckdb")) as database:
+        statement = "SELECT start, typeof(start), epoch_ms(start) FROM runs"
+        assert database.execute(statement).fetchall() == [
+            (TIME.replace(tzinfo=None), "TIMESTAMP_MS", int(TIME.timestamp() * 1000))
+        ]
+    column = pq.read_table(tmp_path / "r.parquet" / "runs.parquet").column("start")
+    assert (str(column.type), column.to_pylist()) == ("timestamp[ms, tz=UTC]", [TIME])
+    assert ",2022-04-20T20:31:30.146Z," in (tmp_path / "r.csv" / "runs.csv").read_text("utf-8")
 
 
 def test_common_rounds() -> None:

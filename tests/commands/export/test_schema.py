@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import datetime
 
 from mlperf_pkg.commands.export.schema import TABLES, Column
 from tests.helpers.console import DOCS
 
-NAMES = {str: "text", int: "integer", float: "number", bool: "boolean"}
+NAMES = {str: "text", int: "integer", float: "number", bool: "boolean", datetime: "time"}
 
 
 def cells(column: Column) -> str:
@@ -22,6 +24,19 @@ def test_the_page_describes_all_columns() -> None:
     )
     assert sections == [
         (table.name, table.meaning, "".join(f"{cells(column)}\n" for column in table.columns))
+        for table in TABLES.values()
+    ]
+
+
+def codes(texts: Sequence[str]) -> str:
+    return "<br>".join(f"`{text}`" for text in texts)
+
+
+def test_the_page_describes_all_keys_and_indexes() -> None:
+    page = (DOCS / "export.md").read_text("utf-8")
+    (section,) = re.findall(r"^\| Table \| Keys .*\n.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert section.splitlines() == [
+        f"| `{table.name}` | {codes(table.keys)} | {codes(table.indexes)} |"
         for table in TABLES.values()
     ]
 

@@ -1,0 +1,60 @@
+"""Keys of the exports of published submissions hold, and rounds add up to all."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.schema import TABLES
+from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.program import call
+
+CORPUS = corpus_folder() or Path("no corpus")
+BY_KEYS = """
+    SELECT count(DISTINCT r.id), count(runs.path), count(s.path), count(r.system_path), count(start)
+    FROM result_sets r
+         LEFT JOIN runs ON (runs.usage, runs.round, runs.set_id) = (r.usage, r.round, r.id)
+         LEFT JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
+
+pytestmark = needs_corpus
+
+
+@pytest.mark.parametrize("tree", ROUNDS)
+def test_keys_hold(tree: str, tmp_path: Path) -> None:
+    """DuckDB enforces them; SQLite is asked."""
+    path = tmp_path / "r.sqlite"
+    assert call("export", CORPUS / tree, "-o", path, "--evaluations").exit_code == 0
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+        joined = database.execute(BY_KEYS).fetchone()
+        counts = [database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in TABLES]
+    sets, runs = counts[1:3]
+    assert joined == (sets, runs, joined[3], joined[3], runs)
+    Destination(tmp_path / "r.duckdb").write(Destination(path).read(), replace=False)
+    with closing(duckdb.connect(tmp_path / "r.duckdb")) as database:
+        assert database.execute(BY_KEYS).fetchone() == joined
+
+
+@pytest.mark.parametrize("ending", [".sqlite", ".parquet", ".csv"])
+def test_rounds_one_by_one_are_the_rounds_together(ending: str, tmp_path: Path) -> None:
+    trees = [CORPUS / tree for tree in ("v4.0", "hpc_v2.0", "v2.1")]
+    apart = tmp_path / f"apart{ending}"
+    for tree in trees:
+        assert call("export", tree, "-o", apart, "--append").exit_code == 0
+    before = contents(apart)
+    assert call("export", trees[1], "-o", apart, "--replace").exit_code == 0
+    assert contents(apart) == before
+    backwards = tmp_path / f"backwards{ending}"
+    for tree in reversed(trees):
+        assert call("export", tree, "-o", backwards, "--append").exit_code == 0
+    assert contents(backwards) == before
+
+
+def contents(path: Path) -> list[bytes]:
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file.read_bytes() for file in files]
