@@ -29,11 +29,10 @@ from mlperf_pkg.results.report import Report, ResultSetRow, description_path, na
 
 def reasons(report: Report) -> dict[str, str]:
     """Return why result sets of a tree are not valid, by their ids; as ``build`` judges them."""
-    failed = {row.id: list(_failures(row, report)) for row in report.result_sets}
     return {
-        row.id: "\n".join([f"{_name(row)} is not valid:", *map(_line, failed[row.id])])
+        row.id: "\n".join([f"{_name(row)} is not valid:", *map(_line, failed)])
         for row in report.result_sets
-        if failed[row.id]
+        if (failed := list(_failures(row, report)))
     }
 
 
