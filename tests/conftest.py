@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import suppress
 
 import pytest
@@ -15,6 +16,7 @@ pytest_plugins = ("tests.helpers.wheels",)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.pop("FORCE_COLOR", None)  # which a CI server may set
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
         with suppress(RulebookError):  # the tests of the rulebook report it
             compile_rulebook(data_folder("rules"))

@@ -68,11 +68,7 @@ _ADVICE = (
     help="If there are too many runs, use those of the median window.",
 )
 @options.keep_invalid_option("Build result sets even if they are not valid.")
-@click.option(
-    "--drop-invalid",
-    is_flag=True,
-    help="Leave out every result set that is not valid, and say why.",
-)
+@options.drop_invalid_option
 @click.option(
     "--as-open",
     is_flag=True,

@@ -46,7 +46,7 @@ COMMANDS = {
     modules=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-@click.version_option(__version__, message="mlperf-pkg %(version)s")
+@click.version_option(__version__, "-V", "--version", message="mlperf-pkg %(version)s")
 @click.option("--debug", is_flag=True, help="Show the tracebacks of unexpected errors.")
 @click.option(
     "--rules",

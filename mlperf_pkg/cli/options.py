@@ -374,6 +374,15 @@ def keep_invalid_option(text: str) -> Callable[[_Function], _Function]:
     return click.option("--keep-invalid", is_flag=True, help=text)
 
 
+def drop_invalid_option(function: _Function) -> _Function:
+    """Add ``drop_invalid``."""
+    return click.option(
+        "--drop-invalid",
+        is_flag=True,
+        help="Leave out every result set that is not valid, and say why.",
+    )(function)
+
+
 def verbose_option(function: _Function) -> _Function:
     """Add ``verbose``."""
     return click.option(

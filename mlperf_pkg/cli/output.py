@@ -53,12 +53,7 @@ class Output(Struct, frozen=True):
         """Return the width of the terminal, and whether it shows colours."""
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
-        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        return View(
-            _terminal_width(),
-            color=color and os.environ.get("TERM") != "dumb",
-            verbose=self.verbose,
-        )
+        return View(_terminal_width(), color=_shows_colors(), verbose=self.verbose)
 
     def write(self, content: str) -> None:
         """Write the whole content.
@@ -74,7 +69,16 @@ class Output(Struct, frozen=True):
             return
         # Characters that the terminal's encoding lacks are written as escapes.
         encoding = sys.stdout.encoding or "utf-8"
-        click.echo(content.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+        text = content.encode(encoding, "backslashreplace").decode(encoding)
+        click.echo(text, nl=False, color=_shows_colors())
+
+
+def _shows_colors() -> bool:
+    """Return whether standard output shows colours: ``NO_COLOR`` is first, then ``FORCE_COLOR``."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    is_capable = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return bool(os.environ.get("FORCE_COLOR")) or is_capable
 
 
 def _terminal_width() -> int:

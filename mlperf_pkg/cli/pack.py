@@ -11,15 +11,18 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
+from mlperf_pkg.commands.archive.hashed_tree import HashedTree
 from mlperf_pkg.commands.archive.packing import default_target, pack, written_names
 from mlperf_pkg.commands.archive.show import packed_text, refusal
-from mlperf_pkg.commands.archive.verification import verify_tree
+from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import sweep
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
+from mlperf_pkg.results.report import Report
 
 
 @click.command(name="pack")
@@ -41,6 +44,7 @@ from mlperf_pkg.render import FORMATS
 )
 @secret.option("Encrypt")
 @options.keep_invalid_option("Pack the tree even if it is not valid.")
+@options.drop_invalid_option
 @options.force_option()
 def command(
     *,
@@ -51,6 +55,7 @@ def command(
     recipient: tuple[str, ...],
     passphrase_file: Path | None,
     keep_invalid: bool,
+    drop_invalid: bool,
     force: bool,
 ) -> int:
     """Pack a submission tree into one archive with a checksum file.
@@ -58,6 +63,10 @@ def command(
     The same tree gives the same bytes, on any machine and at any time. The archive
     contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
     has none. TREE is checked first and never written to.
+
+    With --drop-invalid, the archive has neither the result sets that are not valid nor
+    the system descriptions and code that only they need, and its tables and
+    MANIFEST.json list what it has. The rest is checked again.
 
     --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
     -pbkdf2, and official the form that pack_submission.sh --unpack reads, with its file
@@ -70,9 +79,12 @@ def command(
     Examples:
       mlperf-pkg pack submissions/ACME
       mlperf-pkg pack submissions/ACME -o /scratch/ACME.tar.gz --force
+      mlperf-pkg pack submissions/ACME --drop-invalid
       mlperf-pkg pack submissions/ACME --encrypt age --recipient age1...
       mlperf-pkg pack submissions/ACME --encrypt openssl --passphrase-file FILE
     """
+    if keep_invalid and drop_invalid:
+        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
     with stop_cleanly():
         if not (tree / "results").is_dir():
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
@@ -81,6 +93,8 @@ def command(
         _refuse_early(tree, target, form, force=force)
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
+        if drop_invalid and not integrity_failed(report.findings):
+            contents, report = _without_invalid(contents, report, check_options)
         if reason := refusal(report, keep_invalid=keep_invalid):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)
@@ -90,6 +104,21 @@ def command(
         packed = pack(contents, target, encryption, force=force)
         Output().write(packed_text(packed, target, encryption, report))
         return 0
+
+
+def _without_invalid(
+    tree: HashedTree, report: Report, check_options: Options
+) -> tuple[HashedTree, Report]:
+    """Leave out the result sets that are not valid, and say why, unless none is valid.
+
+    Others may not be valid without them, as weak scaling needs strong scaling.
+    """
+    while 0 < len(invalid := reasons(report)) < len(report.result_sets):
+        for reason in invalid.values():
+            for line in f"note: left out: {reason}".split("\n"):
+                click.echo(visible(line), err=True)
+        tree, report = without_sets(tree, report, invalid, check_options)
+    return tree, report
 
 
 def _refuse_early(tree: Path, target: Path, form: Form | None, *, force: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import options, reporting
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
 from mlperf_pkg.render import FORMATS
@@ -22,7 +22,7 @@ _FOLDER = "systems"
 @rules_option
 @reporting.shown
 @reporting.failing
-@options.verbose_option
+@options.written(FORMATS, repeatable=True)
 def command(
     *,
     paths: tuple[str, ...],
@@ -30,7 +30,7 @@ def command(
     usage: str | None,
     showing: reporting.Showing,
     status: reporting.Status,
-    verbose: bool,
+    target: Outputs,
 ) -> int:
     """Check system descriptions, systems/<system_desc_id>.json.
 
@@ -46,12 +46,13 @@ def command(
       mlperf-pkg system check
       mlperf-pkg system check systems/dgx-a100.json --round 2.0
       mlperf-pkg system check systems/ --usage hpc --round 3.0
+      mlperf-pkg system check --format concise
     """
     paths = paths or _default()
+    target.refuse_early(paths)
     chosen = round_of_systems(options.workspace_options(round_, usage), paths)
     report = check_descriptions(paths, chosen)
-    target = Output(verbose=verbose)
-    target.write(FORMATS["text"](report, showing.view(target.view())))
+    target.write(FORMATS, report, (), showing.view)  # its paths start from the current folder
     return status(report)
 
 

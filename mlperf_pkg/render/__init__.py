@@ -31,6 +31,7 @@ FORMATS: Mapping[str, Renderer] = {
     "github": _lazy("github", "github"),
     "gitlab": _lazy("gitlab", "gitlab"),
     "log": _lazy("log_lines", "log"),
+    "concise": _lazy("concise", "concise"),
 }
 
 __all__ = ["FORMATS", "Checkout", "Show", "View"]

@@ -9,19 +9,24 @@ from typing import Any
 
 import yaml
 
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML without libyaml, which is slower
+    from yaml import SafeLoader  # type: ignore[assignment]
+
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Step, refuse
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
-class _Loader(yaml.CSafeLoader):
+class _Loader(SafeLoader):
     """The safe loader of PyYAML with other rules for numbers and dates."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
@@ -87,6 +92,8 @@ def _loader(file: RuleFile, data: bytes) -> Iterator[_Loader]:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise RulebookError(f"{file.shown}:{line}: not valid YAML: {error.problem}") from error
+    except RecursionError as error:
+        raise RulebookError(f"{file.shown}: not valid: nested too deeply") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RulebookError(f"{file.shown}: not valid YAML in UTF-8: {error}") from error
 

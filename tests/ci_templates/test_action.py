@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ci_kit import HAS_NETWORK, QUICK, copied
+from tests.helpers.ci_kit import HAS_NETWORK, QUICK, copied, run
 from tests.helpers.ci_runner import ACTION, Runner, obeyed
 from tests.helpers.trees import SYSTEM
 
@@ -199,8 +199,39 @@ def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
     before = contents(runner)
     done = runner.run(version=str(source) if version else "")
     assert done.status == 0
-    assert list(runner.temporary.glob("mlperf-pkg-env.*/bin/mlperf-pkg"))
+    (tool,) = runner.temporary.glob("mlperf-pkg-*/bin/mlperf-pkg")
+    assert tool.parents[1].name.startswith("mlperf-pkg-env.") == bool(version)
     assert contents(runner) == before
+    if not version:  # as GitHub would restore it
+        runner.more = {"PIP_NO_INDEX": "1", "PIP_CACHE_DIR": str(tmp_path / "empty")}
+        assert runner.run(version="").status == 0
+        assert list(runner.temporary.glob("mlperf-pkg-*/bin/mlperf-pkg")) == [tool]
+
+
+@pytest.mark.parametrize(
+    ("path", "same"),
+    [
+        ("build/lib.py", True),
+        ("mlperf_pkg/new.pyc", True),
+        ("setup.py", False),
+        ("mlperf_pkg/cli/main.py", False),
+        ("rules/new.yaml", False),
+    ],
+)
+def test_a_cached_environment_is_of_one_source(tmp_path: Path, path: str, same: bool) -> None:
+    """Its name changes with every file that is installed, and with no other."""
+    (script,) = [step["run"] for step in STEPS if step.get("id") == "environment"]
+    source = copied(tmp_path / "source")
+    names = []
+    for output in (tmp_path / "before", tmp_path / "after"):
+        more = {"RUNNER_TEMP": "/temporary", "GITHUB_OUTPUT": str(output)}
+        done = run("bash", "-e", "-c", script, cwd=tmp_path, ACTION_PATH=str(source), **more)
+        assert done.returncode == 0, done.stdout
+        names.append(output.read_text("utf-8"))
+        (source / path).parent.mkdir(exist_ok=True)
+        (source / path).write_text("changed")
+    assert (names[0] == names[1]) == same
+    assert re.fullmatch(r"name=(mlperf-pkg-\w{64})\nfolder=/temporary/\1\n", names[0])
 
 
 # ---- how it is written --------------------------------------------------------------------

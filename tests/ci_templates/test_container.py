@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 from tests.helpers.ci_kit import (
@@ -20,6 +22,10 @@ from tests.helpers.ci_kit import (
     sources,
 )
 from tests.helpers.ci_runner import ROOT
+
+UNSHARED = ("unshare", "--map-root-user", "--net")
+HAS_UNSHARE = shutil.which("unshare") and not run(*UNSHARED, "true", cwd=ROOT).returncode
+WITHOUT_NETWORK = UNSHARED if HAS_UNSHARE else ()
 
 
 def test_container_is_small_and_runs_as_nobody() -> None:
@@ -56,12 +62,25 @@ def test_constraints_are_what_the_tool_accepts() -> None:
 
 
 @HAS_NETWORK
-def test_the_container_installs(tmp_path: Path, repository: Path) -> None:
-    """The commands of the recipe, with its folders elsewhere."""
+@pytest.mark.parametrize("what", ["checkout", "wheel"])
+def test_the_container_installs(tmp_path: Path, repository: Path, wheel: Path, what: str) -> None:
+    """The commands of the recipe, with its folders elsewhere; then the tool needs no network."""
     source = copied(tmp_path / "source")
+    (default,) = re.findall(r"SOURCE=(\S+)", " ".join(instructions("ARG")))
     for line in instructions("RUN"):
         moved = re.sub(r"(?<!\w)/(wheels|opt)", rf"{tmp_path}/\1", line)
-        done = run("sh", "-c", moved, cwd=source)
+        more = {"SOURCE": default if what == "checkout" else str(wheel), "PIP_COMPILE": "0"}
+        done = run("sh", "-c", moved, cwd=source, **more)
         assert done.returncode == 0, done.stdout
-    done = run(tmp_path / "opt" / "mlperf-pkg" / "bin" / "mlperf-pkg", "check", cwd=repository)
+    installed = tmp_path / "opt" / "mlperf-pkg"
+    assert not list(installed.glob("lib/*/site-packages/pip"))
+    done = run(*WITHOUT_NETWORK, installed / "bin" / "mlperf-pkg", "check", cwd=repository)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_check_needs_neither_network_nor_home(repository: Path) -> None:
+    """As nobody in a container, who has no folder of their own."""
+    before = sorted(repository.rglob("*"))
+    done = run(*WITHOUT_NETWORK, "mlperf-pkg", "check", cwd=repository, HOME="/nonexistent")
+    assert done.returncode == 0, done.stdout
+    assert sorted(repository.rglob("*")) == before

@@ -58,10 +58,14 @@ def committed(folder: Path) -> str:
     return git("rev-parse", "HEAD", cwd=folder).strip()
 
 
-@HAS_NETWORK
-def test_pre_commit(repository: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "language", [pytest.param({}, marks=HAS_NETWORK), {"language": "system"}], ids=str
+)
+def test_pre_commit(repository: Path, tmp_path: Path, language: dict[str, str]) -> None:
+    """Installed by pre-commit, or the one on the PATH, for which nothing is installed."""
     source = copied(tmp_path / "source", MANIFEST.name)
-    hooks = {"repo": str(source), "rev": committed(source), "hooks": [{"id": id_} for id_ in HOOKS]}
+    ids = [{"id": id_, **language} for id_ in HOOKS]
+    hooks = {"repo": str(source), "rev": committed(source), "hooks": ids}
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [hooks]}), "utf-8")
     committed(repository)
     more = {**QUICK, "PRE_COMMIT_HOME": str(tmp_path / "home")}
@@ -77,3 +81,4 @@ def test_pre_commit(repository: Path, tmp_path: Path) -> None:
     assert "RUN119" in done.stdout
     assert "SYS" in done.stdout
     assert done.stdout.count("exit code: 1") == 2
+    assert bool(list((tmp_path / "home").glob("*/py_env-*"))) == (not language)

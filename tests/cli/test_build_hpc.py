@@ -84,3 +84,18 @@ def test_the_configuration_explains_weak_scaling(tmp_path: Path) -> None:
     assert call("init", tmp_path).exit_code == 0
     text = " ".join((tmp_path / CONFIG_NAME).read_text("utf-8").replace("\n#", "").split())
     assert "below a folder named weak, such as logs/weak/, are of weak scaling" in text
+
+
+def test_weak_scaling_is_not_packed_without_strong_scaling(
+    tmp_path: Path, logs: dict[str, bytes]
+) -> None:
+    root = workspace(tmp_path, logs)
+    other = ("--usage", "hpc", "--benchmark", "deepcam", "--system", "box", "--submitter", "ACME")
+    assert call("simulate", root / "logs", *other).exit_code == 0
+    (root / "logs/box_cosmoflow_0.log").unlink()
+    assert call("build", root, "--keep-invalid").exit_code == 0
+    result = call("pack", root / TREE, "--drop-invalid")
+    assert result.exit_code == 0, result.output
+    left_out = re.findall(r"(?m)^note: left out: (\S+) is not valid:\n  \S+ (\w+): ", result.stderr)
+    assert left_out == [(STRONG, "SET101"), (WEAK, "SET131")]
+    assert call("verify", root / f"{TREE}.tar.gz").exit_code == 0

@@ -31,8 +31,9 @@ def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
 PATHS = list(paths(main.cli))
 
 
-def test_version() -> None:
-    result = call("--version")
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version(option: str) -> None:
+    result = call(option)
     assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
 
 

@@ -21,26 +21,37 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("COLUMNS", "100"), ("NO_COLOR", ""), ("TERM", "xterm")):
+    for name, value in (
+        ("COLUMNS", "100"),
+        ("NO_COLOR", ""),
+        ("FORCE_COLOR", ""),
+        ("TERM", "xterm"),
+    ):
         monkeypatch.setenv(name, value)
 
 
-def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    assert Output().view() == View(100, color=True)
-
-
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_a_terminal_without_colours(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    monkeypatch.setenv(name, value)
-    assert Output().view() == View(100)
-
-
-def test_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS")
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert not Output().view().color
+@pytest.mark.parametrize(
+    ("terminal", "variables", "colored"),
+    [
+        (True, {}, True),
+        (True, {"NO_COLOR": "0"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {}, False),
+        (False, {"FORCE_COLOR": "0"}, True),
+        (False, {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        (False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colors(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str], colored: bool
+) -> None:
+    stream = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Output().view() == View(100, color=colored)
+    Output().write("\x1b[1mbold\x1b[0m")
+    assert ("\x1b" in stream.getvalue()) == colored
 
 
 def test_a_file_is_the_same_from_any_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ import os
 import pty
 import signal
 import subprocess
+import tarfile
 import time
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,19 @@ import pytest
 from mlperf_pkg.cli.secret import VARIABLE
 from mlperf_pkg.commands.archive import aes
 from mlperf_pkg.commands.archive.checksum import digest_of
-from mlperf_pkg.commands.builder.manifest import MANIFEST
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
+from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.archives import manifest_of
 from tests.helpers.program import COMMAND, call, start
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import simulated, write_set, write_submission, write_system
+from tests.helpers.workspaces import (
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+)
 
 
 @pytest.fixture
@@ -57,7 +68,8 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     assert "SET101" in result.stdout
     assert (
         result.stderr
-        == "nothing was packed: fix the errors, or pack the tree anyway with --keep-invalid\n"
+        == "nothing was packed: fix the errors, or pack the tree anyway with --keep-invalid;"
+        " --drop-invalid leaves out result sets that are not valid, but not all of them\n"
     )
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--keep-invalid").exit_code == 0
@@ -103,6 +115,7 @@ def test_empty_folders_are_noted(tree: Path) -> None:
             "--recipient and --passphrase-file cannot be used together",
         ),
         (["--encrypt", "zip"], "'zip' is not one of"),
+        (["--drop-invalid", "--keep-invalid"], "cannot be used together"),
     ],
 )
 def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
@@ -117,6 +130,95 @@ def test_no_submission(tree: Path, path: str, message: str) -> None:
     result = call("pack", tree.parent / path)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+# ---- result sets that are not valid -------------------------------------------------------
+
+
+CONFIG = b"""
+code: {bert: code, resnet: code}
+extra_files: {LICENSE: LICENSE}
+notes: {bow-pod16/resnet: a <note>, bow-pod16/bert: of no result}
+"""
+
+
+def test_what_is_packed_is_as_if_it_had_been_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same bytes: manifest, tables, systems and code, too."""
+    pod64 = {
+        **numbered(logs_of("bow-pod64", "resnet", runs=4), "logs/pod64_{}.log"),
+        "systems/bow-pod64.json": described("bow-pod64"),
+    }
+    code = {"code/README.md": b"", "code/run_and_time.sh": b"", "LICENSE": b"x"}
+    root = lay(closed_workspace(tmp_path), pod64, code, {CONFIG_NAME: CONFIG})
+    (root / "logs/b0.log").unlink()
+    monkeypatch.chdir(root)
+    assert call("build", "--keep-invalid", "-o", "kept").exit_code == 0
+    assert call("build", "--drop-invalid", "-o", "dropped").exit_code == 0
+    before = bytes_below(root / "kept")
+    result = call("pack", "kept/Graphcore", "--drop-invalid", "-o", "a.tar.gz")
+    assert (result.exit_code, bytes_below(root / "kept")) == (0, before)
+    assert result.stderr == (
+        "note: left out: bow-pod16/bert is not valid:\n"
+        "  results/bow-pod16/bert: SET101: the number of runs (files result_*.txt) is 9;"
+        " expected 10\n"
+        "note: left out: bow-pod64/resnet is not valid:\n"
+        "  results/bow-pod64/resnet: SET101: the number of runs (files result_*.txt) is 4;"
+        " expected 5\n"
+    )
+    assert call("pack", "dropped/Graphcore", "-o", "b.tar.gz").exit_code == 0
+    assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
+
+
+@pytest.mark.parametrize("manifest", [False, True])
+def test_what_is_left_verifies(tmp_path: Path, manifest: bool) -> None:
+    """Also of a tree that was not built; its own tables stay."""
+    tree = write_submission(tmp_path / "ACME", "resnet", "bert")
+    (tree / "results/bow-pod16/bert/result_0.txt").unlink()
+    lay(tree, {"results.csv": b"own"})
+    if manifest:
+        origins = [
+            ManifestEntry(path, len(data), sha256(data).hexdigest(), "own")
+            for path, data in bytes_below(tree).items()
+        ]
+        lay(tree, {MANIFEST: manifest_text(origins).encode()})
+    assert call("pack", tree, "--drop-invalid").exit_code == 0
+    unpacked = tmp_path / "unpacked" / "ACME"
+    result = call("verify", tree.with_name("ACME.tar.gz"), "--extract", unpacked.parent)
+    assert result.exit_code == 0, result.output
+    names = {path for path in bytes_below(tree) if "/bert/" not in path} | {MANIFEST}
+    assert bytes_below(unpacked).keys() == names
+    assert (unpacked / "results.csv").read_bytes() == b"own"
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({}, {"bow-pod16/resnet", "bow-pod16/bert", "other/resnet"}),
+        ({"results/other/resnet/result_0.txt": b""}, {"bow-pod16/resnet", "bow-pod16/bert"}),
+        ({"systems/other.json": b"{}"}, {"bow-pod16/resnet", "bow-pod16/bert"}),
+        ({"systems/bow-pod16.json": b"{}"}, {"other/resnet"}),
+        ({"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"}, set()),
+        ({"results/other/resnet/a b.txt": b""}, set()),
+    ],
+    ids=["none", "set", "system", "system of two sets", "all", "an error of the tree"],
+)
+def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
+    """Sets, and descriptions with all their sets; other errors refuse the tree as before."""
+    tree = write_submission(tmp_path / "ACME", "resnet", "bert")
+    write_system(tree / "systems", "other")
+    write_set(tree / "results/other/resnet", simulated(seed=8))
+    lay(tree, change)
+    result = call("pack", tree, "--drop-invalid")
+    archive = tree.with_name("ACME.tar.gz")
+    assert (result.exit_code, archive.exists()) == ((0, True) if left else (1, False))
+    if left:
+        with tarfile.open(archive) as tar:
+            names = [name.split("/")[2:4] for name in tar.getnames() if "/results/" in name]
+        assert {"/".join(parts) for parts in names} == left
+    else:
+        assert "nothing was packed: fix the errors" in result.stderr
 
 
 # ---- passphrases --------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from tests.helpers.program import call
@@ -33,6 +36,27 @@ def test_an_error(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert f'\n  {file}:2: division is "close"' in result.stdout
     assert "rules:    FAIL" in result.stdout
+
+
+def test_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(tmp_path, {"systems/mine.json": b'{\n  "division": "close"\n}\n'})
+    monkeypatch.chdir(tmp_path)
+    outputs = {format_: tmp_path / format_ for format_ in FORMATS}
+    words = [word for format_, file in outputs.items() for word in ("-o", f"{format_}:{file}")]
+    result = call("system", "check", *words)
+    assert (result.exit_code, result.output) == (1, "")
+    named = re.compile(r"(?m)(?:^|[=\" ])systems/mine\.json\b")
+    texts = {format_: file.read_text("utf-8") for format_, file in outputs.items()}
+    assert [format_ for format_, text in texts.items() if not named.search(text)] == ["csv"]
+    assert json.loads(texts["json"])["systems"][0]["path"] == "systems/mine.json"
+    for format_, text in texts.items():
+        assert call("system", "check", "--format", format_).stdout == text
+
+
+def test_refuses_to_write_into_its_input(tmp_path: Path) -> None:
+    folder = lay(tmp_path, {"systems/mine.json": FILES[0].read_bytes()}) / "systems"
+    result = call("system", "check", folder, "-o", folder / "report.json")
+    assert (result.exit_code, sorted(folder.iterdir())) == (2, [folder / "mine.json"])
 
 
 @pytest.mark.parametrize(("round_", "status"), [("1.0", 0), ("v2.0", 0), ("7.7", 2)])

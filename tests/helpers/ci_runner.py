@@ -19,7 +19,7 @@ SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")  # what "shell
 TOOLS = Path(sys.executable).parent
 
 _VALUE = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
-_UNEQUAL = re.compile(r"([\w.-]+) != '(\w*)'")
+_COMPARED = re.compile(r"([\w.-]+) (==|!=) '(\w*)'")
 _COMMAND = re.compile(r"\s*::([\w-]+)( [^:]*)?::(.*)")
 _OLD_COMMAND = re.compile(r".*?##\[([\w-]+)( [^\]]*)?\](.*)")
 KNOWN = {"error", "warning", "notice", "debug", "add-mask", "set-output", "group", "stop-commands"}
@@ -108,9 +108,9 @@ def _filled(value: str, context: Mapping[str, str]) -> str:
 def _holds(condition: str, context: Mapping[str, str]) -> bool:
     if not condition:
         return True
-    match = _UNEQUAL.fullmatch(condition)
+    match = _COMPARED.fullmatch(condition)
     assert match, f"a condition that this runner does not know: {condition}"
-    return context[match[1]] != match[2]
+    return (context[match[1]] == match[3]) == (match[2] == "==")
 
 
 def obeyed(log: str) -> list[tuple[str, str]]:

@@ -20,7 +20,10 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
         return "the tree does not match its manifest, or contains something that cannot be packed"
     if keep_invalid or not report.has_errors:
         return None
-    return "fix the errors, or pack the tree anyway with --keep-invalid"
+    return (
+        "fix the errors, or pack the tree anyway with --keep-invalid;"
+        " --drop-invalid leaves out result sets that are not valid, but not all of them"
+    )
 
 
 def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Report) -> str:

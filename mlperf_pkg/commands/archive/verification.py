@@ -45,7 +45,7 @@ def verify_tree(
     """
     tree = hash_tree(root)
     findings = list(check_manifest(tree, required=manifest_required))
-    return tree, _report(root, str(root), options, findings)
+    return tree, report_on(root, str(root), options, findings)
 
 
 def verify_archive(
@@ -105,7 +105,7 @@ def _verify_unpacked(
     tree = hash_tree(_top(folder, unpacked))
     findings += check_manifest(tree)
     findings += _check_canonical(plain, archive.name, unpacked, tree)
-    return _report(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
+    return report_on(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _with_round(options: Options, archive: Path, tree: Path) -> Options:
     return replace(options, usage=options.usage or usage, round=round_)
 
 
-def _report(root: Path, name: str, options: Options, integrity: Sequence[Finding]) -> Report:
+def report_on(root: Path, name: str, options: Options, integrity: Sequence[Finding] = ()) -> Report:
     """Check a tree that reports call ``name``, and add the findings about its integrity."""
     failed = integrity_failed(integrity)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
-from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.infra.member_names import Names
@@ -21,6 +21,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
+from mlperf_pkg.results.report import Report
 from mlperf_pkg.submission.model import Place
 
 PARAMETERS = "package_checker_params"
@@ -124,20 +125,30 @@ def _in_a_tree(path: AnyPath, workspace: Workspace) -> bool:
     return any(on_disk.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
 
 
+def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
+    """Return the tables of results of a tree, by their paths."""
+    return {
+        "results.csv": results_csv(report),
+        "results.html": results_html(report, notes),
+        "results.json": results_json(report),
+        "results.md": results_markdown(report, notes),
+    }
+
+
 def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[PlannedFile]:
-    results = report(judged, workspace)
-    notes = remarks(judged, workspace)
-    yield PlannedFile("results.csv", results_csv(results).encode())
-    yield PlannedFile("results.md", results_markdown(results, notes).encode())
-    yield PlannedFile("results.json", results_json(results).encode())
-    yield PlannedFile("results.html", results_html(results, notes).encode())
+    texts = tables(report(judged, workspace), remarks_on(judged, workspace))
+    yield from (PlannedFile(path, text.encode()) for path, text in texts.items())
 
 
-def remarks(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
+def remarks_on(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
+    """Return the remarks on planned result sets."""
+    planned = [judged_set.planned for judged_set in judged]
+    names = [planned_set.name for planned_set in planned]
+    return remarks(workspace.config, names, {planned_set.system.id for planned_set in planned})
+
+
+def remarks(config: Config, names: Iterable[str], systems: Collection[str]) -> list[str]:
     """Return the notes on result sets and the prices of the configuration, for the tables."""
-    names = [judged_set.planned.name for judged_set in judged]
-    systems = {judged_set.planned.system.id for judged_set in judged}
-    config = workspace.config
     notes = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
     for system, price in config.prices.items():
         if system in systems:

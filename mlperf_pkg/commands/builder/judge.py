@@ -59,7 +59,7 @@ class JudgedSet(Struct, frozen=True):
         """
         rejected = self.result.row.verdict.official is Verdict.FAIL
         accepted = OTHER_DIVISION if self.planned.as_open else None
-        failed = (f for f in self.findings if _fails(f, rejected=rejected))
+        failed = failures(self.findings, rejected=rejected)
         return [finding for finding in failed if finding.code != accepted]
 
 
@@ -86,7 +86,7 @@ def judge(
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one text for each of them."""
     for system in _systems(judged):
-        if failed := _failures_of(system):
+        if failed := failures(system.findings, rejected=True):
             yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
     for judged_set in judged:
         if failed := judged_set.failures:
@@ -95,7 +95,11 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
 
 def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
-    valid = tuple(s for s in judged if not s.failures and not _failures_of(s.planned.system))
+    valid = tuple(
+        s
+        for s in judged
+        if not s.failures and not failures(s.planned.system.findings, rejected=True)
+    )
     problems = plan.problems
     if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
         problems += ("no result set is valid: nothing is left to build",)
@@ -120,10 +124,6 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[
         yield f"{location(finding)}: {finding.text}"
 
 
-def _failures_of(system: SystemFile) -> list[Finding]:
-    return [finding for finding in system.findings if _fails(finding, rejected=True)]
-
-
 def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
     """Return the systems of result sets, each once, in their order."""
     systems = (judged_set.planned.system for judged_set in judged)
@@ -134,14 +134,17 @@ def _waivers(workspace: Workspace) -> Waivers:
     return Waivers(workspace.config.waivers, CONFIG_NAME)
 
 
-def failures(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that fail a verdict, without the waived ones."""
-    return [f for f in findings if _fails(f, rejected=False)]
+def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
+    """Return the findings that fail a verdict.
 
-
-def _fails(finding: Finding, *, rejected: bool) -> bool:
-    counts = finding.is_error or (rejected and finding.fails(Basis.OFFICIAL))
-    return counts and finding.basis is not Basis.ADVICE
+    Waived ones are among them only if the official checker ``rejected`` their subject for them.
+    """
+    return [
+        finding
+        for finding in findings
+        if finding.basis is not Basis.ADVICE
+        and (finding.is_error or (rejected and finding.fails(Basis.OFFICIAL)))
+    ]
 
 
 def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlperf_pkg.commands.builder.contents import remarks
+from mlperf_pkg.commands.builder.contents import remarks_on
 from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.findings import Verdict
@@ -63,7 +63,7 @@ def built_text(prepared: Prepared) -> str:
         "",
     ]
     results = report(prepared.judged, prepared.workspace)
-    tables = results_markdown(results, remarks(prepared.judged, prepared.workspace))
+    tables = results_markdown(results, remarks_on(prepared.judged, prepared.workspace))
     warnings = warnings_text(results, View())
     return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
 

@@ -68,6 +68,7 @@ def diagnoses() -> Iterator[Diagnosis]:
     yield Diagnosis("mlperf-pkg", State.OK, f"{__version__}, {python}")
     yield from _packages()
     yield _scanner()
+    yield from _libyaml()
     yield _official()
     yield _rulebook()
     yield _compiled()
@@ -136,6 +137,19 @@ def _scanner() -> Diagnosis:
     repair = "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"
     text = "not installed: logs are read more slowly; it takes a C compiler"
     return Diagnosis("part in C", State.NOTE, text, repair)
+
+
+def _libyaml() -> Iterator[Diagnosis]:
+    try:
+        import yaml  # noqa: PLC0415 - may be missing, which ``_packages`` reports
+    except ImportError:
+        return
+    if yaml.__with_libyaml__:
+        yield Diagnosis("libyaml", State.OK, "installed")
+        return
+    repair = "pip install --force-reinstall --only-binary pyyaml pyyaml"
+    text = "PyYAML is without it: rule files that are not compiled are read more slowly"
+    yield Diagnosis("libyaml", State.NOTE, text, repair)
 
 
 def _official() -> Diagnosis:

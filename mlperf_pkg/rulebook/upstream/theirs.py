@@ -33,6 +33,7 @@ Document = Mapping[str, Any]
 Conditions = Mapping[str, frozenset[str]]
 """The conditions on each key, in normal form."""
 
+_BaseLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # PyYAML may lack libyaml
 _RULESET = re.compile(r"([a-z]+)_(\d+\.\d+\.\d+)")
 _ENQUEUE = re.compile(
     r"(?:if v\['value'\] == '(?P<only>\w+)':\s+)?"
@@ -196,7 +197,7 @@ def read_file(folder: Path, name: str, division: str) -> CheckerFile:
 def _blocks(path: Path) -> list[tuple[str, Document]]:
     """Return the blocks of a file with their kinds: BEGIN, KEY or END."""
     try:
-        entries = yaml.load(path.read_text("utf-8"), yaml.CBaseLoader)  # noqa: S506 - plain text only
+        entries = yaml.load(path.read_text("utf-8"), _BaseLoader)  # noqa: S506 - plain text only
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {reason_of(error)}") from error
     blocks: list[tuple[str, Document]] = []

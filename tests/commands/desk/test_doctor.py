@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 import mlperf_pkg
 from mlperf_pkg.commands.desk import doctor
@@ -118,6 +119,7 @@ def test_as_json() -> None:
         (without("distributed"), "extra cluster", "note", "checks by a Dask cluster, and paths in S3: not possible without distributed", "pip install 'mlperf-pkg[cluster]'"),
         (lambda patch, _: patch.setattr(metadata, "requires", raising(metadata.PackageNotFoundError())), "packages", "note", "without being installed", "pip install ."),
         (replaced("HAS_SCAN", False), "part in C", "note", "read more slowly", "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"),
+        (lambda patch, _: patch.setattr(yaml, "__with_libyaml__", False), "libyaml", "note", "read more slowly", "pip install --force-reinstall --only-binary pyyaml pyyaml"),
         (without("mlperf-logging"), "mlperf-logging", "broken", "needs the package mlperf-logging", "pip install mlperf-logging"),
         (replaced("has_ruleset", lambda _, name: name != "6.1"), "mlperf-logging", "note", "no official verdict for training 6.1", "pip install --upgrade mlperf-logging"),
         (replaced("load_round", raising(UserError("rules/x.yaml:3: no mapping"))), "rulebook", "broken", "rules/x.yaml:3: no mapping", "pip install --force-reinstall mlperf-pkg"),
@@ -150,6 +152,11 @@ def test_what_is_missing(
     assert text in results[name].text
     assert results[name].repair.endswith(repair)
     assert bool(results[name].repair) == bool(repair)
+
+
+def test_without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert [diagnosis.name for diagnosis in diagnoses()] == [n for n in NAMES if n != "libyaml"]
 
 
 @pytest.mark.parametrize(("state", "status"), [(State.OK, 0), (State.NOTE, 0), (State.BROKEN, 1)])

@@ -1,0 +1,67 @@
+"""Problem matchers for GitHub and VS Code, over the output of a check, as both of them apply it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.ci_kit import DOCS, KIT, run, spoil
+
+GITHUB = json.loads((KIT / "problem-matcher.json").read_text("utf-8"))["problemMatcher"]
+(TASKS,) = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL)]
+TASK = TASKS["tasks"][0]
+PATTERNS = {
+    "GitHub": [{**matcher, **pattern} for matcher in GITHUB for pattern in matcher["pattern"]],
+    "VS Code": [matcher["pattern"] for matcher in TASK["problemMatcher"]],
+}
+GROUPS = ("file", "line", "severity", "code", "message")
+
+
+def problem(patterns: list[dict[str, Any]], line: str) -> dict[str, str | None]:
+    """What the first pattern that matches a line makes of it; a text is a default, not a group."""
+    for pattern in patterns:
+        if match := re.search(pattern["regexp"], line):
+            fields = {name: pattern.get(name) for name in GROUPS}
+            return {n: match[f] if isinstance(f, int) else f for n, f in fields.items()}
+    raise AssertionError(line)
+
+
+@pytest.mark.parametrize(("program", "note"), [("GitHub", "notice"), ("VS Code", "note")])
+def test_every_finding_is_a_problem(repository: Path, program: str, note: str) -> None:
+    spoil(repository)
+    log = repository / "logs" / "result_2.txt"
+    log.write_bytes(log.read_bytes() + b":::MLLOG {\n")
+    waiver = "code: LOG101, reason: r, approved_by: J, until: 9999-12-31"
+    waivers = f"[{{path: result_2.txt, {waiver}}}, {{path: unused, {waiver}}}]"
+    (repository / "mlperf-pkg.yaml").write_text(f"waivers: {waivers}")
+    done = run("sh", "-c", f"{TASK['command']} --show all", cwd=repository)
+    report = run("mlperf-pkg", "check", "--format", "json", "logs", cwd=repository)
+    findings = json.loads(report.stdout)["findings"]
+    expected = [(note if f["waiver"] else f["severity"], f["code"], f["line"]) for f in findings]
+    problems = [problem(PATTERNS[program], line) for line in done.stdout.splitlines()]
+    assert {severity for severity, _, _ in expected} == {"error", "warning", note}
+    assert {bool(line) for _, _, line in expected} == {True, False}
+    assert [(p["severity"], p["code"], int(p["line"] or 0) or None) for p in problems] == expected
+    assert [p["file"] for p in problems if not (repository / str(p["file"])).exists()] == []
+    assert all(p["message"] for p in problems)
+
+
+def test_vs_code_opens_the_files_that_are_printed() -> None:
+    folder = "${workspaceFolder}"
+    assert TASK["options"]["cwd"] == folder
+    assert all(m["fileLocation"] == ["relative", folder] for m in TASK["problemMatcher"])
+    assert ["line" in p or p["kind"] == "file" for p in PATTERNS["VS Code"]] == [True, True]
+
+
+def test_github_accepts_the_file() -> None:
+    """Owners are unique, and severities are those that the runner knows."""
+    assert len({matcher["owner"] for matcher in GITHUB}) == len(GITHUB)
+    assert {matcher.get("severity", "error") for matcher in GITHUB} <= {
+        "error",
+        "warning",
+        "notice",
+    }

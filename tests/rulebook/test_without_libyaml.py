@@ -1,0 +1,56 @@
+"""PyYAML without its part in C reads rule files as PyYAML with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.rulebook.compile import compiled
+from tests.helpers.own_rules import FILES, written
+from tests.helpers.program import call
+
+HIDDEN = "import sys; sys.modules['yaml._yaml'] = None; "
+COMMANDS = [
+    ["rules", "list"],
+    ["rules", "show", "BERT101"],
+    ["rules", "diff", "5.1", "6.0"],
+    ["rules", "verify"],
+    ["rules", "list", "--rules", "our-rules"],
+    ["rules", "list", "--rules", "mistaken"],
+]
+
+
+def without_libyaml(code: str, *arguments: str, cwd: Path) -> tuple[int, str, str]:
+    command = [sys.executable, "-c", HIDDEN + code, *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    written(tmp_path / "our-rules", FILES)
+    written(tmp_path / "mistaken", {path: f"{text}\nx: 1\nx: 2" for path, text in FILES.items()})
+    monkeypatch.chdir(tmp_path)
+    done = call(*arguments)
+    code = "from mlperf_pkg.cli.main import main; main()"
+    assert without_libyaml(code, *arguments, cwd=tmp_path) == (
+        done.exit_code,
+        done.stdout,
+        done.stderr,
+    )
+
+
+def test_the_rulebook_compiles_to_the_same_bytes(tmp_path: Path) -> None:
+    code = (
+        "import yaml; from hashlib import sha256; from mlperf_pkg.rulebook.compile import compiled;"
+        "from mlperf_pkg.infra.resources import data_folder;"
+        "print(sha256(compiled(data_folder('rules'))).hexdigest(), yaml.__with_libyaml__)"
+    )
+    status, output, errors = without_libyaml(code, cwd=tmp_path)
+    assert (status, errors) == (0, "")
+    assert output == f"{sha256(compiled(data_folder('rules'))).hexdigest()} False\n"
