@@ -1,0 +1,51 @@
+"""The sequence by which MLCommons scores a round, on published submissions: ours beside theirs.
+
+The package checker writes ``scaling.json``, the summarizer reads it. The lighter submissions are
+compared in every run, all of them with ``MLPERF_PKG_FULL=1``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.official_tables import summarize
+from mlperf_pkg.findings import Verdict
+from tests.compat.sequences import CHECK, STATES, SUMMARIZE, both
+from tests.corpus.test_official_tables import submissions
+from tests.helpers.corpus import corpus_folder, needs_corpus
+
+pytestmark = needs_corpus
+
+FULL = bool(os.environ.get("MLPERF_PKG_FULL"))
+CASES = [
+    (name, state)
+    for number, name in enumerate(submissions())
+    for state in STATES
+    if FULL or state == "deleted" or number % len(STATES) == [*STATES].index(state)
+]
+
+
+@pytest.mark.parametrize(("name", "state"), CASES)
+def test_every_cell(name: str, state: str, tmp_path: Path) -> None:
+    """Status, tables and factors; ``score --tables`` writes the tables without any file."""
+    folder = corpus_folder()
+    assert folder
+    tree = shutil.copytree(folder / name, tmp_path / Path(name).name)
+    STATES[state](tree)
+    checked = check([str(tree)], Options(jobs=1))
+    summary = summarize(checked)
+    ruleset = f"{summary.round}.0"
+    ours, theirs = both(tree, summary.usage, ruleset, (CHECK, SUMMARIZE), tmp_path)
+    assert ours == theirs
+    if state == "deleted" and theirs.statuses[1] == 0:
+        appended = summary.weak.csv() if summary.weak and summary.weak.rows else ""
+        assert (summary.plain.csv() + appended).encode() == theirs.tables[1]["summary.csv"]
+    for row in checked.report.result_sets:
+        if row.verdict.official is Verdict.PASS and row.verdict.rules is Verdict.PASS:
+            assert row.scaling == "weak" or row.official_minutes == pytest.approx(row.score_minutes)
