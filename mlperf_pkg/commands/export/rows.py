@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from mlperf_pkg.checker.log import evaluations_of
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
@@ -238,23 +239,8 @@ def _iso(milliseconds: float | None) -> str | None:
 
 
 def _evaluations(run: Run) -> Iterator[schema.EvaluationRecord]:
-    for evaluation in run.curve.evaluations if run.curve else ():
-        for metric, value in evaluation.values.items():
-            yield schema.EvaluationRecord(
-                usage=run.usage,
-                round=run.round,
-                run_path=run.path,
-                line=evaluation.line,
-                minutes=_minutes(run.start_ms, evaluation.time_ms),
-                position=evaluation.position,
-                unit=evaluation.unit,
-                metric=metric,
-                value=value,
-            )
-
-
-def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
-    return None if start_ms is None else (stop_ms - start_ms) / 60 / 1000  # as the time-to-train
+    for evaluation in evaluations_of(run):
+        yield schema.EvaluationRecord(run.usage, run.round, run.path, *astuple(evaluation))
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
