@@ -150,7 +150,7 @@ def _options(
         raise UserError(f"usage is {usage!r}; expected 'training' or 'hpc'")
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs is {jobs}; expected 1 or more")
-    name = None if round_ is None else round_name(round_)
+    name = None if round_ is None else round_name(str(round_))
     options = Options(usage, name, jobs, partial=partial)
     file = None if config is None else Path(_text(config))
     return with_config(options, file, inputs, lambda text: warnings.warn(text, stacklevel=6))

@@ -14,18 +14,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import mlperf_pkg
-from mlperf_pkg import Report, UserError, check, published_results, read_log
+from mlperf_pkg import UserError, Verdict, Verdicts, check, published_results, read_log
+from mlperf_pkg.findings import Waiver
+from tests.helpers import reports
 from tests.helpers.console import DOCS
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission
-from tests.helpers.workspaces import RESNET, described, lay, resnet_workspace
+from tests.helpers.workspaces import RESNET, lay, resnet_workspace
 
 PAGE = (DOCS / "public.md").read_text("utf-8")
 (STUBS,) = (text for text in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "def check" in text)
 DEFINED = [node for node in ast.parse(STUBS).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]  # fmt: skip
+FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
 WAIVERS = "waivers:\n- {code: SET109, path: '*', reason: r, approved_by: a, until: 2100-01-01}\n"
 
 
@@ -117,6 +121,7 @@ def test_a_check_does_not_import_pandas(workspace: Path) -> None:
         ([], {}),
         (["--round", "v2.0"], {"round": "v2.0"}),
         (["--round", "2.1.0"], {"round": "2.1.0"}),
+        (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
         (["--usage", "hpc"], {"usage": "hpc"}),
         (["--partial"], {"partial": True}),
         (["--config", "other.yaml"], {"config": Path("other.yaml")}),
@@ -160,22 +165,33 @@ def test_tables_of_a_report(table: str, workspace: Path) -> None:
     frame = check("logs", round="2.0").to_pandas(table)
     assert (list(frame.columns), len(frame)) == (columns, rows)
     # A report without rows has the same columns, of the same types.
-    none = Report({}, "training", None, "", mlperf_pkg.Verdicts(*map(mlperf_pkg.Verdict, ("pass",) * 2))).to_pandas(table)  # fmt: skip
+    none = reports.report().to_pandas(table)
     assert none.dtypes.equals(frame.dtypes)
     assert len(none) == 0
 
 
-def test_values_of_tables(workspace: Path) -> None:
-    (row,) = check("logs", round="2.0").to_pandas().to_dict("records")
-    assert row["score_minutes"] == check("logs", round="2.0").result_sets[0].score_minutes
-    assert (row["verdict_official"], row["rcp_official_pass"], row["judged"]) == (
-        "pass",
-        True,
-        True,
-    )
-    (workspace / "systems" / "bow-pod16.json").write_bytes(described("bow-pod16", accelerators_per_node=10**20))  # fmt: skip
-    systems = check("logs").to_pandas("systems")
-    assert systems["accelerators"].isna().all()  # too large for a column
+CELLS = [
+    ("result_sets", reports.result_set(rcp=reports.rcp(mean=110.0)), "rcp_mean", 110.0),
+    ("result_sets", reports.result_set(rcp=None), "rcp_official_pass", None),
+    ("result_sets", reports.result_set(score_minutes=21.5), "score_minutes", 21.5),
+    ("result_sets", reports.result_set(score_minutes=float("inf")), "score_minutes", None),
+    ("result_sets", reports.result_set(instance_scale=2**62), "instance_scale", 2**62),
+    ("result_sets", reports.result_set(instance_scale=10**30), "instance_scale", None),
+    ("result_sets", reports.result_set(score_note="\ud800"), "score_note", r"\ud800"),
+    ("result_sets", reports.result_set(judged=False), "judged", False),
+    ("runs", reports.run(samples_to_converge=10**400), "samples_to_converge", None),
+    ("systems", reports.system(verdict=FAIL), "verdict_rules", "fail"),
+    ("findings", reports.finding(message="{found}; expected {expected}", found=3, expected=4), "message", "3; expected 4"),
+    ("findings", reports.finding(found=3), "found", 3),
+    ("findings", reports.finding(found=[1, {"a": 2}]), "found", '[1, {"a": 2}]'),
+    ("findings", reports.finding(waiver=Waiver("agreed", "Jane", "2026-12-31")), "waiver_until", "2026-12-31"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "row", "column", "value"), CELLS)
+def test_cells(table: str, row: object, column: str, value: object) -> None:
+    (cell,) = reports.report(**{table: (row,)}).to_pandas(table)[column]
+    assert pd.isna(cell) if value is None else cell == value
 
 
 # ---- logs ---------------------------------------------------------------------------------
