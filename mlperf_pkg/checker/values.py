@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.reading import Observer
-from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.config import CONFIG_NAME, Config, read_config_file
+from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
     from mlperf_pkg.checks.context import SetContext
     from mlperf_pkg.checks.result_sets import SetResult
     from mlperf_pkg.checks.systems import SystemFile
+
+UNREAD = ("LOG112", "LOG113")
+"""The codes of logs that no command can read."""
 
 
 class Options(Struct, frozen=True):
@@ -41,6 +48,35 @@ class Options(Struct, frozen=True):
     flags: frozenset[str] = frozenset()
     partial: bool = False
     named: bool = False
+
+
+def with_config(
+    options: Options, file: Path | None, inputs: Sequence[str], note: Callable[[str], object]
+) -> Options:
+    """Return the options with the configuration in a file: None is that in the current folder.
+
+    It is not read if it is inside an input; ``note`` then receives a text about its waivers, if it
+    has any.
+
+    Raises:
+        UserError: as ``read_config_file``.
+    """
+    path = file or Path(CONFIG_NAME)
+    if file is None and not (path.exists() and _is_outside(path, inputs, note)):
+        return options
+    named = file is not None
+    return replace(options, config=read_config_file(path), origin=str(path), named=named)
+
+
+def _is_outside(file: Path, inputs: Sequence[str], note: Callable[[str], object]) -> bool:
+    here = file.absolute()
+    for argument in inputs:
+        if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
+            if read_config_file(file).waivers:
+                where = f"{file} is inside the input {argument}"
+                note(f"{where}: its waivers are not read; to read them, use --config {file}")
+            return False
+    return True
 
 
 class Checked(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -11,15 +11,14 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, with_config
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.destinations import destinations
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
 from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.config import CONFIG_NAME, read_config_file, round_name
-from mlperf_pkg.infra.stores import is_url
+from mlperf_pkg.config import CONFIG_NAME, round_name
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -77,8 +76,8 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
     ) -> Any:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler cannot be used together")
-        check_options = _check_options(round_, usage, jobs, config, _inputs())
-        check_options = replace(check_options, scheduler=scheduler)
+        check_options = Options(usage, round_, jobs, scheduler=scheduler)
+        check_options = with_config(check_options, config, _inputs(), _note)
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
@@ -101,36 +100,13 @@ def _inputs() -> list[str]:
     return [str(value) for value in chain.from_iterable(lists)]
 
 
-def _check_options(
-    round_: str | None,
-    usage: str | None,
-    jobs: int | None,
-    config: Path | None,
-    inputs: Sequence[str] = (),
-) -> Options:
-    """Return the options; waivers inside an input are read only if ``config`` names their file."""
-    file = config or Path(CONFIG_NAME)
-    if config is None and not (file.exists() and _is_ours(file, inputs)):
-        return Options(usage, round_, jobs)
-    named = config is not None
-    return Options(usage, round_, jobs, read_config_file(file), str(file), named=named)
-
-
-def _is_ours(file: Path, inputs: Sequence[str]) -> bool:
-    """Return whether a file is outside all inputs, else print a note about its waivers."""
-    here = file.absolute()
-    for argument in inputs:
-        if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
-            if read_config_file(file).waivers:
-                note = f"note: {file} is inside the input {argument}: its waivers are not read;"
-                click.echo(visible(f"{note} to read them, use --config {file}"), err=True)
-            return False
-    return True
+def _note(text: str) -> None:
+    click.echo(visible(f"note: {text}"), err=True)
 
 
 def workspace_options(round_: str | None, usage: str | None = None) -> Options:
     """Return the options of a command about the workspace here, with its configuration."""
-    return _check_options(round_, usage, None, None)
+    return with_config(Options(usage, round_), None, (), _note)
 
 
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import UNREAD, Checked
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.findings import Severity
 from mlperf_pkg.infra.text import visible
@@ -18,7 +18,6 @@ from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 
 _Command = Callable[..., Any]
-_UNREAD = ("LOG112", "LOG113")  # codes of logs that no command can read
 _NAMED = 3  # logs in a note
 
 
@@ -26,7 +25,7 @@ def noted(checked: Checked) -> Checked:
     """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
     files: dict[str, list[str]] = {}
     for finding in checked.report.findings:
-        if finding.code in _UNREAD:
+        if finding.code in UNREAD:
             files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
     for text, paths in files.items():
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""

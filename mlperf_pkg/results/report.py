@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "mlperf-pkg/report/3"
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
@@ -168,6 +172,19 @@ class Report(Struct, frozen=True):
         )
         return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON report as Python values."""
+        fields: dict[str, Any] = as_json(self)
+        return fields
+
+    def to_pandas(self, table: str = "result_sets") -> pd.DataFrame:
+        """Return a table of the report: ``result_sets``, ``runs``, ``systems`` or ``findings``.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        return table_of(self, table)
+
 
 def encodable(value: Any) -> Any:
     """Return a report as a dictionary for msgspec to encode; return other values as they are.
@@ -201,6 +218,20 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, list | tuple):
         return [as_json(item, depth - 1) for item in value]
     return _scalar(value)
+
+
+def table_of(values: Struct, name: str) -> pd.DataFrame:
+    """Return one of the fields with rows as a table; see ``data_frame``.
+
+    Raises:
+        UserError: there is no such field.
+    """
+    from mlperf_pkg.results.data_frame import data_frame, row_types  # noqa: PLC0415 - rarely used
+
+    types = row_types(type(values))
+    if name not in types:
+        raise UserError(f"the table is {name!r}; expected {', '.join(types)}")
+    return data_frame(as_json(getattr(values, name)), types[name])
 
 
 def _scalar(value: Any) -> Any:

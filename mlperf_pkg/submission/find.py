@@ -51,9 +51,9 @@ def find_input(argument: str, prefix: str = "") -> Input:
             as ``path_of``.
     """
     path = path_of(argument)
-    if isinstance(path, Path) and not path.exists():
-        raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
     try:
+        if isinstance(path, Path) and not path.exists():
+            raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
         top = Place(location_of(path), prefix)
         contents = _Finder(top).find()
     except (OSError, ArchiveError) as error:

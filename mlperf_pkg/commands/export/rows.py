@@ -11,8 +11,9 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
+from mlperf_pkg.checker.log import evaluations_of
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
@@ -288,22 +289,14 @@ def division_of(written: str | None) -> str | None:
 
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
-    for evaluation in run.curve.evaluations if run.curve else ():
-        for metric, value in {visible(n): v for n, v in evaluation.values.items()}.items():
-            yield schema.EvaluationRecord(
-                *key[:2],
-                run_path=text,
-                line=evaluation.line,
-                minutes=_minutes(run.start_ms, evaluation.time_ms),
-                position=evaluation.position,
-                unit=evaluation.unit,
-                metric=metric,
-                value=value,
-            )
-
-
-def _minutes(start_ms: float | None, stop_ms: float) -> float | None:
-    return None if start_ms is None else (stop_ms - start_ms) / 60 / 1000  # as the time-to-train
+    """Yield one record for each line and metric; of equal names the last one counts."""
+    records = {
+        (evaluation.line, visible(evaluation.metric)): evaluation
+        for evaluation in evaluations_of(run)
+    }
+    for (_, metric), evaluation in records.items():
+        cells = astuple(replace(evaluation, metric=metric))
+        yield schema.EvaluationRecord(*key[:2], text, *cells)
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:

@@ -1,0 +1,90 @@
+"""Rows as a table of pandas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec import inspect as types
+
+from mlperf_pkg.infra.numbers import to_finite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LARGEST = 2**63  # integers of a column are smaller
+
+
+def row_types(type_: type[Struct]) -> dict[str, type[Struct]]:
+    """Return the types of the rows in the fields of a type, by name."""
+    info = types.type_info(type_)
+    return {
+        field.name: field.type.item_type.cls
+        for field in getattr(info, "fields", ())
+        if isinstance(field.type, types.VarTupleType)
+        and isinstance(field.type.item_type, types.StructType)
+    }
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.DataFrame:
+    """Return rows of a type, as JSON values, with a column for each field of the type.
+
+    A row in a field has a column for each of its own fields, such as ``rcp_mean``; fields with
+    several values have none. Lists and objects among values of any type are JSON texts. The
+    columns and their types are the same for all rows, even for none.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    return pd.DataFrame(
+        {
+            "_".join(path): pd.Series([convert(_value(row, path)) for row in rows], dtype=dtype)
+            for path, (dtype, convert) in _columns(type_)
+        }
+    )
+
+
+_Column = tuple[str, Callable[[Any], Any]]
+
+
+def _columns(
+    type_: type[Struct], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], _Column]]:
+    """Yield the path of each column in a row, and its type."""
+    for field in getattr(types.type_info(type_), "fields", ()):
+        kinds = getattr(field.type, "types", (field.type,))  # those of a union
+        kind = next(kind for kind in kinds if not isinstance(kind, types.NoneType))
+        path = (*above, field.name)
+        if isinstance(kind, types.StructType):
+            yield from _columns(kind.cls, path)
+        elif type(kind) in _DTYPES:
+            yield path, _DTYPES[type(kind)]
+
+
+def _value(row: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        row = None if row is None else row[name]
+    return row
+
+
+def _integer(value: int | None) -> int | None:
+    return None if value is None or abs(value) >= _LARGEST else value
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_DTYPES: Mapping[type[types.Type], _Column] = {
+    types.IntType: ("Int64", _integer),
+    types.FloatType: ("float64", to_finite),
+    types.BoolType: ("boolean", _same),
+    types.StrType: ("string", _same),
+    types.EnumType: ("string", _same),
+    types.AnyType: ("object", _plain),
+}

@@ -1,0 +1,316 @@
+"""The Python API: its signatures, what it imports and when, its tables and its errors."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import inspect
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import mlperf_pkg
+from mlperf_pkg import UserError, Verdict, Verdicts, check, published_results, read_log
+from mlperf_pkg.findings import Waiver
+from tests.helpers import reports
+from tests.helpers.console import DOCS
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, write_submission
+from tests.helpers.workspaces import RESNET, lay, resnet_workspace
+
+PAGE = (DOCS / "public.md").read_text("utf-8")
+(STUBS,) = (text for text in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "def check" in text)
+DEFINED = [node for node in ast.parse(STUBS).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]  # fmt: skip
+FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
+WAIVERS = "waivers:\n- {code: SET109, path: '*', reason: r, approved_by: a, until: 2100-01-01}\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One result set of five logs, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return resnet_workspace(tmp_path)
+
+
+# ---- names --------------------------------------------------------------------------------
+
+
+def signature(function: ast.FunctionDef) -> str:
+    return f"{function.name}({ast.unparse(function.args)}) -> {ast.unparse(function.returns or ast.Constant(None))}"  # fmt: skip
+
+
+def source(of: Any) -> ast.stmt:
+    return ast.parse(textwrap.dedent(inspect.getsource(of))).body[0]
+
+
+def fields(of: ast.ClassDef) -> list[tuple[str, str]]:
+    annotated = [node for node in of.body if isinstance(node, ast.AnnAssign)]
+    return [(ast.unparse(node.target), ast.unparse(node.annotation)) for node in annotated]
+
+
+def methods(of: ast.ClassDef) -> set[str]:
+    return {signature(node) for node in of.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("stub", DEFINED, ids=lambda stub: stub.name)
+def test_signatures_are_those_of_the_page(stub: ast.ClassDef | ast.FunctionDef) -> None:
+    public = source(getattr(mlperf_pkg, stub.name))
+    if isinstance(stub, ast.FunctionDef):
+        assert isinstance(public, ast.FunctionDef)
+        assert signature(public) == signature(stub)
+    else:
+        assert isinstance(public, ast.ClassDef)
+        assert [field for field in fields(stub) if field not in fields(public)] == []
+        assert methods(stub) <= methods(public)
+
+
+def test_the_page_has_every_name() -> None:
+    stubs = {stub.name for stub in DEFINED}
+    assert {name for name in mlperf_pkg.__all__ if f"`{name}`" not in PAGE} <= {*stubs, "__version__"}  # fmt: skip
+    assert stubs <= set(mlperf_pkg.__all__)
+
+
+@pytest.mark.parametrize("name", mlperf_pkg.__all__)
+def test_every_name_exists(name: str) -> None:
+    assert getattr(mlperf_pkg, name)
+
+
+def test_no_other_name_exists() -> None:
+    """Also to mypy, which reports an ignored error that is none."""
+    with pytest.raises(AttributeError, match="no attribute 'chek'"):
+        _ = mlperf_pkg.chek  # type: ignore[attr-defined]
+    assert Path(mlperf_pkg.__file__).with_name("py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "modules"),
+    [
+        ("import mlperf_pkg", set()),
+        ("from mlperf_pkg import UserError", {"mlperf_pkg.errors"}),
+        ("from mlperf_pkg import check, read_log, published_results", set()),
+    ],
+)
+def test_nothing_is_imported_before_it_is_used(code: str, modules: set[str]) -> None:
+    code = f"import sys; old = {{*sys.modules}}; {code}; print(*{{*sys.modules}} - old)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours = {name for name in done.stdout.split() if name.startswith("mlperf_pkg")}
+    assert ours == {"mlperf_pkg", *modules}
+    assert not {"msgspec", "pandas", "typing", "click"} & {*done.stdout.split()}
+
+
+def test_a_check_does_not_import_pandas(workspace: Path) -> None:
+    code = "import sys, mlperf_pkg; mlperf_pkg.check('logs').to_dict(); print('pandas' in sys.modules, 'click' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+# ---- checks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ([], {}),
+        (["--round", "v2.0"], {"round": "v2.0"}),
+        (["--round", "2.1.0"], {"round": "2.1.0"}),
+        (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
+        (["--usage", "hpc"], {"usage": "hpc"}),
+        (["--partial"], {"partial": True}),
+        (["--config", "other.yaml"], {"config": Path("other.yaml")}),
+        (["--jobs", "2"], {"jobs": 2}),
+    ],
+)
+def test_the_report_is_that_of_the_command(
+    options: list[str], parameters: dict[str, Any], workspace: Path
+) -> None:
+    lay(workspace, {"mlperf-pkg.yaml": b"round: '2.0'\n", "other.yaml": b"round: '1.1'\n"})
+    (workspace / "logs" / "1.log").unlink()  # too few runs
+    printed = json.loads(call("check", "logs", "--format", "json", *options).output)
+    assert check(Path("logs"), **parameters).to_dict() == printed
+    assert printed["findings"]
+
+
+def test_several_paths(workspace: Path) -> None:
+    write_submission(workspace / "ACME")
+    report = check("logs", workspace / "ACME")
+    assert [row.system for row in report.result_sets] == ["bow-pod16", SYSTEM]
+
+
+def test_waivers_inside_an_input(workspace: Path) -> None:
+    (workspace / "mlperf-pkg.yaml").write_text(WAIVERS, "utf-8")
+    with pytest.warns(UserWarning, match=r"inside the input \.: its waivers are not read") as notes:
+        check(".")
+    assert notes[0].filename == __file__
+
+
+FINDING = ["code", "message", "path", "line", "severity", "basis", "found", "expected", "hint", "source", "waiver_reason", "waiver_approved_by", "waiver_until", "subject", "runs", "of_runs", "set"]  # fmt: skip
+RUN = ["path", "set", "verdict_official", "verdict_rules", "benchmark", "division", "round", "minutes", "official_minutes", "status", "records", "samples_to_converge", "dropped"]  # fmt: skip
+SYSTEMS = ["id", "path", "submitter", "division", "status", "accelerators", "verdict_official", "verdict_rules"]  # fmt: skip
+RCP = ["official_pass", "message", "normalization", "bypassed", "batch_size", "mean", "minimum", "explanation", "margin_percent", "no_limit_reason"]  # fmt: skip
+SETS = ["id", "path", "submitter", "system", "benchmark", "division", "round", "verdict_official", "verdict_rules", "runs_found", "runs_required", "score_minutes", "unscaled_minutes", "scaling_factor", "official_minutes", "score_note", *(f"rcp_{name}" for name in RCP), "seeds_official_pass", "energy_joules", "scaling", "number_of_models", "instance_scale", "system_by", "judged"]  # fmt: skip
+TABLES = {"result_sets": (SETS, 1), "runs": (RUN, 5), "systems": (SYSTEMS, 1), "findings": (FINDING, 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_of_a_report(table: str, workspace: Path) -> None:
+    columns, rows = TABLES[table]
+    frame = check("logs", round="2.0").to_pandas(table)
+    assert (list(frame.columns), len(frame)) == (columns, rows)
+    # A report without rows has the same columns, of the same types.
+    none = reports.report().to_pandas(table)
+    assert none.dtypes.equals(frame.dtypes)
+    assert len(none) == 0
+
+
+CELLS = [
+    ("result_sets", reports.result_set(rcp=reports.rcp(mean=110.0)), "rcp_mean", 110.0),
+    ("result_sets", reports.result_set(rcp=None), "rcp_official_pass", None),
+    ("result_sets", reports.result_set(score_minutes=21.5), "score_minutes", 21.5),
+    ("result_sets", reports.result_set(score_minutes=float("inf")), "score_minutes", None),
+    ("result_sets", reports.result_set(instance_scale=2**62), "instance_scale", 2**62),
+    ("result_sets", reports.result_set(instance_scale=10**30), "instance_scale", None),
+    ("result_sets", reports.result_set(score_note="\ud800"), "score_note", r"\ud800"),
+    ("result_sets", reports.result_set(judged=False), "judged", False),
+    ("runs", reports.run(samples_to_converge=10**400), "samples_to_converge", None),
+    ("systems", reports.system(verdict=FAIL), "verdict_rules", "fail"),
+    ("findings", reports.finding(message="{found}; expected {expected}", found=3, expected=4), "message", "3; expected 4"),
+    ("findings", reports.finding(found=3), "found", 3),
+    ("findings", reports.finding(found=[1, {"a": 2}]), "found", '[1, {"a": 2}]'),
+    ("findings", reports.finding(waiver=Waiver("agreed", "Jane", "2026-12-31")), "waiver_until", "2026-12-31"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "row", "column", "value"), CELLS)
+def test_cells(table: str, row: object, column: str, value: object) -> None:
+    (cell,) = reports.report(**{table: (row,)}).to_pandas(table)[column]
+    assert pd.isna(cell) if value is None else cell == value
+
+
+# ---- logs ---------------------------------------------------------------------------------
+
+
+def test_a_log(workspace: Path) -> None:
+    log = read_log(workspace / "logs" / "0.log")
+    (run,) = check("logs/0.log").runs
+    names = ("benchmark", "division", "round", "status", "minutes", "official_minutes", "verdict")
+    assert [getattr(log, name) for name in names] == [getattr(run, name) for name in names]
+    assert (log.benchmark, log.status, log.findings) == ("resnet", "success", ())
+    assert log.start_ms is not None
+    assert log.stop_ms is not None
+    assert (log.stop_ms - log.start_ms) / 60 / 1000 == log.minutes
+    assert json.loads(log.hyperparameters["opt_name"]) == "lars"
+    lines = RESNET[0].decode().splitlines()
+    assert [(r.line, r.key, r.value, r.metadata, r.time_ms) for r in log.records] == [
+        (number, record["key"], record["value"], record["metadata"], record["time_ms"])
+        for number, line in enumerate(lines, 1)
+        for record in [json.loads(line.removeprefix(":::MLLOG "))]
+    ]
+    evaluated = [record for record in log.records if record.key == "eval_accuracy"]
+    assert [(e.line, e.value, e.metric, e.unit) for e in log.evaluations] == [
+        (record.line, record.value, "", "epochs") for record in evaluated
+    ]
+    last = log.evaluations[-1]
+    assert last.minutes == (evaluated[-1].time_ms - log.start_ms) / 60 / 1000
+    assert last.position == evaluated[-1].metadata["epoch_num"]
+
+
+def test_tables_of_a_log(workspace: Path) -> None:
+    log = read_log("logs/0.log")
+    rows = {"evaluations": mlperf_pkg.LogEvaluation, "records": mlperf_pkg.LogRecord}
+    for table, row in rows.items():
+        frame = log.to_pandas(table)
+        assert list(frame.columns) == list(row.__struct_fields__)
+        assert len(frame) == len(getattr(log, table)) >= 10
+    assert list(log.to_pandas("findings").columns) == FINDING
+    assert log.to_pandas()["value"].max() == max(row.value for row in log.evaluations)
+
+
+def test_a_log_with_odd_records(tmp_path: Path) -> None:
+    odd = [
+        r'{"time_ms": 1, "key": 7, "value": {"a": "\ud800"}, "metadata": "\ud800"}',
+        '{"time_ms": 1e300, "key": "x", "value": NaN, "metadata": %s}' % ("[" * 200 + "]" * 200),
+        '{"time_ms": 1, "key": "é", "value": "é", "metadata": %s}' % ("9" * 30),
+        "not a record",
+    ]
+    path = tmp_path / "odd.log.gz"
+    text = RESNET[0] + b"".join(f":::MLLOG {line}\n".encode() for line in odd)
+    path.write_bytes(gzip.compress(b"a line of another program\n" + text))
+    log = read_log(path)
+    lines = RESNET[0].count(b"\n") + 1
+    assert [record.line for record in log.records] == list(range(2, lines + 4))
+    assert [record.key for record in log.records[-3:]] == ["7", "x", "Ã©"]
+    table = log.to_pandas("records").tail(3)
+    assert table["value"].tolist() == [r'{"a": "\\ud800"}', None, "é"]
+    assert table["metadata"].tolist()[0] == r"\ud800"
+    assert "LOG101" in log.to_pandas("findings")["code"].tolist()
+
+
+def test_a_log_in_a_folder_of_one(workspace: Path) -> None:
+    lay(workspace, {"one/x.log": RESNET[0]})
+    assert read_log("one").minutes == read_log("one/x.log").minutes
+
+
+# ---- the published results ----------------------------------------------------------------
+
+
+def test_published_results() -> None:
+    table = published_results()
+    assert {"usage", "round", "submitter", "benchmark", "accelerators", "score_minutes"} <= {*table}
+    bert = table.query(
+        "round == '2.0' and submitter == 'Graphcore' and benchmark == 'bert' and accelerators == 16"
+        " and division == 'closed' and framework.str.contains('PopART')"
+    )
+    assert bert["score_minutes"].round(2).tolist() == [20.65]
+    assert set(table["scaling"].dropna()) == {"strong", "weak"}
+    assert set(table.loc[table["scaling"].notna(), "usage"]) == {"hpc"}
+
+
+# ---- errors -------------------------------------------------------------------------------
+
+REPORT_TABLES = "systems, result_sets, runs, findings"
+
+
+@pytest.mark.parametrize(
+    ("call_", "message"),
+    [
+        (check, "no path: expected a log, a folder of logs or a submission"),
+        (lambda: check("log"), r"log: no such file or folder; did you mean logs\?"),
+        (lambda: check("logs", "nowhere"), "nowhere: no such file or folder"),
+        (lambda: check("a\0b"), r"'a\\x00b' is not a path"),
+        (lambda: check("\ud800"), r"'\\ud800' is not a path"),
+        (lambda: check("x" * 5000), "x: cannot be read: File name too long"),
+        (lambda: check("systems"), "systems: no MLPerf log here"),
+        (lambda: check("logs", round="9.9"), r"the rulebook has no round '9\.9' for 'training'"),
+        (lambda: check("logs", usage="x"), "usage is 'x'; expected 'training' or 'hpc'"),
+        (lambda: check("logs", jobs=0), "jobs is 0; expected 1 or more"),
+        (lambda: check("logs", config="no.yaml"), "no.yaml: cannot be read: No such file"),
+        (lambda: check("logs", config="bad.yaml"), r"bad\.yaml:1: unknown key 'rounds'"),
+        (lambda: check("logs").to_pandas("x"), f"the table is 'x'; expected {REPORT_TABLES}"),
+        (lambda: read_log("nowhere"), "nowhere: no such file or folder"),
+        (lambda: read_log("logs"), "logs: 5 logs; expected one"),
+        (lambda: read_log("wide.log"), r"wide\.log: the log is UTF-16 text; expected UTF-8"),
+        (lambda: read_log("cut.log.gz"), r"cut\.log\.gz: the log cannot be read: the gzip data is"),
+        (lambda: read_log("logs/0.log", round="9.9"), "the rulebook has no round"),
+        (
+            lambda: read_log("logs/0.log").to_pandas("runs"),
+            "the table is 'runs'; expected evaluations, records, findings",
+        ),
+    ],
+)
+def test_errors(call_: Callable[[], object], message: str, workspace: Path) -> None:
+    files = {
+        "bad.yaml": b"rounds: 5.1\n",
+        "wide.log": RESNET[0].decode().encode("utf-16"),
+        "cut.log.gz": gzip.compress(RESNET[0])[:1000],
+    }
+    lay(workspace, files)
+    with pytest.raises(UserError, match=message):
+        call_()
