@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.results.report import Report
 
@@ -36,6 +37,19 @@ def crashes(findings: Iterable[Finding]) -> bool:
 def crash_paths(findings: Iterable[Finding]) -> set[str]:
     """Return the paths at which an official tool raises an exception."""
     return _paths(f for f in findings if f.code in _CRASHES and f.fails(Basis.OFFICIAL))
+
+
+def package_crash_paths(checked: Checked) -> set[str]:
+    """Return the paths at which the package checker raises an exception.
+
+    It asks a description of a system with results for its division, also before round 1.0.
+    """
+    undivided = {
+        context.path
+        for context in checked.contexts
+        if context.system and "division" not in (context.system.contents or {"division"})
+    }
+    return crash_paths(checked.report.findings) | undivided
 
 
 def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:

@@ -23,7 +23,7 @@ from mlperf_pkg.compat.console import (
     parser_of,
     run,
 )
-from mlperf_pkg.compat.judged import crashes, rejects, warned_runs
+from mlperf_pkg.compat.judged import package_crash_paths, rejects, warned_runs
 from mlperf_pkg.compat.scaling import write_as_checked
 from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
@@ -128,7 +128,7 @@ def _check(args: Namespace, console: Console) -> int:
     _say_rules(checked, console, quiet=quiet)
     console.bar()
     console.say_where("\n** Detailed log output is also at")
-    return CRASHED if crashes(findings) else int(found_errors and args.exit_status)
+    return CRASHED if package_crash_paths(checked) else int(found_errors and args.exit_status)
 
 
 def _say_systems(checked: Checked, ruleset: str, console: Console, *, quiet: bool) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.rcp import rcp_test
-from mlperf_pkg.compat.judged import crash_paths, summary_crash_paths
+from mlperf_pkg.compat.judged import package_crash_paths, summary_crash_paths
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
 from mlperf_pkg.results.rcp import RcpResult
@@ -24,7 +24,7 @@ from mlperf_pkg.submission.params import FILE as PARAMS
 def write_as_checked(checked: Checked) -> None:
     """Write the factors of the sets that the package checker tests before it ends or crashes."""
     (submission,) = checked.inputs[0].submissions
-    crashes = crash_paths(checked.report.findings)
+    crashes = package_crash_paths(checked)
     systems = f"{submission.place.child('systems').label}/"
     if any(path.startswith(systems) for path in crashes):
         return

@@ -38,12 +38,13 @@ def test_every_cell(name: str, state: str, tmp_path: Path) -> None:
     assert folder
     tree = shutil.copytree(folder / name, tmp_path / Path(name).name)
     STATES[state](tree)
-    checked = check([str(tree)], Options(jobs=1))
-    summary = summarize(checked)
-    ruleset = f"{summary.round}.0"
-    ours, theirs = both(tree, summary.usage, ruleset, (CHECK, SUMMARIZE), tmp_path)
+    hpc, _, round_ = name.partition("/")[0].rpartition("v")
+    usage = "hpc" if hpc else "training"
+    ours, theirs = both(tree, usage, f"{round_}.0", (CHECK, SUMMARIZE), tmp_path)
     assert ours == theirs
-    if state == "deleted" and theirs.statuses[1] == 0:
+    checked = check([str(tree)], Options(usage, round_, jobs=1))
+    if state == "deleted" and theirs.statuses == (0, 0):
+        summary = summarize(checked)
         appended = summary.weak.csv() if summary.weak and summary.weak.rows else ""
         assert (summary.plain.csv() + appended).encode() == theirs.tables[1]["summary.csv"]
     for row in checked.report.result_sets:
