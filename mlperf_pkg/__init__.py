@@ -62,6 +62,7 @@ def check(
     round: str | None = None,  # noqa: A002 - as the option of the command
     config: str | os.PathLike[str] | None = None,
     partial: bool = False,
+    keep_scaling: bool = False,
     jobs: int | None = 1,
 ) -> Report:
     """Check logs, result sets, submissions or whole rounds, as ``mlperf-pkg check``.
@@ -74,13 +75,18 @@ def check(
         UserError: a path does not exist, cannot be read or holds no log; there is no such usage or
             round; a configuration is not valid.
     """
+    from msgspec.structs import replace  # noqa: PLC0415
+
     from mlperf_pkg.checker.check import check as check_paths  # noqa: PLC0415
     from mlperf_pkg.errors import UserError  # noqa: PLC0415
+    from mlperf_pkg.submission.params import KEEP_SCALING  # noqa: PLC0415
 
     if not paths:
         raise UserError("no path: expected a log, a folder of logs or a submission")
     texts = list(map(_text, paths))
     options = _options(texts, usage, round, config, partial=partial, jobs=jobs)
+    if keep_scaling:
+        options = replace(options, flags=frozenset({KEEP_SCALING}))
     return check_paths(texts, options).report
 
 

@@ -175,8 +175,8 @@ class Round(Struct, frozen=True):
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.
     ``date_source`` is the source of the ``submission_date``. ``benchmarks`` names all benchmarks of
-    the round. ``normalised`` says whether a set that converges faster than the reference has its
-    score multiplied, as it has from round 3.1 on.
+    the round. ``normalised`` says whether the published scores of sets that converge faster
+    than the reference were multiplied, as they are from round 3.1 on.
     """
 
     usage: str

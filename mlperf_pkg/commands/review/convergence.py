@@ -45,7 +45,6 @@ _NORMALISED = (
     "System",
     "Benchmark",
     "Factor",
-    "From",
     "Unscaled",
     "Score",
     "Minutes",
@@ -59,7 +58,7 @@ def section(reviewed: Round) -> Section:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
     rows = [row for row in reviewed.report.result_sets if state(row) is not None]
     rows.sort(key=_sort_key)
-    missing, normalised = tuple(_missing(reviewed, rows)), tuple(_normalised(reviewed, rows))
+    missing, normalised = tuple(_missing(reviewed, rows)), tuple(_normalised(rows))
     tables = [
         _sets(reviewed, rows),
         Table("missing", "Missing reference points", _MISSING, missing, note=_MISSING_NOTE),
@@ -147,8 +146,7 @@ def _benchmark_and_size(key: tuple[str, int | float | None]) -> tuple[str, int |
     return key[0], key[1] or 0
 
 
-def _normalised(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    of_file = {c.path for c in reviewed.checked.contexts if c.files.scaling is not None}
+def _normalised(rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     for row in sorted(scaled, key=lambda row: (-row.scaling_factor, row.path)):
         before, after = row.unscaled_minutes or 0.0, row.score_minutes or 0.0
@@ -157,7 +155,6 @@ def _normalised(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple
             row.system,
             row.benchmark,
             _rounded(row.scaling_factor),
-            "scaling.json" if row.path in of_file else "RCP",
             _rounded(before, 3),
             _rounded(after, 3),
             _rounded(after - before, 3),

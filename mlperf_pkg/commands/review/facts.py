@@ -19,6 +19,7 @@ _CLOSE = 1.0  # percent of RCP margin
 _FAR = 2.0  # times the median of the runs
 _WHOLE = 10  # times: from here on without decimals
 _FEWEST = 3  # runs with a median
+_OTHER_FACTORS = frozenset({"SET118", "SET120"})
 
 
 def code(subject: Subject) -> Iterator[str]:
@@ -85,8 +86,8 @@ def convergence(subject: Subject) -> Iterator[str]:
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
         yield f"no reference point: {_sets(missing)}"
-    if scaled := [item for item in subject.sets if item.context.files.scaling is not None]:
-        words = (f"{item.name} {item.row.scaling_factor:.4g}" for item in scaled)
+    if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
+        words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)
         yield f"factors of scaling.json, to be approved by the review: {listed(words)}"
 
 
