@@ -194,3 +194,17 @@ def test_in_the_folder_of_the_submission(tmp_path: Path, monkeypatch: pytest.Mon
     assert row["resnet:rcp_scaling_factor"] == pytest.approx(factor)
     assert summarizer.main([".", "training", "2.0.0", "--csv", f"{SET}/s.csv"]) == 1
     assert not (root / SET / "s.csv").exists()
+
+
+@pytest.mark.parametrize("change", [slightly_fast, bytes], ids=["written", "removed"])
+def test_a_link_is_not_followed(
+    change: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = every_log(change, write_submission(tmp_path / "ACME"))
+    outside = tmp_path / "outside.json"
+    outside.write_text("{}")
+    (root / SET / "scaling.json").symlink_to(outside)
+    assert package_checker.main(["ACME", "training", "2.0.0"]) == 0
+    assert outside.read_text() == "{}"
+    assert not (root / SET / "scaling.json").is_symlink()

@@ -75,15 +75,13 @@ def test_every_option_has_a_row(tool: str) -> None:
 
 @pytest.mark.parametrize("tool", PARSERS)
 def test_our_parsers_have_their_options(tool: str) -> None:
-    ending = ".__main__" if tool == "result_summarizer" else ""
-    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}{ending}").get_parser()
+    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}").get_parser()
     assert of_parser(ours) == {*names(tool), "--exit-status"}
 
 
 @pytest.mark.parametrize("tool", PARSERS)
 def test_our_defaults_are_theirs(tool: str) -> None:
-    ending = ".__main__" if tool == "result_summarizer" else ""
-    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}{ending}").get_parser()
+    ours: ArgumentParser = import_module(f"mlperf_pkg.compat.{tool}").get_parser()
     theirs: ArgumentParser = import_module(f"mlperf_logging.{PARSERS[tool]}").get_parser()
     for action in theirs._actions:
         if action.option_strings:

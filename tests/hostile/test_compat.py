@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.trees import write_submission
 from tests.hostile.cases import CASES
 
-TOOLS = ("package_checker", "repo_checker", "result_summarizer.__main__")
+TOOLS = ("package_checker", "repo_checker", "result_summarizer")
 LONGEST = 20_000  # characters of a line
 
 
