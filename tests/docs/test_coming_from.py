@@ -10,8 +10,9 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -71,6 +72,21 @@ def of_parser(parser: ArgumentParser) -> set[str]:
 def test_every_option_has_a_row(tool: str) -> None:
     parser: ArgumentParser = import_module(f"mlperf_logging.{PARSERS[tool]}").get_parser()
     assert sorted(names(tool)) == sorted(of_parser(parser))
+
+
+IMPORTS = re.findall(r"^\| `(from .*)` \| `(from .*)` \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), IMPORTS)
+def test_imports(theirs: str, ours: str) -> None:
+    """Their parameters have the same names."""
+    both: list[dict[str, Any]] = [{}, {}]
+    for line, names_of in zip((theirs, ours), both, strict=True):
+        exec(line, names_of)
+    for name in theirs.partition(" import ")[2].split(", "):
+        old, new = (signature(names_of[name]).parameters for names_of in both)
+        shared = [parameter for parameter in old if parameter != "kwargs"]
+        assert [*new][: len(shared)] == shared
 
 
 @pytest.mark.parametrize("tool", PARSERS)

@@ -93,9 +93,7 @@ def test_runs_and_dates_of_missing_points() -> None:
 
 
 def test_the_effect_of_normalisation() -> None:
-    assert table(of(ROWS), "normalised") == (
-        ("Beta", "dgx", "unet3d", 1.02, 10.0, 10.2, 0.2, 2.0),
-    )
+    assert table(of(ROWS), "normalised") == (("Beta", "dgx", "unet3d", 1.02, 10.0, 10.2, 0.2, 2.0),)
 
 
 def test_the_summary() -> None:
