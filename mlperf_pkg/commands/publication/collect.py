@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from posixpath import commonpath
 
 from msgspec import Struct
@@ -28,12 +27,12 @@ from mlperf_pkg.commands.publication.ranks import ranks, rounded
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.infra.listed_path import ListedPath
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, name
+from mlperf_pkg.results.report import Report, ResultSetRow, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import Submission, SystemFolder
 from mlperf_pkg.submission.names import SCALINGS
 
@@ -120,7 +119,9 @@ def _tested(
     results = tuple(
         sets[files.place.label]
         for files in submission.result_sets
-        if files.system == system and files.place.label in sets
+        if files.system == system
+        and files.place.label in sets
+        and sets[files.place.label].row.runs_found
     )
     logged = next((divisions[run] for result in results for run in result.runs), "")
     return Tested(
@@ -166,8 +167,8 @@ def publication(
         verdict=verdict,
         rows=tuple(_remarked(rows, scores)),
         scores=scores,
-        submitters=_submitters(rows, scores),
-        missing=tuple(_missing(systems, rows, scores)),
+        submitters=_submitters(systems, rows, scores),
+        missing=tuple(_missing(systems, rows, scores, report)),
         notes=(
             *_spellings(rows),
             *_other_ids(systems, ids),
@@ -314,37 +315,39 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-def _submitters(rows: Sequence[Row], scores: Sequence[Score]) -> tuple[Submitter, ...]:
-    """Return the submitters by rank; spellings that differ in case and spaces are one."""
+def _submitters(
+    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+) -> tuple[Submitter, ...]:
+    """Return the submitters with a result set, by rank."""
     by_row: dict[str, list[Score]] = {}
     for score in scores:
         by_row.setdefault(score.row, []).append(score)
-    unranked = [_submitter(list(group), by_row) for _, group in _by_submitter(rows)]
+    by_name: dict[str, list[Row]] = {}
+    for system, row in zip(systems, rows, strict=True):
+        if system.results:
+            by_name.setdefault(system.submitter, []).append(row)
+    unranked = [
+        _submitter(name, [row for spelling in spellings for row in by_name[spelling]], by_row)
+        for name, spellings in submitters(by_name).items()
+    ]
     ranking = ranks([("", -submitter.results) for submitter in unranked])
     ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _submitter(rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
-    own = [score for row in rows for score in scores.get(row.key, ())]
+def _submitter(name: str, rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
+    own = [score for row in rows for score in scores[row.key]]
     sizes = [row.accelerators for row in rows if row.accelerators is not None]
     return Submitter(
-        name=rows[0].submitter,
+        name=name,
         results=len(own),
         valid=sum(not score.reason for score in own),
         largest=max(sizes, default=None),
     )
 
 
-def _by_submitter(rows: Sequence[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
-    def key(row: Row) -> str:
-        return letters(row.submitter) or row.submitter
-
-    return groupby(sorted(rows, key=key), key)
-
-
 def _missing(
-    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score], report: Report
 ) -> Iterator[str]:
     for system, row in zip(systems, rows, strict=True):
         if not system.results:
@@ -353,14 +356,16 @@ def _missing(
             yield f"{system.path}: missing, or not a system description"
         elif row.gaps:
             yield f"{system.path}: no usable {', '.join(row.gaps)}"
+    for empty in report.result_sets:
+        if not empty.runs_found:
+            yield f"{empty.path}: no log; a folder without logs is not a result"
     for score in scores:
         if score.reason:
             yield f"{score.path}: {score.reason}"
 
 
 def _spellings(rows: Sequence[Row]) -> Iterator[str]:
-    for _, group in _by_submitter(rows):
-        names = sorted({row.submitter for row in group})
+    for names in submitters(row.submitter for row in rows).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
 
