@@ -13,6 +13,7 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.publication.files import IDS, ResultsFolder
 from mlperf_pkg.commands.publication.show import summary
+from mlperf_pkg.findings import Basis
 
 DEFAULT_FOLDER = "summary"
 
@@ -30,9 +31,22 @@ DEFAULT_FOLDER = "summary"
     metavar="FILE",
     help=f"Keep the private ids in FILE (default: {IDS} in FOLDER).",
 )
+@click.option(
+    "--verdict",
+    type=click.Choice([Basis.OFFICIAL.value, Basis.RULES.value]),
+    default=Basis.OFFICIAL.value,
+    show_default=True,
+    help="Choose the verdict by which scores are in the tables.",
+)
 @options.force_option("Overwrite an existing summary; private ids are kept.")
 def command(
-    *, round_dir: str, check_options: Options, output: Path, ids: Path | None, force: bool
+    *,
+    round_dir: str,
+    check_options: Options,
+    output: Path,
+    ids: Path | None,
+    verdict: str,
+    force: bool,
 ) -> int:
     """Write the summary of a round for publication.
 
@@ -42,9 +56,10 @@ def command(
     result set, with its rank in its table; results.json has everything. The folder
     official has the same files as 'mlperf-pkg score --tables'.
 
-    A result set that is not valid by the written rules, or has no score, is not in the
-    tables; scores.csv and results.json give the reason. To accept it, waive the finding
-    in mlperf-pkg.yaml.
+    A result set with an error that is both official and by the written rules, or without
+    a score, is not in the tables; scores.csv and results.json give the reason. The column
+    'remarks' has the codes of all other errors. With '--verdict rules', every error by
+    the written rules counts. To accept a result set, waive the finding in mlperf-pkg.yaml.
 
     Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
     of new systems, and never changes, removes or reuses one. Use the same FILE for every
@@ -61,6 +76,8 @@ def command(
     """
     folder = ResultsFolder(output, ids or output / IDS, force)
     private_ids = folder.refuse_early((round_dir,))
-    written = folder.write(round_dir, check((round_dir,), check_options), private_ids)
+    written = folder.write(
+        round_dir, check((round_dir,), check_options), private_ids, Basis(verdict)
+    )
     click.echo(summary(written, output, Output().view()), nl=False)
     return int(bool(written.publication.missing))

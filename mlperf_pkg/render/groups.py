@@ -20,6 +20,7 @@ from mlperf_pkg.findings import (
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.submission.membership import submitters
 
 _MOST_NAMED = 6  # result sets, or submitters, of one code
 _SEVERITIES = tuple(Severity)
@@ -50,7 +51,7 @@ class CodeGroup(Struct, frozen=True):
 
 
 class SubmitterRow(Struct, frozen=True):
-    """A submission in a table of submitters: its verdicts, and its numbers of findings."""
+    """A submitter in a table: its verdicts, and its numbers of findings."""
 
     name: str
     result_sets: int
@@ -72,21 +73,18 @@ def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
 
 
 class Submitters:
-    """The submissions of a report: which of them a path belongs to."""
+    """The submitters of a report: which of them a path belongs to; ``number`` is how many."""
 
     def __init__(self, report: Report) -> None:
         """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
         named = [row for row in report.result_sets if row.submitter is not None]
         submitted = [row for row in named if "/results/" in f"/{row.path}"]
-        self._names = {root(row.path): row.submitter for row in submitted}
-        self._by_set = {row.id: row.submitter for row in named}
-
-    @property
-    def number(self) -> int:
-        """The number of submissions and of submitters with only raw logs."""
-        of_raw_logs = {*self._by_set.values()} - {*self._names.values()}
-        return len(self._names) + len(of_raw_logs)
+        by_name = submitters(row.submitter or "" for row in named)
+        names = {spelling: name for name, alike in by_name.items() for spelling in alike}
+        self.number = len(submitters(row.submitter for row in report.results if row.submitter))
+        self._names = {root(row.path): names[row.submitter or ""] for row in submitted}
+        self._by_set = {row.id: names[row.submitter or ""] for row in named}
 
     @property
     def roots(self) -> Set[str]:
@@ -102,14 +100,14 @@ class Submitters:
         return next((self._names[prefix] for prefix in prefixes if prefix in self._names), None)
 
     def rows(self) -> Iterator[SubmitterRow]:
-        """Yield a row for each submission, by name, and one for what is outside of them."""
+        """Yield a row for each submitter, by name, and one for what is outside of them."""
         findings: dict[str | None, list[Finding]] = {}
         for finding in self._report.findings:
             findings.setdefault(self.of(finding), []).append(finding)
         sets: dict[str, list[ResultSetRow]] = {}
         for row in self._report.result_sets:
-            if row.submitter is not None:
-                sets.setdefault(row.submitter, []).append(row)
+            if row.id in self._by_set:
+                sets.setdefault(self._by_set[row.id], []).append(row)
         for name in sorted(sets, key=str.lower):
             yield self._row(name, sets[name], findings.pop(name, []))
         if rest := [finding for group in findings.values() for finding in group]:
@@ -122,7 +120,7 @@ class Submitters:
         verdicts = [*(row.verdict for row in rows), verdicts_of(findings).failures]
         return SubmitterRow(
             name=name,
-            result_sets=len(rows),
+            result_sets=sum(row.runs_found > 0 for row in rows),
             verdicts=self._known(without_pass(Verdicts.worst(verdicts), findings)),
             errors=counts[Severity.ERROR],
             warnings=counts[Severity.WARNING],

@@ -110,8 +110,10 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
             and finding.basis in (Basis.BOTH, basis)
         ]
         if findings:
-            in_sets = len({finding.set for finding in findings} - {None})
-            total = wording.counted(len(report.result_sets), "result set")
+            in_sets = len(
+                {finding.set for finding in findings} & {row.id for row in report.results}
+            )
+            total = wording.counted(len(report.results), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
             yield f"{wording.counted(len(findings), severity.value)}{where}"
 

@@ -140,6 +140,11 @@ class Report(Struct, frozen=True):
     configuration: str = ""
 
     @property
+    def results(self) -> tuple[ResultSetRow, ...]:
+        """The result sets that count as results: those with a log."""
+        return tuple(row for row in self.result_sets if row.runs_found)
+
+    @property
     def has_errors(self) -> bool:
         """Whether any finding fails the check: an error that is not waived, or not officially."""
         return self.fails_on(Severity.ERROR)

@@ -130,6 +130,18 @@ def is_placeholder(text: str) -> bool:
     return "PLACEHOLDER" in text.upper()
 
 
+def submitters(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the submitters of result sets by name, each with all spellings of its name, sorted.
+
+    Spellings differ in nothing but case, spaces and punctuation. A joint submission is one
+    submitter under its own name: ``A+B`` and ``A_B`` are spellings of it.
+    """
+    by_letters: dict[str, list[str]] = {}
+    for name in sorted({*names}):
+        by_letters.setdefault(letters(name) or name, []).append(name)
+    return {spellings[0]: spellings for spellings in by_letters.values()}
+
+
 def set_id(
     submitter: str | None,
     system: str | None,

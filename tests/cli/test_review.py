@@ -78,7 +78,7 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
         "1 file not read or checked (LOG110, a file without records):"
         " ACME/results/bow-pod16/resnet/result_0.txt",
     ]
-    assert "5 submitters, 4 systems, 5 result sets, 25 runs" in result.output
+    assert "4 submitters, 5 systems, 5 result sets, 25 runs" in result.output
     options = ("--one-spelling", "--exclude", "ACME", "--force")
     result = call("review", poor, "-o", folder, "-j", "1", *options)
     assignments = (folder / "assignments.md").read_text()
@@ -110,7 +110,7 @@ def test_a_round_without_any_description(a_round: Path, tmp_path: Path) -> None:
         shutil.copytree(a_round / name / "results", root / name / "results")
     result = call("review", root, "-o", tmp_path / "review", "-j", "1")
     assert result.exit_code == 1
-    assert "2 submitters, 0 systems, 2 result sets, 10 runs" in result.output
+    assert "2 submitters, 2 systems, 2 result sets, 10 runs" in result.output
     assert result.output.count("without a system") == 2
 
 

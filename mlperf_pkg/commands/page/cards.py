@@ -12,6 +12,7 @@ from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.commands.score.standing import comparable_rounds
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results import wording
+from mlperf_pkg.submission.membership import submitters
 
 EIGHT = 8  # accelerators of one common node
 
@@ -117,10 +118,10 @@ def _groups(entries: Mapping[str, Entry]) -> list[_Group]:
 def _card(id_: str, group: _Group, record: Sequence[PublishedSet], *, named: bool) -> Card:
     earlier = _earlier(group, record)
     before = next(iter(earlier), "")
-    submitters = {point.submitter for point in group.points}
+    names = submitters(point.submitter for point in group.points)
     about = (
         f"{wording.counted(len(group.points), 'result')} of"
-        f" {wording.counted(len(submitters), 'submitter')}"
+        f" {wording.counted(len(names), 'submitter')}"
     )
     division = "" if group.division == "closed" else f", {group.division or 'no'} division"
     title = f"{group.benchmark}, round {group.round}" if named else group.benchmark

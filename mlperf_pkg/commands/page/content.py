@@ -140,6 +140,11 @@ class Content(Struct, frozen=True):
         return f"{self.name}: {'results' if self.is_round else words}"
 
     @property
+    def number(self) -> int:
+        """The number of submitters."""
+        return Submitters(self.report).number
+
+    @property
     def choices(self) -> dict[str, list[str]]:
         """The values by which results can be filtered, by column."""
         return choices(self.columns, [section.entry for section in self.sections])
@@ -147,7 +152,7 @@ class Content(Struct, frozen=True):
 
 def is_round(report: Report) -> bool:
     """Return whether a report has the results of several submitters."""
-    return len({row.submitter for row in report.result_sets}) > 1
+    return Submitters(report).number > 1
 
 
 def shown_findings(report: Report) -> list[Finding]:

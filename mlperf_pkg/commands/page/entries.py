@@ -22,6 +22,7 @@ from mlperf_pkg.commands.score.standing import with_standings
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.render.groups import Submitters
 from mlperf_pkg.results.report import ResultSetRow
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
@@ -152,7 +153,7 @@ def published_sets() -> tuple[PublishedSet, ...]:
 
 def _scored(checked: Checked) -> tuple[ScoredSet, ...]:
     scored = scores(checked)
-    if len({row.submitter for row in checked.report.result_sets}) == 1:
+    if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
     return scored.sets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from posixpath import commonpath
 
 from msgspec import Struct
@@ -25,14 +24,19 @@ from mlperf_pkg.commands.publication.model import (
 )
 from mlperf_pkg.commands.publication.ranks import ranks, rounded
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Verdict
+from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.infra.listed_path import ListedPath
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import known_division
-from mlperf_pkg.results.report import name
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import Submission, SystemFolder
+from mlperf_pkg.submission.names import SCALINGS
+
+_, WEAK = SCALINGS
+_MOST_CODES = 3  # of each basis in the remarks on a score
 
 
 class Tested(Struct, frozen=True):
@@ -114,7 +118,9 @@ def _tested(
     results = tuple(
         sets[files.place.label]
         for files in submission.result_sets
-        if files.system == system and files.place.label in sets
+        if files.system == system
+        and files.place.label in sets
+        and sets[files.place.label].row.runs_found
     )
     logged = next((divisions[run] for result in results for run in result.runs), "")
     return Tested(
@@ -128,14 +134,22 @@ def _tested(
     )
 
 
-def publication(checked: Checked, systems: Sequence[Tested], ids: PrivateIds) -> Publication:
-    """Return the summary of a round; ``ids`` has an id for each of its systems."""
+def publication(
+    checked: Checked,
+    systems: Sequence[Tested],
+    ids: PrivateIds,
+    verdict: Basis = Basis.OFFICIAL,
+) -> Publication:
+    """Return the summary of a round; ``ids`` has an id for each of its systems.
+
+    ``verdict`` (OFFICIAL or RULES) decides which result sets have a score in the tables.
+    """
     report = checked.report
     round_ = report.round or ""
     rows = tuple(_row(system, ids[system.key], report.usage, round_) for system in systems)
     scores = _ranked(
         [
-            _score(result, row)
+            _score(result, row, verdict)
             for row, system in zip(rows, systems, strict=True)
             for result in system.results
         ],
@@ -149,10 +163,11 @@ def publication(checked: Checked, systems: Sequence[Tested], ids: PrivateIds) ->
         round=round_,
         round_reason=report.round_reason,
         benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
-        rows=rows,
+        verdict=verdict,
+        rows=tuple(_remarked(rows, scores)),
         scores=scores,
-        submitters=_submitters(rows, scores),
-        missing=tuple(_missing(systems, rows, scores)),
+        submitters=_submitters(systems, rows, scores),
+        missing=tuple(_missing(systems, rows, scores, report)),
         notes=(
             *_spellings(rows),
             *_other_ids(systems, ids),
@@ -202,10 +217,12 @@ def _count(text: str) -> int | None:
 # ---- scores ---------------------------------------------------------------------------------
 
 
-def _score(result: SetResult, row: Row) -> Score:
+def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
     of_set = result.row
-    reason = _reason(result)
-    minutes = None if reason else of_set.score_minutes
+    by_rules = verdict is Basis.RULES or of_set.verdict.official is Verdict.NOT_CHECKED
+    minutes = _minutes(of_set, by_rules=by_rules)
+    reason = _reason(result, minutes, by_rules=by_rules)
+    minutes = None if reason else minutes
     return Score(
         path=of_set.path,
         row=row.key,
@@ -220,25 +237,61 @@ def _score(result: SetResult, row: Row) -> Score:
         reason=reason,
         official=of_set.verdict.official,
         waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
+        remarks=_remarks(result.observations),
     )
 
 
-def _reason(result: SetResult) -> str:
-    """Return the reason why the tables omit the score of a result set, empty for a valid one."""
+def _minutes(row: ResultSetRow, *, by_rules: bool) -> float | None:
+    """Return the score of the official tables; that by the rules if they cannot have one."""
+    if by_rules or row.scaling == WEAK or row.official_minutes is None:
+        return row.score_minutes
+    return row.official_minutes
+
+
+def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
+    """Return the reason why the tables omit the score of a result set, empty for one they have.
+
+    Unless ``by_rules``, only errors that are both official and by the rules count: scores were
+    published that today's checker rejects and the rules of the round allow.
+    """
     row = result.row
     failing = [
         finding
         for finding in result.observations
-        if finding.fails(Basis.RULES) and finding.waiver is None
+        if finding.fails(Basis.RULES) and (by_rules or finding.basis is Basis.BOTH)
     ]
     if row.verdict.rules is Verdict.FAIL and failing:
         others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
         return f"not valid: {failing[0].code}: {failing[0].text}{others}"
-    if row.score_minutes is None:
+    if minutes is None:
         return row.score_note or "no score"
-    if row.verdict.rules is Verdict.PASS:
+    accepted = {Verdict.PASS} if by_rules else {Verdict.PASS, Verdict.FAIL}
+    if row.verdict.rules in accepted or (not by_rules and row.verdict.official is Verdict.PASS):
         return ""
     return "not valid" if row.verdict.rules is Verdict.FAIL else "not checked"
+
+
+def _remarks(findings: Sequence[Finding]) -> str:
+    """Return the codes of errors: ``rules: RUN157, SET122; official: SEED101``.
+
+    After ``official`` are those of the checker alone.
+    """
+    errors = {
+        "rules": {f.code for f in findings if f.fails(Basis.RULES)},
+        "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
+    }
+    return "; ".join(
+        f"{basis}: {wording.shortened(sorted(codes), _MOST_CODES)}"
+        for basis, codes in errors.items()
+        if codes
+    )
+
+
+def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
+    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
+    for row in rows:
+        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
+        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
 
 
 def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
@@ -261,37 +314,39 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-def _submitters(rows: Sequence[Row], scores: Sequence[Score]) -> tuple[Submitter, ...]:
-    """Return the submitters by rank; spellings that differ in case and spaces are one."""
+def _submitters(
+    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+) -> tuple[Submitter, ...]:
+    """Return the submitters with a result set, by rank."""
     by_row: dict[str, list[Score]] = {}
     for score in scores:
         by_row.setdefault(score.row, []).append(score)
-    unranked = [_submitter(list(group), by_row) for _, group in _by_submitter(rows)]
+    by_name: dict[str, list[Row]] = {}
+    for system, row in zip(systems, rows, strict=True):
+        if system.results:
+            by_name.setdefault(system.submitter, []).append(row)
+    unranked = [
+        _submitter(name, [row for spelling in spellings for row in by_name[spelling]], by_row)
+        for name, spellings in submitters(by_name).items()
+    ]
     ranking = ranks([("", -submitter.results) for submitter in unranked])
     ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _submitter(rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
-    own = [score for row in rows for score in scores.get(row.key, ())]
+def _submitter(name: str, rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
+    own = [score for row in rows for score in scores[row.key]]
     sizes = [row.accelerators for row in rows if row.accelerators is not None]
     return Submitter(
-        name=rows[0].submitter,
+        name=name,
         results=len(own),
         valid=sum(not score.reason for score in own),
         largest=max(sizes, default=None),
     )
 
 
-def _by_submitter(rows: Sequence[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
-    def key(row: Row) -> str:
-        return letters(row.submitter) or row.submitter
-
-    return groupby(sorted(rows, key=key), key)
-
-
 def _missing(
-    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score], report: Report
 ) -> Iterator[str]:
     for system, row in zip(systems, rows, strict=True):
         if not system.results:
@@ -300,14 +355,16 @@ def _missing(
             yield f"{system.path}: missing, or not a system description"
         elif row.gaps:
             yield f"{system.path}: no usable {', '.join(row.gaps)}"
+    for empty in report.result_sets:
+        if not empty.runs_found:
+            yield f"{empty.path}: no log; a folder without logs is not a result"
     for score in scores:
         if score.reason:
             yield f"{score.path}: {score.reason}"
 
 
 def _spellings(rows: Sequence[Row]) -> Iterator[str]:
-    for _, group in _by_submitter(rows):
-        names = sorted({row.submitter for row in group})
+    for names in submitters(row.submitter for row in rows).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
 
@@ -317,6 +374,8 @@ def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
     shown = [score for score in scores if not score.reason]
     if rejected := sum(score.official is Verdict.FAIL for score in shown):
         yield f"result sets in the tables that {reference} rejects: {rejected}"
+    if by_rules := sum("rules:" in score.remarks for score in shown):
+        yield f"result sets in the tables with errors by the written rules: {by_rules}"
     if waived := sum(bool(score.waived) for score in shown):
         yield f"result sets in the tables with waived findings: {waived}"
 

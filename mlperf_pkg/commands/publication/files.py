@@ -19,6 +19,7 @@ from mlperf_pkg.commands.publication.page import page
 from mlperf_pkg.commands.publication.tables import Kind, Table, tables
 from mlperf_pkg.commands.publication.workbook import workbook
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.render.tables import csv_text, json_text
@@ -94,15 +95,19 @@ class ResultsFolder(Struct, frozen=True):
     def _official(self) -> TableFolder:
         return TableFolder(self.path / OFFICIAL, self.force)
 
-    def write(self, argument: str, checked: Checked, ids: PrivateIds) -> Written:
+    def write(
+        self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
+    ) -> Written:
         """Write the private ids, then the summary of ``argument``: all files of the folder or none.
+
+        ``verdict`` is as for ``publication``.
 
         Raises:
             UserError: the check has no submission or several rounds, or a file cannot be written.
         """
         systems = systems_with_results(argument, checked)
         extended = ids.extended(system.candidate for system in systems)
-        result = publication(checked, systems, extended)
+        result = publication(checked, systems, extended, verdict)
         write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
         if extended.entries != ids.entries or not ids.exists:
             extended.write()
@@ -188,10 +193,11 @@ def _scores_csv(result: Publication) -> str:
             *(getattr(rows[score.row], field) for field in of_row),
             *(getattr(score, field) for field in _OF_SCORE.values()),
             " ".join(score.waived),
+            score.remarks,
         ]
         for score in result.scores
     )
-    return csv_text((*of_row, *_OF_SCORE, "waived"), cells)
+    return csv_text((*of_row, *_OF_SCORE, "waived", "remarks"), cells)
 
 
 def results_json(result: Publication) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mlperf_pkg.findings import Verdict
+from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/publication/1"
@@ -18,6 +18,7 @@ class Row(Struct, frozen=True):
 
     ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
     Texts are empty and counts None if the system description lacks them; ``gaps`` are their names.
+    ``remarks`` are those on its scores in the tables.
     """
 
     key: str
@@ -35,14 +36,16 @@ class Row(Struct, frozen=True):
     code_url: str
     notes: str
     gaps: tuple[str, ...] = ()
+    remarks: str = ""
 
 
 class Score(Struct, frozen=True):
-    """The score of a result set, if it is valid; else ``reason`` says why the tables omit it.
+    """The score of a result set in the tables; else ``reason`` says why they omit it.
 
     ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
     among ``of`` scores of the same table and benchmark; equal published scores share a rank.
-    ``official`` is the official verdict, ``waived`` are the codes of waived findings.
+    ``official`` is the official verdict, ``waived`` are the codes of waived findings, ``remarks``
+    those of errors.
     """
 
     path: str
@@ -60,6 +63,7 @@ class Score(Struct, frozen=True):
     waived: tuple[str, ...] = ()
     rank: int | None = None
     of: int | None = None
+    remarks: str = ""
 
 
 class Submitter(Struct, frozen=True):
@@ -77,13 +81,14 @@ class Publication(Struct, frozen=True):
 
     ``benchmarks`` are those of the round, in its order. ``missing`` lists everything that the
     tables lack, ``official_gaps`` the gaps of the official tables, ``notes`` the points that the
-    chair should look at.
+    chair should look at. ``verdict`` (OFFICIAL or RULES) decided which scores are in the tables.
     """
 
     tool: dict[str, str]
     usage: str
     round: str
     round_reason: str
+    verdict: Basis
     benchmarks: tuple[str, ...]
     rows: tuple[Row, ...]
     scores: tuple[Score, ...]

@@ -28,7 +28,7 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal = Terminal(view)
     numbers = (
         counted(len(result.submitters), "submitter"),
-        counted(len(result.rows), "system"),
+        counted(len({score.row for score in result.scores}), "system"),
         counted(len(result.scores), "result set"),
         f"{len(result.scores) - len(result.without_score)} with a score",
     )

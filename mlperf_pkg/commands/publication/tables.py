@@ -31,7 +31,7 @@ HEAD = {  # column: the field of the row
     "accelerators": "accelerators",
     "software": "software",
 }
-TAIL = {"details": "details_url", "code": "code_url", "notes": "notes"}
+TAIL = {"details": "details_url", "code": "code_url", "notes": "notes", "remarks": "remarks"}
 COUNTS = ("processors", "accelerators")
 
 

@@ -18,6 +18,7 @@ _WIDTHS = {
     "accelerator": 34,
     "software": 30,
     "notes": 60,
+    "remarks": 40,
 }
 _WIDTH = 14
 _FORMATS = {Kind.TIME: "0.000", Kind.WEAK: "General", Kind.ENERGY: "0"}

@@ -12,6 +12,7 @@ from mlperf_pkg.commands.review.model import Round
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean, letters
 from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.submission.membership import submitters
 
 LARGE = 512
 """The number of accelerators (else processors) from which a submission is ranked by scale.
@@ -107,9 +108,7 @@ def tie_break(name: str, seed: int) -> bytes:
 
 def spellings(reviewed: Round) -> Iterator[list[str]]:
     """Yield the names of submissions that differ only in case, spaces and punctuation."""
-    names: dict[str, list[str]] = {}
-    for submission in reviewed.submissions:
-        names.setdefault(letters(submission.name) or submission.name, []).append(submission.name)
+    names = submitters(submission.name for submission in reviewed.submissions)
     yield from (alike for alike in names.values() if len(alike) > 1)
 
 

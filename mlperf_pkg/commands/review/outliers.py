@@ -15,7 +15,9 @@ from mlperf_pkg.commands.review.settings import (
     number,
     plain,
 )
+from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results.wording import counted
+from mlperf_pkg.submission.membership import submitters
 
 OFTEN = 2  # other submitters that agree, or with which a value is compared
 TWICE, TENFOLD = 2.0, 10.0
@@ -61,7 +63,8 @@ def outliers(
 def _reasons(
     entry: Entry, key: str, entries: Sequence[Entry], reference: Reference
 ) -> Iterator[str]:
-    peers = [peer for peer in entries if peer.submitter != entry.submitter and peer.value(key)]
+    own = letters(entry.submitter)
+    peers = [peer for peer in entries if letters(peer.submitter) != own and peer.value(key)]
     yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):
@@ -73,9 +76,9 @@ def _reasons(
 def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if all others at this batch size agree on another value."""
     values = {peer.value(key).lower() for peer in peers}
-    submitters = {peer.submitter for peer in peers}
-    if len(submitters) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
-        number_ = "both" if len(submitters) == OFTEN else f"all {len(submitters)}"
+    names = submitters(peer.submitter for peer in peers)
+    if len(names) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
+        number_ = "both" if len(names) == OFTEN else f"all {len(names)}"
         value = plain(peers[0].value(key))
         yield f"{number_} other submitters at this batch size have {value}"
 
@@ -106,9 +109,9 @@ def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
 def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
     value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
-    submitters = {peer.submitter for peer in peers}
-    if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(submitters) < OFTEN:
+    names = submitters(peer.submitter for peer in peers)
+    if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
         return
     if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:
         words = " to ".join(dict.fromkeys(f"{limit:.6g}" for limit in range_))
-        yield f"{counted(len(submitters), 'other submitter')} have {words}"
+        yield f"{counted(len(names), 'other submitter')} have {words}"

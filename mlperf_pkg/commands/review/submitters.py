@@ -8,6 +8,7 @@ from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.findings import Finding, Severity, Verdict
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.submission.membership import submitters
 
 _COLUMNS = (
     "Submitter",
@@ -23,11 +24,16 @@ _COLUMNS = (
 
 
 def section(reviewed: Round) -> Section:
-    """Return a table of all submitters, by name."""
+    """Return a table of all submitters, by name, also of those without a result set."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     rows = tuple(
-        _row(reviewed, name, sets, _findings(reviewed, labels.get(name, name)))
-        for name, sets in reviewed.sets.items()
+        _row(
+            reviewed,
+            name,
+            [row for spelling in spellings for row in reviewed.sets[spelling]],
+            [f for spelling in spellings for f in _findings(reviewed, labels[spelling])],
+        )
+        for name, spellings in submitters(reviewed.sets).items()
     )
     note = "Largest: accelerators of the largest system with results."
     table = Table("table", "Submitters", _COLUMNS, rows, note=note)
@@ -42,10 +48,12 @@ def _findings(reviewed: Round, label: str) -> list[Finding]:
 
 def _summary(reviewed: Round) -> Iterator[str]:
     report = reviewed.report
+    names = submitters(name for name, rows in reviewed.sets.items() if rows)
+    systems = {(row.submitter, row.system) for row in report.results}
     counts = (
-        wording.counted(len(reviewed.submissions), "submitter"),
-        wording.counted(len(report.systems), "system"),
-        wording.counted(len(report.result_sets), "result set"),
+        wording.counted(len(names), "submitter"),
+        wording.counted(len(systems), "system"),
+        wording.counted(len(report.results), "result set"),
         wording.counted(len(report.runs), "run"),
     )
     yield ", ".join(counts)
@@ -56,13 +64,13 @@ def _summary(reviewed: Round) -> Iterator[str]:
 
 
 def _row(
-    reviewed: Round, name: str, rows: tuple[ResultSetRow, ...], findings: list[Finding]
+    reviewed: Round, name: str, rows: list[ResultSetRow], findings: list[Finding]
 ) -> tuple[Cell, ...]:
     systems = [reviewed.systems.get(description_path(row)) for row in rows]
     sizes = [system.accelerators for system in systems if system and system.accelerators]
     return (
         name,
-        len({row.system for row in rows}),
+        len({(row.submitter, row.system) for row in rows}),
         len(rows),
         max(sizes, default=None),
         ", ".join(sorted({row.division or wording.NOTHING for row in rows})),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
@@ -23,7 +24,7 @@ from mlperf_pkg.commands.publication.tables import tables
 from mlperf_pkg.commands.publication.workbook import workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Waiver
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
 from tests.commands.official_tables.test_workbook import read
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
@@ -68,7 +69,7 @@ def test_a_table(root: Path) -> None:
     base = "https://github.com/mlcommons/training_results_v2.0/blob"
     assert list(row) == [
         "id", "submitter", "system", "processor", "processors", "accelerator", "accelerators",
-        "software", "resnet", "details", "code", "notes",
+        "software", "resnet", "details", "code", "notes", "remarks",
     ]  # fmt: skip
     assert row["id"].count("-") == 3
     assert row["details"] == f"{base}/main/ACME/systems/{SYSTEM}.json"
@@ -215,7 +216,7 @@ def test_ranks(root: Path) -> None:
         write_system(root / name / "systems", submitter=name)
     write_system(root / "ACME" / "systems", submitter="A")
     result = published(root)
-    assert [(s.name, s.rank) for s in result.submitters] == [("A", 1), ("B", 1), ("C", 1)]
+    assert [(s.name, s.rank) for s in result.submitters] == [("ACME", 1), ("B", 1), ("C", 1)]
     by_row = {score.row.partition("/")[0]: score for score in result.scores}
     assert {score.of for score in by_row.values() if not score.reason} <= {2, 3}
 
@@ -247,6 +248,52 @@ def test_verdicts_and_waivers_are_noted(root: Path) -> None:
         f"result sets in the tables that {result.tool['reference']} rejects: 1",
         "result sets in the tables with waived findings: 1",
     )
+
+
+def failing(root: Path, code: str, basis: Basis) -> Checked:
+    """The round with an error of a code and basis in its only result set."""
+    checked = check([str(root)], Options(jobs=1))
+    (result,) = checked.sets
+    error = Finding(code, "wrong", result.row.path, basis=basis)
+    findings = (*result.findings, error)
+    row = replace(result.row, verdict=verdicts_of(findings), official_minutes=30.5)
+    return replace(checked, sets=(replace(result, row=row, findings=findings),))
+
+
+REASON = "not valid: RUN157: wrong"
+LEFT_OUT = [
+    (Basis.BOTH, REASON, REASON, "rules: RUN157"),
+    (Basis.OFFICIAL, "", "", "official: RUN157"),
+    (Basis.RULES, "", REASON, "rules: RUN157"),
+    (Basis.ADVICE, "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("basis", "official", "rules", "remarks"), LEFT_OUT)
+def test_which_verdict_leaves_a_score_out(
+    root: Path, basis: Basis, official: str, rules: str, remarks: str
+) -> None:
+    checked = failing(root, "RUN157", basis)
+    systems = systems_with_results("round", checked)
+    ids = PrivateIds(Path("ids.json"), {}).extended(system.candidate for system in systems)
+    for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
+        result = publication(checked, systems, ids, verdict)
+        (score,) = result.scores
+        own = checked.sets[0].row.score_minutes
+        minutes = 30.5 if verdict is Basis.OFFICIAL else own
+        assert (score.reason, score.remarks) == (reason, remarks)
+        assert score.minutes == (None if reason else minutes)
+        shown = f"resnet: {remarks}" if remarks and not reason else ""
+        assert result.rows[0].remarks == shown
+
+
+def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:
+    checked = failing(root, "RUN157", Basis.RULES)
+    row = checked.sets[0].row
+    row = replace(row, verdict=Verdicts(Verdict.NOT_CHECKED, row.verdict.rules))
+    checked = replace(checked, sets=(replace(checked.sets[0], row=row),))
+    (score,) = collected(checked).scores
+    assert (score.reason, score.minutes) == (REASON, None)
 
 
 def test_an_archive_has_the_ids_of_its_folder(root: Path) -> None:

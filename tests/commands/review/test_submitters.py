@@ -26,6 +26,6 @@ def test_one_row_per_submitter() -> None:
         ("Beta", 0, 0, None, "", 0, 0, 0, 0),
     )
     assert made.summary == (
-        "2 submitters, 2 systems, 2 result sets, 0 runs",
+        "1 submitter, 2 systems, 2 result sets, 0 runs",
         "result sets that fail: 1 by the official verdict, 0 by the rules",
     )
