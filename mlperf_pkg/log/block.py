@@ -72,20 +72,18 @@ class Block:
 
     def times(self, indexes: Collection[int]) -> list[int | float]:
         """Return the times of some records, in milliseconds since the epoch."""
-        return self.parts(TIME, indexes)
+        return self._parts(TIME, indexes)
 
     def values(self, indexes: Collection[int]) -> list[Any]:
         """Return the values of some records."""
-        return self.parts(VALUE, indexes)
+        return self._parts(VALUE, indexes)
 
-    def parts(self, part: int, indexes: Collection[int]) -> list[Any]:
-        """Return a part of some records: ``TIME``, ``VALUE`` or ``METADATA``."""
+    def metadata(self, indexes: Collection[int]) -> list[Any]:
+        """Return the metadata of some records."""
+        return self._parts(METADATA, indexes)
+
+    def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         return list(map(_PARTS[part], self.select(indexes)))
-
-    def json(self, part: int, indexes: Collection[int]) -> bytes | None:
-        """Return a part of some records as a JSON array; None if the block is decoded already."""
-        del part, indexes
-        return None
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
         """Yield, in order, the words on each line that has any of ``words``, with its record.
@@ -120,17 +118,12 @@ class ScannedBlock(Block):
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
         if missing := set(indexes).difference(decoded):
-            records = decode_records(self.json(RECORD, missing))
+            records = decode_records(_scan.cut(self.text, self._spans, RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
 
-    def parts(self, part: int, indexes: Collection[int]) -> list[Any]:
-        """Return a part of some records."""
-        return decode_values(self.json(part, indexes))
-
-    def json(self, part: int, indexes: Collection[int]) -> bytes:
-        """Return a part of some records as a JSON array."""
-        return _scan.cut(self.text, self._spans, part, indexes)
+    def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
+        return decode_values(_scan.cut(self.text, self._spans, part, indexes))
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
         """Yield, in order, the words on each line that has any of ``words``, with its record.

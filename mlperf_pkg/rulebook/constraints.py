@@ -195,9 +195,6 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "within_minutes": Constraint(Part.ALL, _within_minutes, minutes_of, too_late),
 }
 
-OF_ONE = {name for name, word in CONSTRAINTS.items() if word.part is not Part.ALL}
-"""The constraints on a record alone, whatever was logged before it."""
-
 TARGETS: Mapping[str, Constraint] = {
     **CONSTRAINTS,
     "formula": Constraint(Part.ALL, _formula, _formula_in_words),

@@ -8,9 +8,8 @@ doubles for equality, a formula keeps its order of operations, and so gets the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -91,7 +90,6 @@ class Formula:
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
         self._answers = Answers(self, self._answer)
         self.of_a_record = self._of_value or self._of_nth
-        self.of_metadata = bool(self._metadata) and not self.of_a_record
 
     def compiled(self) -> Condition:
         """Return the formula as CEL's own.
@@ -184,18 +182,6 @@ class Formula:
                 values.append(members.get(name))
         return tuple(values)
 
-    def signatures(self, row: Sequence[Record], seen: Seen) -> Iterable[tuple[Any, ...]]:
-        """Return the signatures of the records of a row; it must be a formula ``of_metadata``."""
-        before = seen[row[0].key].metadata if row[0].key in seen else None
-        metadata = [before, *[record.metadata for record in row]]
-        members = [fields if type(fields) is dict else {} for fields in metadata]
-        return zip(
-            *(repeat(seen[key].last if key in seen else None) for key in self._keys),
-            *([fields.get(name) for fields in members[1:]] for name in self._metadata),
-            *([fields.get(name) for fields in members[:-1]] for name in self._previous),
-            strict=False,  # the last values of other keys are the same for all records
-        )
-
 
 class Answers(Generic[_Answer]):
     """The answers of ``evaluate``, remembered by the values that a formula needs of a record."""
@@ -208,10 +194,6 @@ class Answers(Generic[_Answer]):
     def at(self, record: Record, seen: Seen, nth: Any = None) -> _Answer:
         """Return the answer at a record; see ``Formula.operands``."""
         return self._answer(self.formula.signature(record, seen, nth))
-
-    def of_row(self, row: Sequence[Record], seen: Seen) -> list[_Answer]:
-        """Return the answers at the records of a row; see ``Formula.signatures``."""
-        return list(map(self._answer, self.formula.signatures(row, seen)))
 
     def _answer(self, signature: tuple[Any, ...]) -> _Answer:
         try:

@@ -21,9 +21,7 @@ class Logged(msgspec.Struct, eq=False, gc=False):
     """The records of one key so far: how many, and the first and last value and number.
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
-    ``metadata`` is that of the last record. Of a key whose records are checked together, only
-    ``count`` and ``last_number`` are kept up to date, and ``earliest_ms`` if a rule needs it. Of a
-    key whose records are checked in rows, ``last`` and ``metadata`` are kept up to date, too.
+    ``metadata`` is that of the last record.
     """
 
     first: Any
@@ -45,16 +43,6 @@ class Logged(msgspec.Struct, eq=False, gc=False):
             self.same = False
         if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
             self.earliest_ms = record.time_ms
-
-    def add_row(self, count: int, last: Record, last_number: int) -> None:
-        """Take the next records, which were checked in a row, by the last of them."""
-        self.add_together(count, last_number)
-        self.last, self.metadata = last.value, last.metadata
-
-    def add_together(self, count: int, last_number: int) -> None:
-        """Take the next records of the key at once, all of which were checked together."""
-        self.count += count
-        self.last_number = last_number
 
 
 def first_logged(record: Record, number: int = 0) -> Logged:

@@ -6,7 +6,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain, product
 from typing import Any
@@ -18,7 +18,6 @@ from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
     CONSTRAINTS,
-    OF_ONE,
     Constraint,
     Part,
     Test,
@@ -28,18 +27,16 @@ from mlperf_pkg.rulebook.formula import Answers, Formula, Operands, names_in, of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
-from mlperf_pkg.rulebook.row import RowChecks
 
 _DECODER = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One compiled constraint of a rule, by its ``name``.
+    """One compiled constraint of a rule.
 
     ``holds`` is the test of the constraint's part of a record, ``test`` that of a record.
     """
 
-    name: str
     holds: Callable[..., Any]
     test: Test
     constraint: Constraint
@@ -49,21 +46,18 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``passes`` is all of ``checks`` in one call; ``of_metadata`` are those of them that test a
-    record's metadata. If these only require names in the metadata, they are ``names``.
+    ``passes`` is all of ``checks`` in one call.
 
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
     whether a formula holds that lacks a value. ``has_more`` says that there is more to check of
-    a record that passes the checks and the formula. ``tensors`` are those that a run must list.
+    a record than the checks and the formula. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
     checks: tuple[Check, ...]
     passes: Test
-    of_metadata: tuple[Callable[[Any], Any], ...]
-    names: tuple[str, ...]
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -83,7 +77,7 @@ class Checklist(msgspec.Struct, frozen=True):
     ``passes`` is all of their checks in one call. ``refusing`` answers which of their formulas do
     not hold, without those ``alone``, which need the record's value or ``nth``. ``more`` are the
     rules with more to check than that. ``only_checks`` says that ``passes`` is all there is to
-    check.
+    check of a record that passes.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -94,48 +88,23 @@ class Checklist(msgspec.Struct, frozen=True):
     more: tuple[CompiledRule, ...]
 
 
-class Watched(msgspec.Struct, frozen=True):
-    """The keys that rules watch: their ``values``, whether they were ``logged``, when first."""
-
-    values: frozenset[str]
-    logged: frozenset[str]
-    timed: frozenset[str]
-
-
 class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    Later ``submission_*`` records are not checked. ``at_once`` says that all rules need only a
-    record itself, and which of the ``watched`` keys were logged before it; ``in_row`` checks later
-    records as a row. ``concluded`` are the rules about the whole log, except those about the number
-    of records, which are ``counted``.
+    Later ``submission_*`` records are not checked. ``quiet`` says that the later ones need only
+    themselves, and which keys were logged before them. The rules need the values of the keys
+    ``related``, and the order of those ``ordered``. ``concluded`` are the rules about the whole
+    log, except those about the number of records, which are ``counted``.
     """
 
     rules: tuple[CompiledRule, ...]
     first: Checklist
     later: Checklist
-    watched: Watched
-    at_once: bool
-    in_row: RowChecks | None
+    quiet: bool
+    related: frozenset[str]
+    ordered: frozenset[str]
     concluded: tuple[CompiledRule, ...]
     counted: tuple[CompiledRule, ...]
-
-
-class Order(msgspec.Struct, frozen=True):
-    """The keys whose records are read, and in which order.
-
-    The records of the keys ``one_by_one`` are taken in the order of the log: rules of these or of
-    other keys need their values in time. The records of the keys ``together`` may be checked as
-    groups, by the rules in this mapping, all but the first record of a key. Those of the keys
-    ``in_rows`` may be checked together where none of the others ``one_by_one`` comes between them.
-    ``followed`` are the keys of all kinds, ``timed`` those whose earliest time is needed.
-    """
-
-    one_by_one: frozenset[str]
-    together: Mapping[str, tuple[CompiledRule, ...]]
-    in_rows: Mapping[str, RowChecks]
-    followed: frozenset[str]
-    timed: frozenset[str]
 
 
 class Counting(msgspec.Struct, frozen=True):
@@ -161,12 +130,15 @@ class Counting(msgspec.Struct, frozen=True):
 class RuleTable(msgspec.Struct, frozen=True):
     """The rules of a run: by key those of records, then those of the whole log.
 
+    ``followed`` are all keys whose records the rules need, those of ``keys`` and others. Those in
+    ``quiet`` need not be taken in the order of the log, by the rules of their later records.
     ``concluded`` are the rules about the whole log that are not about a number of records;
     ``joined`` are the metrics to join before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
-    order: Order
+    followed: frozenset[str]
+    quiet: Mapping[str, tuple[CompiledRule, ...]]
     counting: Counting
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -195,9 +167,11 @@ def rule_table(
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
     joined = rules.joined if rules and division else None
+    related = frozenset([joined.of] if joined else ()).union(*[k.related for k in keys.values()])
     return RuleTable(
         keys=keys,
-        order=_order(keys, joined),
+        followed=related.union(keys, *[k.ordered for k in keys.values()]),
+        quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
         counting=_counting([rule for of_key in keys.values() for rule in of_key.counted]),
         concluded=tuple([rule for of_key in keys.values() for rule in of_key.concluded]),
         joined=joined,
@@ -227,37 +201,7 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
                 compiled.formula.prepare()
 
 
-# ---- in which order -----------------------------------------------------------------------
-
-
-def _order(keys: Mapping[str, KeyRules], joined: Joined | None) -> Order:
-    watched = [rules.watched for rules in keys.values()]
-    values = frozenset([joined.of] if joined else ()).union(*[of_key.values for of_key in watched])
-    timed = frozenset().union(*[of_key.timed for of_key in watched])
-    followed = values.union(keys, *[of_key.logged for of_key in watched])
-    items = [item for item in keys.items() if item[0] not in values]
-    together = {key: rules.later.rules for key, rules in items if rules.at_once}
-    return Order(
-        one_by_one=followed - together.keys(),
-        together=together,
-        in_rows={key: rules.in_row for key, rules in items if rules.in_row and key not in timed},
-        followed=followed,
-        timed=timed,
-    )
-
-
-def _watched(rules: Iterable[Rule]) -> Watched:
-    values, logged, timed = set[str](), set[str](), set[str]()
-    for rule in rules:
-        constraints = rule.constraints
-        values.update(*map(names_in, _formulas(rule)))
-        values.update(filter(None, (constraints.get("same_as"), rule.nth_since)))
-        logged.update(constraints.get("after", ()), constraints.get("before", ()))
-        if limit := constraints.get("within_minutes"):
-            timed.add(limit["of"])
-        if rule.no_later_than:
-            timed.update((rule.key, *rule.no_later_than))
-    return Watched(frozenset(values), frozenset(logged), frozenset(timed))
+# ---- what of the whole log ---------------------------------------------------------------
 
 
 def _concludes(compiled: CompiledRule) -> bool:
@@ -266,41 +210,6 @@ def _concludes(compiled: CompiledRule) -> bool:
     at_the_end = compiled.formula is not None and not compiled.in_passing
     timed = bool(rule.no_later_than) or rule.covers_target
     return compiled.reaches is not None or rule.tensors is not None or at_the_end or timed
-
-
-def _at_once(compiled: CompiledRule) -> bool:
-    """Return whether a rule needs only a record itself, and which keys were logged before it."""
-    rule = compiled.rule
-    return (
-        not compiled.reaches
-        and not compiled.formula
-        and rule.constraints.keys() <= OF_ONE | {"after", "before"}
-        and not (rule.fatal or rule.reached or rule.occurs == "once")
-    )
-
-
-def _row_checks(checklist: Checklist) -> RowChecks | None:
-    """Return the checks of a row of evaluations, None if they need the state after each record.
-
-    Rows of other keys are not worth it: their records are few, or are not checked in order.
-    """
-    rules, refusing = checklist.rules, checklist.refusing
-    targets = {rule.reaches: rule.rule for rule in rules if rule.reaches}
-    if not targets:
-        return None
-    checks = [check for rule in rules for check in rule.checks]
-    if (
-        checklist.alone
-        or any(rule.has_more or rule.rule.occurs == "once" for rule in rules)
-        or not {check.name for check in checks} <= OF_ONE | {"after", "before"}
-        or not (refusing is None or refusing.formula.of_metadata)
-    ):
-        return None
-    of_values, of_metadata, of_order = (
-        tuple([check.holds for check in checks if check.constraint.part is part]) for part in Part
-    )
-    *_, target = targets.values()
-    return RowChecks(of_values, of_metadata, of_order, refusing, tuple(targets), target)
 
 
 def _counting(rules: Sequence[CompiledRule]) -> Counting:
@@ -332,14 +241,32 @@ def _compile_encoded(encoded: bytes) -> KeyRules:
     return _key_rules(_DECODER.decode(encoded))
 
 
-def _formulas(rule: Rule) -> list[str]:
+def _related(rule: Rule) -> set[str]:
+    """Return the other keys whose values a rule needs."""
     formulas = (rule.formula, (rule.reaches or {}).get("formula"))
-    return [formula for formula in formulas if formula]
+    keys = filter(None, (rule.constraints.get("same_as"), rule.nth_since))
+    return {*keys, *chain.from_iterable(map(names_in, filter(None, formulas)))}
+
+
+def _ordered(rule: Rule) -> list[str]:
+    return [*rule.constraints.get("after", ()), *rule.constraints.get("before", ())]
+
+
+def _is_quiet(compiled: CompiledRule) -> bool:
+    rule = compiled.rule
+    return not (
+        compiled.reaches
+        or compiled.formula
+        or rule.constraints.keys() & {"same_as", "within_minutes"}
+        or rule.fatal
+        or rule.reached
+        or rule.occurs == "once"
+    )
 
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
-    of_records = [r for r in compiled if r.checks or r.in_passing or r.has_more or r.reaches]
+    of_records = [r for r in compiled if r.checks or r.in_passing or r.has_more]
     rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)
@@ -347,9 +274,9 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         rules=compiled,
         first=first,
         later=later,
-        watched=_watched(rules),
-        at_once=all(map(_at_once, compiled)),
-        in_row=_row_checks(later),
+        quiet=all(map(_is_quiet, compiled)),
+        related=frozenset().union(*map(_related, rules)),
+        ordered=frozenset().union(*map(_ordered, rules)),
         concluded=tuple(filter(_concludes, compiled)),
         counted=tuple([rule for rule in compiled if rule.rule.occurs]),
     )
@@ -358,7 +285,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     formulas = [(rule, rule.formula) for rule in rules if rule.formula and rule.in_passing]
-    more = tuple([rule for rule in rules if rule.has_more or rule.reaches])
+    more = tuple([rule for rule in rules if rule.has_more])
     return Checklist(
         rules=tuple(rules),
         only_checks=not formulas and not more,
@@ -409,8 +336,6 @@ def _all_of(checks: Sequence[Check]) -> Test:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
-    of_metadata = [check for check in checks if check.constraint.part is Part.METADATA]
-    names = [check.argument for check in of_metadata if check.name == "metadata"]
     official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
     of_each = official or (of_a_record(rule.formula or "") and not rule.last)
     in_passing = bool(rule.formula) and of_each
@@ -418,19 +343,15 @@ def _compiled(rule: Rule) -> CompiledRule:
         rule=rule,
         checks=checks,
         passes=_all_of(checks),
-        of_metadata=tuple([check.holds for check in of_metadata]),
-        names=tuple(chain(*names)) if len(names) == len(of_metadata) else (),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
-        has_more=rule.tensors is not None or rule.reached,
+        has_more=rule.tensors is not None or rule.reached or bool(rule.reaches),
         tensors=frozenset(rule.tensors or ()),
     )
 
 
 def _check(name: str, argument: Any) -> Check:
     constraint = CONSTRAINTS[name]
-    return Check(
-        name, constraint.compile(argument), constraint.test(argument), constraint, argument
-    )
+    return Check(constraint.compile(argument), constraint.test(argument), constraint, argument)

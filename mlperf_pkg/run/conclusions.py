@@ -15,8 +15,7 @@ from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.of_value import holds as meets
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
-from mlperf_pkg.run.record_rules import Evidence, Refusal, target_in_words
-from mlperf_pkg.run.rule_findings import RuleFindings
+from mlperf_pkg.run.rules import Refusal, RuleChecker, target_in_words
 
 _CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
 # Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
@@ -25,18 +24,30 @@ _AT_THE_END = frozenset(
 )
 
 
-class Conclusions:
-    """Checks the rules that depend on the whole log."""
+def conclude(rules: RuleChecker, *, success: bool, hidden: Set[str]) -> None:
+    """Check the rules that depend on the whole log.
 
-    def __init__(self, evidence: Evidence, findings: RuleFindings, hidden: Set[str]) -> None:
-        """Start at the end of a log.
+    ``success`` is the status in ``run_stop``; ``hidden`` are the keys of records that the log holds
+    but that the official parser does not read. Findings are now ``Pending``, unless no later
+    record could have prevented them.
+    """
+    rules.findings.ended = True
+    rules.take_joined()
+    conclusions, table = _Conclusions(rules, hidden), rules.table
+    for refusal in rules.evidence.refusals:
+        of_joined = table.joined is not None and refusal.compiled.rule.key == table.joined.key
+        conclusions.refuse(refusal, settled=not of_joined)
+    conclusions.count(table)
+    conclusions.conclude(table, success=success)
 
-        ``hidden`` are the keys of records that the log holds but that the official parser does
-        not read.
-        """
-        self._evidence = evidence
-        self._seen = evidence.seen
-        self._findings = findings
+
+class _Conclusions:
+    """Checks the rules that depend on the whole log, at its end."""
+
+    def __init__(self, rules: RuleChecker, hidden: Set[str]) -> None:
+        self._evidence = rules.evidence
+        self._seen = rules.evidence.seen
+        self._findings = rules.findings
         self._hidden = hidden
 
     def refuse(self, refusal: Refusal, *, settled: bool) -> None:

@@ -22,6 +22,7 @@ from mlperf_pkg.rulebook.rounds import (
     where_instead,
 )
 from mlperf_pkg.run import convergence
+from mlperf_pkg.run.conclusions import conclude
 from mlperf_pkg.run.convergence import ConvergenceReader
 from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
@@ -41,12 +42,14 @@ from mlperf_pkg.run.readers import (
     hyperparameters_of,
     of_head,
 )
-from mlperf_pkg.run.record_rules import Taker
 from mlperf_pkg.run.rules import RuleChecker
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.curve import CurveReader
+
+Taker = Callable[[Record, int], None]
+"""A reader of some records, each with its number in the log."""
 
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
@@ -106,10 +109,11 @@ class _Reading:
     def take(self, block: Block) -> None:
         """Read the next block."""
         if not self._records:
-            self._others = of_head(block, self._rules.followed)
+            self._others = of_head(block, self._rules.table.followed)
         self._records += block.size - block.unread
         self.counter.take_block(block)
-        self._rules.take(block, self._takers)
+        self._rules.take(block)
+        self._take_records(block)
         self._fingerprint.take_block(block)
         readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, lines in block.mentions(self._convergence.words):
@@ -122,9 +126,9 @@ class _Reading:
             self._report_unread(problem)
             return
         unofficial = (record.key for record in self._reader.unofficial)
-        keys = [key for key in unofficial if isinstance(key, str)]
+        keys = frozenset([key for key in unofficial if isinstance(key, str)])
         self._killed = not self._clock.stopped and "run_stop" not in keys
-        self._rules.finish(success=self._is_success, unofficial=keys)
+        conclude(self._rules, success=self._is_success, hidden=keys)
         if self._reader.crash or self._reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
         self._check_records()
@@ -153,17 +157,27 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds.seeds),
             seeds_unreadable=self._seeds.unreadable,
-            crash=self._reader.crash or self._rules.crash,
+            crash=self._reader.crash or rules.evidence.crash,
             fingerprint=self._fingerprint.digest,
             batch_sizes=self._distinct.values("global_batch_size"),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=hyperparameters_of(rules.seen, rules.followed, self._others),
+            hyperparameters=hyperparameters_of(
+                rules.evidence.seen, rules.table.followed, self._others
+            ),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
         )
+
+    def _take_records(self, block: Block) -> None:
+        """Read the records of a block that are read for more than the rules."""
+        takers, first = self._takers, block.first
+        of_keys = [of_key for key, of_key in block.indexes.items() if key in takers]
+        indexes = sorted(chain.from_iterable(of_keys))
+        for index, record in zip(indexes, block.select(indexes), strict=True):
+            takers[record.key](record, first + index)
 
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""

@@ -71,7 +71,7 @@ def contents(block: Block) -> Any:
             block.select(indexes),
             block.times(indexes),
             block.values(indexes),
-            block.parts(METADATA, indexes),
+            block.metadata(indexes),
         ]
         for indexes in (readable, *([index] for index in readable))
     ]
@@ -187,8 +187,7 @@ def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
     for name, values in (
         ("time_ms", block.times(indexes)),
         ("value", block.values(indexes)),
-        ("metadata", block.parts(METADATA, indexes)),
-        ("metadata", json.loads(block.json(METADATA, indexes))),
+        ("metadata", block.metadata(indexes)),
     ):
         assert values == [getattr(record, name) for record in records]
     keys = [record and record.key for record in records]

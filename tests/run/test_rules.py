@@ -1,4 +1,4 @@
-"""Records that are checked together are judged as if they were checked one by one."""
+"""Records that are only counted would not have broken a rule, one by one."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def log(round_: str, benchmark: str, lines: list[Line]) -> LogFile:
     return LogFile(Source("log.txt", text.encode()), round=round_)
 
 
-def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: int) -> Run:
-    monkeypatch.setattr(rulecheck, "_SMALLEST_GROUP", group)
+def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, few: int, block: int) -> Run:
+    monkeypatch.setattr(rulecheck, "_FEW", few)
     monkeypatch.setattr(mllog, "CHUNK_BYTES", block)
     return read_run(file)
 
@@ -69,16 +69,16 @@ def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, group: int, block: in
 @settings(
     deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_records_checked_together_are_judged_as_one_by_one(
+def test_records_that_are_counted_break_no_rule(
     monkeypatch: pytest.MonkeyPatch,
     named: tuple[str, str],
     stretches: list[tuple[Line, int]],
     block: int,
 ) -> None:
     file = log(*named, [line for line, count in stretches for _ in range(count)])
-    one_by_one = judged(file, monkeypatch, group=1 << 30, block=1 << 20)
-    assert judged(file, monkeypatch, group=2, block=block) == one_by_one
-    assert judged(file, monkeypatch, group=4, block=block) == one_by_one
+    one_by_one = judged(file, monkeypatch, few=1 << 30, block=1 << 20)
+    assert judged(file, monkeypatch, few=2, block=block) == one_by_one
+    assert judged(file, monkeypatch, few=4, block=block) == one_by_one
 
 
 def test_the_rules_of_a_code_are_of_one_key() -> None:
