@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
-_Answer = TypeVar("_Answer")
 Operand: TypeAlias = float | str
 _OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 
@@ -88,8 +87,7 @@ class Formula:
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
-        self._answers = Answers(self, self._answer)
-        self.of_a_record = self._of_value or self._of_nth
+        self._answers: dict[tuple[Any, ...], bool | None] = {}
 
     def compiled(self) -> Condition:
         """Return the formula as CEL's own.
@@ -112,9 +110,9 @@ class Formula:
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
-        return self.operands_of(self.signature(record, seen, nth))
+        return self._operands_of(self._signature(record, seen, nth))
 
-    def operands_of(self, signature: tuple[Any, ...]) -> Operands:
+    def _operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
         start, end = len(self._values), len(signature) - len(self._previous)
         return Operands(
@@ -140,8 +138,17 @@ class Formula:
         Raises:
             ValueError: it is not CEL, or not of type bool.
         """
-        answer = self._answers.at(record, seen, nth)
-        return None if isinstance(answer, str) else answer
+        signature = self._signature(record, seen, nth)
+        try:
+            if signature in self._answers:
+                return self._answers[signature]
+        except TypeError:  # a list or an object, which is not a number
+            return self.evaluate(self._operands_of(signature))
+        answer = self.evaluate(self._operands_of(signature))
+        # Zeros have a sign, which equality does not see.
+        if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
+            self._answers[signature] = answer
+        return answer
 
     def evaluate(self, operands: Operands) -> bool | None:
         """Return whether it holds; None if it needs a value that is missing or not a number.
@@ -151,20 +158,16 @@ class Formula:
         Raises:
             ValueError: it is not CEL, or not of type bool.
         """
-        answer = self._answer(operands)
-        return None if isinstance(answer, str) else answer
-
-    def _answer(self, operands: Operands) -> bool | str:
-        """Return true or false, or why there is no answer."""
         evaluate, data = plain_condition(self.text), operands.data
         if evaluate is None:
-            return self.compiled().answer(data)
+            answer = self.compiled().answer(data)
+            return None if isinstance(answer, str) else answer
         try:
             return evaluate(data)  # type: ignore[no-any-return]
         except NO_ANSWER:
-            return "a value is missing or is not a number"
+            return None
 
-    def signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
+    def _signature(self, record: Record, seen: Seen, nth: Any) -> tuple[Any, ...]:
         """Return all values of ``operands``, without their names."""
         values = [record.value] if self._of_value else []
         if self._of_nth:
@@ -181,31 +184,6 @@ class Formula:
             for name in self._previous:
                 values.append(members.get(name))
         return tuple(values)
-
-
-class Answers(Generic[_Answer]):
-    """The answers of ``evaluate``, remembered by the values that a formula needs of a record."""
-
-    def __init__(self, formula: Formula, evaluate: Callable[[Operands], _Answer]) -> None:
-        """Start without answers; equal signatures of the formula have the same answer."""
-        self.formula, self._evaluate = formula, evaluate
-        self._answers: dict[tuple[Any, ...], _Answer] = {}
-
-    def at(self, record: Record, seen: Seen, nth: Any = None) -> _Answer:
-        """Return the answer at a record; see ``Formula.operands``."""
-        return self._answer(self.formula.signature(record, seen, nth))
-
-    def _answer(self, signature: tuple[Any, ...]) -> _Answer:
-        try:
-            answer = self._answers.get(signature)
-        except TypeError:  # a list or an object, which is not a number
-            return self._evaluate(self.formula.operands_of(signature))
-        if answer is None:
-            answer = self._evaluate(self.formula.operands_of(signature))
-            # Zeros have a sign, which equality does not see.
-            if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
-                self._answers[signature] = answer
-        return answer
 
 
 def compile_formula(text: str) -> Formula:

@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Answers, Formula, Operands, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
@@ -52,7 +52,7 @@ class CompiledRule(msgspec.Struct, frozen=True):
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
     whether a formula holds that lacks a value. ``has_more`` says that there is more to check of
-    a record than the checks and the formula. ``tensors`` are those that a run must list.
+    a record than ``checks``. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -65,26 +65,20 @@ class CompiledRule(msgspec.Struct, frozen=True):
     has_more: bool
     tensors: frozenset[str]
 
-    def holds(self, operands: Operands) -> bool:
-        """Return whether the formula, if there is one, holds for its operands."""
-        answer = self.formula.evaluate(operands) if self.formula else True
+    def holds(self, record: Record, seen: Seen, nth: int | None) -> bool:
+        """Return whether the formula, if there is one, holds at a record."""
+        answer = self.formula.answer(record, seen, nth) if self.formula else True
         return self.without_answer if answer is None else answer
 
 
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``passes`` is all of their checks in one call. ``refusing`` answers which of their formulas do
-    not hold, without those ``alone``, which need the record's value or ``nth``. ``more`` are the
-    rules with more to check than that. ``only_checks`` says that ``passes`` is all there is to
-    check of a record that passes.
+    ``passes`` is all of their checks in one call; ``more`` are the rules with more than checks.
     """
 
     rules: tuple[CompiledRule, ...]
-    only_checks: bool
     passes: Test
-    refusing: Answers[tuple[CompiledRule, ...]] | None
-    alone: tuple[CompiledRule, ...]
     more: tuple[CompiledRule, ...]
 
 
@@ -266,7 +260,7 @@ def _is_quiet(compiled: CompiledRule) -> bool:
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
-    of_records = [r for r in compiled if r.checks or r.in_passing or r.has_more]
+    of_records = [r for r in compiled if r.checks or r.has_more]
     rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)
@@ -284,29 +278,11 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
-    formulas = [(rule, rule.formula) for rule in rules if rule.formula and rule.in_passing]
-    more = tuple([rule for rule in rules if rule.has_more])
     return Checklist(
         rules=tuple(rules),
-        only_checks=not formulas and not more,
         passes=rules[0].passes if len(rules) == 1 else _all_of(checks),
-        refusing=_refusing([rule for rule, formula in formulas if not formula.of_a_record]),
-        alone=tuple([rule for rule, formula in formulas if formula.of_a_record]),
-        more=more,
+        more=tuple([rule for rule in rules if rule.has_more]),
     )
-
-
-def _refusing(rules: Sequence[CompiledRule]) -> Answers[tuple[CompiledRule, ...]] | None:
-    """Return what evaluates the formulas of several rules, whose values are looked up once."""
-
-    if not rules:
-        return None
-    together = Formula(" && ".join([rule.formula.text for rule in rules if rule.formula]))
-
-    def refusing(operands: Operands) -> tuple[CompiledRule, ...]:
-        return tuple([rule for rule in rules if not rule.holds(operands)])
-
-    return Answers(together, refusing)
 
 
 def _all_of(checks: Sequence[Check]) -> Test:
@@ -347,7 +323,7 @@ def _compiled(rule: Rule) -> CompiledRule:
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
         without_answer=not official,
-        has_more=rule.tensors is not None or rule.reached or bool(rule.reaches),
+        has_more=in_passing or rule.tensors is not None or rule.reached or bool(rule.reaches),
         tensors=frozenset(rule.tensors or ()),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
 from mlperf_pkg.rulebook.formula import Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.crashes import reason_of
 from mlperf_pkg.run.readers import TensorList
 
@@ -174,10 +175,13 @@ class RuleChecker:
                     passed = checklist.passes(record, seen)
                 except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
                     passed = False
-                if not passed:
-                    self._check_apart(checklist, record, number)
-                elif not checklist.only_checks:
-                    self._check_rest(checklist, record, number)
+                for compiled in checklist.more if passed else checklist.rules:
+                    if passed or _passes(compiled, record, seen):
+                        self._check_more(compiled, record, number)
+                    else:
+                        self._report_broken(compiled, record, number)
+                    if compiled.reaches:
+                        self._compare_with_target(compiled, record, number)
             if logged:
                 logged.add(record, number)
             else:
@@ -205,19 +209,18 @@ class RuleChecker:
         """Return whether records of one key pass all checks; if so, list their tensors."""
         read = {Part.VALUE: block.values, Part.METADATA: block.metadata}
         parts: dict[Part, list[Any]] = {}
-        for compiled in rules:
-            for check in compiled.checks:
-                part = check.constraint.part
-                if part is Part.ALL:
-                    if not self._is_in_order(check, indexes, block):
-                        return False
-                    continue
+        for check in chain.from_iterable([compiled.checks for compiled in rules]):
+            part = check.constraint.part
+            if part is Part.ALL:
+                passed = self._is_in_order(check, indexes, block)
+            else:
                 if part not in parts:
                     parts[part] = read[part](indexes)
-                if not all(map(check.holds, parts[part])):
-                    return False
-            if compiled.rule.tensors is not None:
-                self.evidence.tensors.add([fields["tensor"] for fields in parts[Part.METADATA]])
+                passed = all(map(check.holds, parts[part]))
+            if not passed:
+                return False
+        if any(compiled.rule.tensors is not None for compiled in rules):
+            self.evidence.tensors.add([fields["tensor"] for fields in parts[Part.METADATA]])
         return True
 
     def _is_in_order(self, check: Check, indexes: Sequence[int], block: Block) -> bool:
@@ -231,30 +234,6 @@ class RuleChecker:
             if not check.holds(None, earlier):
                 return False
         return True
-
-    def _check_rest(self, checklist: Checklist, record: Record, number: int) -> None:
-        """Check what is not in ``passes`` of a record that passes."""
-        if checklist.refusing:
-            for compiled in checklist.refusing.at(record, self._seen):
-                self._evaluate(compiled, record, number)
-        for compiled in checklist.alone:
-            self._evaluate(compiled, record, number)
-        for compiled in checklist.more:
-            self._check_more(compiled.rule, record, number)
-            if compiled.reaches:
-                self._compare_with_target(compiled, record, number)
-
-    def _check_apart(self, checklist: Checklist, record: Record, number: int) -> None:
-        """Check the rules of a record one by one, as it fails a check of some of them."""
-        for compiled in checklist.rules:
-            if not _passes(compiled, record, self._seen):
-                self._report_broken(compiled, record, number)
-            else:
-                if compiled.in_passing:
-                    self._evaluate(compiled, record, number)
-                self._check_more(compiled.rule, record, number)
-            if compiled.reaches:
-                self._compare_with_target(compiled, record, number)
 
     def _report_broken(self, compiled: CompiledRule, record: Record, number: int) -> None:
         rule, check = compiled.rule, _first_failed(compiled.checks, record, self._seen)
@@ -271,7 +250,11 @@ class RuleChecker:
         if rule.fatal:
             self._crash(number, f"no rules for {shown(record.value)}")
 
-    def _check_more(self, rule: Rule, record: Record, number: int) -> None:
+    def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
+        """Check what a rule needs of a record that passes its checks."""
+        rule = compiled.rule
+        if compiled.in_passing:
+            self._evaluate(compiled, record, number)
         if rule.tensors is not None:
             self._list_tensor(rule, record, number)
         if rule.reached and self._last_missed and self._is_success(record):
@@ -291,9 +274,9 @@ class RuleChecker:
         if not compiled.formula:
             return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-        operands = compiled.formula.operands(record, self._seen, nth)
         refusals = self.evidence.refusals
-        if not compiled.holds(operands) and len(refusals) < _MOST_REFUSALS:
+        if not compiled.holds(record, self._seen, nth) and len(refusals) < _MOST_REFUSALS:
+            operands = compiled.formula.operands(record, self._seen, nth)
             refusals.append(Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:

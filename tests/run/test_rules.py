@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader as mllog
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run import rules as rulecheck
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
+from mlperf_pkg.run.rules import RuleChecker
 from tests.helpers.rule_logs import cases
 
 BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]
@@ -90,3 +92,21 @@ def test_the_rules_of_a_code_are_of_one_key() -> None:
             for compiled in key_rules.rules:
                 keys.setdefault(compiled.rule.code, set()).add(key)
     assert [code for code, named in keys.items() if len(named) > 1] == []
+
+
+def test_records_that_break_no_rule_are_not_checked_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metadata = {"first_epoch_num": 1, "epoch_count": 1}
+    blocks: list[Line] = [("run_start", None, {}, 0), *[("block_start", None, metadata, 1)] * 20]
+    file = log("2.0", "resnet", blocks)
+    quiet: list[tuple[str, bool]] = []
+    is_quiet = RuleChecker._is_quiet
+
+    def recorded(checker: RuleChecker, key: str, block: Block) -> bool:
+        quiet.append((key, is_quiet(checker, key, block)))
+        return quiet[-1][1]
+
+    monkeypatch.setattr(RuleChecker, "_is_quiet", recorded)
+    read_run(file)
+    assert quiet == [("block_start", True)]
