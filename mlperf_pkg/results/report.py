@@ -226,7 +226,7 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def table_of(values: Struct, name: str) -> pd.DataFrame:
-    """Return one of the fields with rows as a table; see ``data_frame``.
+    """Return a field that holds rows as a pandas data frame; see ``data_frame``.
 
     Raises:
         UserError: there is no such field.

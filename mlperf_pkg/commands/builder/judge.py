@@ -137,7 +137,7 @@ def _waivers(workspace: Workspace) -> Waivers:
 def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
     """Return the findings that fail a verdict.
 
-    Waived ones are among them only if the official checker ``rejected`` their subject for them.
+    Waived findings are included only if the official checker ``rejected`` their subject.
     """
     return [
         finding

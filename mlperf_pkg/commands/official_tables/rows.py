@@ -38,9 +38,9 @@ class Summary(Struct, frozen=True):
 
     ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
     size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
-    for training. ``left_out`` lists results that are not in the tables, and why; the official
-    summarizer leaves out those without a description, and has ``crashed`` on the others. ``tested``
-    are the paths of the sets whose convergence it tests before.
+    for training. ``left_out`` lists results that are not in the tables, and why: the official
+    summarizer leaves out those without a description, and crashes on the others (``crashed``).
+    ``tested`` lists the paths of the sets whose convergence it tests before it crashes.
     """
 
     usage: str
@@ -56,7 +56,8 @@ class Summary(Struct, frozen=True):
 def summarize(checked: Checked) -> Summary:
     """Return the tables of the submissions of a check.
 
-    They are what the official summarizer writes after the package checker wrote ``scaling.json``.
+    They are what the official summarizer writes after the package checker has written
+    ``scaling.json``.
 
     Raises:
         UserError: there is no submission, the submissions are of several rounds, or the installed
