@@ -124,6 +124,7 @@ def test_a_check_does_not_import_pandas(workspace: Path) -> None:
         (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
         (["--usage", "hpc"], {"usage": "hpc"}),
         (["--partial"], {"partial": True}),
+        (["--keep-scaling"], {"keep_scaling": True}),
         (["--config", "other.yaml"], {"config": Path("other.yaml")}),
         (["--jobs", "2"], {"jobs": 2}),
     ],
