@@ -134,7 +134,7 @@ def test_the_report_is_that_of_the_command(
 ) -> None:
     lay(workspace, {"mlperf-pkg.yaml": b"round: '2.0'\n", "other.yaml": b"round: '1.1'\n"})
     (workspace / "logs" / "1.log").unlink()  # too few runs
-    printed = json.loads(call("check", "logs", "--format", "json", *options).output)
+    printed = json.loads(call("check", "logs", "--format", "json", *options).stdout)
     assert check(Path("logs"), **parameters).to_dict() == printed
     assert printed["findings"]
 
