@@ -55,8 +55,8 @@ def with_config(
 ) -> Options:
     """Return the options with the configuration in a file: None is that in the current folder.
 
-    It is not read if it is inside an input; ``note`` then receives a text about its waivers, if it
-    has any.
+    It is not read if it is inside an input; ``note`` then receives a message about its waivers, if
+    it has any.
 
     Raises:
         UserError: as ``read_config_file``.

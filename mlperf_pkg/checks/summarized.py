@@ -49,7 +49,7 @@ class Summarized(Struct, frozen=True):
 
     @property
     def rcp(self) -> str:
-        """The state of the test in words; empty without one."""
+        """The state of the test in words; empty if there is none."""
         if self.test is None:
             return ""
         if self.test.official_pass:
