@@ -14,7 +14,7 @@ from mlperf_pkg.log.record import decode_values
 
 # The runs of a result set repeat the same metadata, so results are cached.
 _CACHED_TEXTS = 256
-_LONGEST_CACHED = 1 << 16  # bytes of a text
+_LONGEST_CACHED = 1 << 16  # bytes
 
 Test = Callable[[Any], Any]
 

@@ -194,7 +194,7 @@ class Report(Struct, frozen=True):
 def encodable(value: Any) -> Any:
     """Return a report as a dictionary for msgspec to encode; return other values as they are.
 
-    Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
+    Unlike ``as_json`` it leaves numbers, strings and the depth as they are.
     """
     if not isinstance(value, Report):
         return value
@@ -248,7 +248,7 @@ def _scalar(value: Any) -> Any:
 
 
 def folder(path: str) -> str:
-    """Return the folder of a path, empty without one."""
+    """Return the folder of a path, empty if it has none."""
     return path.rpartition("/")[0]
 
 

@@ -37,7 +37,7 @@ class Clock(msgspec.Struct, eq=False):
         elif self.start_ms is not None and self.stop_ms is None:
             self.stop_ms, self.stop_number = time_ms, number
             status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            # Equal texts of several runs are sent to another process once if they are one object.
+            # Equal strings of several runs are sent to another process once if they are one object.
             self.status = intern(status) if type(status) is str else None
 
     @property

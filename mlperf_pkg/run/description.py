@@ -15,7 +15,7 @@ MAX_DISTINCT = 100  # values of a key that may have one
 
 
 class Description:
-    """Follows the first records of ``SUBMISSION_KEYS``; values that are not texts are empty."""
+    """Follows the first records of ``SUBMISSION_KEYS``; values that are not strings are empty."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
@@ -26,7 +26,7 @@ class Description:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
             value = bounded(record.value)
-            # Equal texts of several runs are sent to another process once if they are one object.
+            # Equal strings of several runs are sent to another process once if they are one object.
             self.values[name] = intern(value) if type(value) is str else ""
 
 

@@ -73,7 +73,7 @@ class RuleChecker:
 
     @property
     def reached(self) -> bool | None:
-        """Whether some record met each target; None without targets."""
+        """Whether some record met each target; None if there are no targets."""
         codes = [rule.rule.code for rule in self._table.concluded if rule.reaches]
         return self.crash is None and self._evidence.met.issuperset(codes) if codes else None
 

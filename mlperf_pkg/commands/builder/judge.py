@@ -84,7 +84,7 @@ def judge(
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
-    """Yield why systems and result sets are not valid: one text for each of them."""
+    """Yield why systems and result sets are not valid: one message for each of them."""
     for system in _systems(judged):
         if failed := failures(system.findings, rejected=True):
             yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])

@@ -1,7 +1,7 @@
 """The tables of an export: their columns, types, units and meanings.
 
 Each class is a table, each field a column. Documents and files are generated from these classes,
-so they always agree. Unprintable characters are escaped in all texts; numbers are finite.
+so they always agree. Unprintable characters are escaped in all strings; numbers are finite.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class _Collector:
         self._crashed = True
 
     def _blank_rcp(self) -> Row:
-        """Return empty texts for the RCP columns, which benchmarks without results keep."""
+        """Return empty strings for the RCP columns, which benchmarks without results keep."""
         return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:
