@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
@@ -47,10 +47,20 @@ class Group(click.Group):
 class LazyGroup(Group):
     """A group whose commands are each the ``command`` of a module."""
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:
-        """Create a group; ``modules`` maps names of commands to names of modules."""
+    def __init__(
+        self,
+        *args: Any,
+        modules: Mapping[str, str],
+        sections: Mapping[str, Iterable[str]] | None = None,
+        **attributes: Any,
+    ) -> None:
+        """Create a group; ``modules`` maps names of commands to names of modules.
+
+        ``sections`` divides the names in the help under titles.
+        """
         super().__init__(*args, **attributes)
         self._modules = modules
+        self._sections = sections or {"Commands": modules}
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of use."""
@@ -62,6 +72,17 @@ class LazyGroup(Group):
             return None
         command: click.Command = import_module(self._modules[cmd_name]).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names of each section, in columns of the same width."""
+        width = max(map(len, self._modules))
+        limit = formatter.width - 6 - width
+        for title, names in self._sections.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(n.ljust(width), c.get_short_help_str(limit)) for n, c in commands if c]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete options and names of commands, without importing any."""

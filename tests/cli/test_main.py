@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,9 +76,15 @@ GROUPS = [path for path in PATHS if any(other[:-1] == path for other in PATHS if
 @pytest.mark.parametrize("path", GROUPS, ids=" ".join)
 def test_lists_of_commands_are_not_cut(path: tuple[str, ...]) -> None:
     """The first sentence of each command fits on a line of 80 columns."""
-    _, _, commands = call(*path, "--help").output.partition("\nCommands:\n")
+    _, _, commands = call(*path, "--help").output.partition("message and exit.\n")
     assert commands
     assert [line for line in commands.splitlines() if line.endswith("...")] == []
+
+
+def test_the_help_has_a_section_for_each_kind_of_user() -> None:
+    _, *sections = re.split(r"\n\n(\w[\w ]+):\n", call("--help").output)[2:]
+    names = [tuple(re.findall(r"(?m)^  (\S+)", text)) for text in sections[1::2]]
+    assert dict(zip(sections[::2], names, strict=True)) == main.SECTIONS
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
