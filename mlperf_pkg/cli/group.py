@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
+FORMER = {"verify-round": ("check", "--fail-on=official")}
+"""What replaces former commands, until the release after the next."""
 
 
 class Failure(click.ClickException):
@@ -97,6 +99,15 @@ class Program(LazyGroup):
 
     A command returns its exit status. Option ``debug`` shows the traceback of an unexpected error.
     """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or by a former name the one that replaces it, which a note names."""
+        if (words := FORMER.get(args[0])) and not ctx.resilient_parsing:
+            click.echo(f"note: {args[0]} is now 'mlperf-pkg {' '.join(words)}'", err=True)
+            args = [*words, *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with its status."""

@@ -15,28 +15,14 @@ from mlperf_pkg.cli.rules_folder import PATH, use_rules
 from mlperf_pkg.cli.streams import prepare_streams
 
 SECTIONS = {
-    "Submit": (
-        "init",
-        "check",
-        "score",
-        "select",
-        "build",
-        "pack",
-        "verify",
-        "watch",
-        "verify-round",
-    ),
+    "Submit": ("init", "check", "score", "select", "build", "pack", "verify", "watch"),
     "Review": ("review", "diff", "compare", "results", "report", "plot"),
     "Look up": ("rules", "rcp", "export"),
     "Set up": ("system", "simulate", "doctor", "completion", "man"),
 }
 """The commands by who types them, in the order of the help."""
 COMMANDS = {
-    **{
-        name: f"mlperf_pkg.cli.{name.replace('-', '_')}"
-        for names in SECTIONS.values()
-        for name in names
-    },
+    **{name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names},
     "completion": "mlperf_pkg.cli.shells",
 }
 

@@ -91,7 +91,6 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
         *("score", root, "--tables", out / "ided", "--private-ids", out / "ids.json")
     ],
     "results": lambda root, out: ["results", root, "-o", out / "summary"],
-    "verify-round": lambda root, out: ["verify-round", root],
     "select": lambda root, out: ["select", root],
     "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],
