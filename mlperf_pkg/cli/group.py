@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
-FORMER = {"verify-round": ("check", "--fail-on=official")}
+FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--chart=all")}
 """What replaces former commands, until the release after the next."""
 
 

@@ -16,7 +16,7 @@ from mlperf_pkg.cli.streams import prepare_streams
 
 SECTIONS = {
     "Submit": ("init", "check", "score", "select", "build", "pack", "verify", "watch"),
-    "Review": ("review", "diff", "compare", "results", "report", "plot"),
+    "Review": ("review", "diff", "compare", "results", "report"),
     "Look up": ("rules", "rcp", "export"),
     "Set up": ("system", "simulate", "doctor", "completion", "man"),
 }

@@ -108,7 +108,9 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "review": lambda root, out: ["review", root, "-o", out / "review"],
     "review previews": lambda root, out: ["review", "previews", "1.1", root],
     "review resubmitted": lambda root, out: ["review", "resubmitted", root, "5.1"],
-    "plot": lambda root, out: ["plot", root, "-o", out / "charts", "--chart", "scoreboard"],
+    "report --chart": lambda root, out: [
+        *("report", root, "-o", out / "charts", "--chart", "scoreboard")
+    ],
     "export": lambda root, out: ["export", root, "-o", out / "results.csv", "--evaluations"],
     "export as SQLite": lambda root, out: ["export", root, "-o", out / "results.sqlite"],
     "export as Parquet": lambda root, out: ["export", root, "-o", out / "results.parquet"],
