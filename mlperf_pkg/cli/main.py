@@ -18,7 +18,7 @@ SECTIONS = {
     "Submit": ("init", "check", "score", "select", "build", "pack", "verify", "watch"),
     "Review": ("review", "diff", "compare", "results", "report"),
     "Look up": ("rules", "rcp", "export"),
-    "Set up": ("system", "simulate", "doctor", "completion", "man"),
+    "Set up": ("system", "simulate", "doctor", "completion"),
 }
 """The commands by who types them, in the order of the help."""
 COMMANDS = {
