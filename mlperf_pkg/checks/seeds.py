@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.seeds import OTHER_RECORDS, Seed
+from mlperf_pkg.run.readers import OTHER_RECORDS, Seed
 
 _RULES = "training_rules, Random numbers"
 _IN_RULES_FROM = (4, 1)

@@ -11,7 +11,7 @@ from mlperf_pkg.findings import Finding, Unchecked, Verdicts, verdicts_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, Sureness, round_of_run
 from mlperf_pkg.run.convergence import NOT_CONVERGED, Convergence
-from mlperf_pkg.run.seeds import Seed
+from mlperf_pkg.run.readers import Seed
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.curve import Curve

@@ -21,23 +21,28 @@ from mlperf_pkg.rulebook.rounds import (
     last_day,
     where_instead,
 )
-from mlperf_pkg.run import clock, convergence, scale, seeds
-from mlperf_pkg.run.clock import Clock
+from mlperf_pkg.run import convergence
 from mlperf_pkg.run.convergence import ConvergenceReader
-from mlperf_pkg.run.description import (
-    DISTINCT_KEYS,
-    SUBMISSION_KEYS,
-    Description,
-    DistinctValues,
-)
-from mlperf_pkg.run.fingerprint import Fingerprint
-from mlperf_pkg.run.hyperparameters import hyperparameters_of, of_head
 from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.readers import (
+    CLOCK_KEYS,
+    DISTINCT_KEYS,
+    OTHER_RECORDS,
+    SCALE_KEYS,
+    SEED_KEY,
+    SUBMISSION_KEYS,
+    Clock,
+    Description,
+    DistinctValues,
+    Fingerprint,
+    InstanceScale,
+    SeedReader,
+    hyperparameters_of,
+    of_head,
+)
 from mlperf_pkg.run.record_rules import Taker
 from mlperf_pkg.run.rules import RuleChecker
-from mlperf_pkg.run.scale import InstanceScale
-from mlperf_pkg.run.seeds import SeedReader
 from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
 if TYPE_CHECKING:
@@ -121,7 +126,7 @@ class _Reading:
         self._killed = not self._clock.stopped and "run_stop" not in keys
         self._rules.finish(success=self._is_success, unofficial=keys)
         if self._reader.crash or self._reader.parse_errors:
-            self._seeds.unreadable = self._seeds.unreadable or seeds.OTHER_RECORDS
+            self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
         self._check_records()
         self._check_end()
 
@@ -163,11 +168,11 @@ class _Reading:
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""
         takers: dict[str, Taker] = {
-            seeds.KEY: self._seeds.take,
-            **dict.fromkeys(clock.KEYS, self._clock.take),
+            SEED_KEY: self._seeds.take,
+            **dict.fromkeys(CLOCK_KEYS, self._clock.take),
             **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
             **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
-            **dict.fromkeys(scale.KEYS, self._scale.take),
+            **dict.fromkeys(SCALE_KEYS, self._scale.take),
         }
         if self._curve:
             take = self._curve.take

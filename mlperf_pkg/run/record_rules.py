@@ -16,8 +16,8 @@ from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
 from mlperf_pkg.run.crashes import reason_of
+from mlperf_pkg.run.readers import TensorList
 from mlperf_pkg.run.rule_findings import RuleFindings
-from mlperf_pkg.run.tensors import TensorList
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.joined_metrics import Joiner

@@ -13,7 +13,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.scoring import Score, Span, weak_score
-from mlperf_pkg.run.scale import InstanceScale
+from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited
 from tests.helpers.package_checker import official_verdict

@@ -281,7 +281,7 @@ def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
 
 
 def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlperf_pkg.run.seeds.MAX_SEEDS", 2)
+    monkeypatch.setattr("mlperf_pkg.run.readers.MAX_SEEDS", 2)
     for count in (1, 2, 3):
         seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
         run = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
@@ -306,7 +306,7 @@ def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round
 
 
 def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlperf_pkg.run.description.MAX_DISTINCT", 3)
+    monkeypatch.setattr("mlperf_pkg.run.readers.MAX_DISTINCT", 3)
     size = next(r for r in records(RESNET) if r["key"] == "global_batch_size")
     log = joined([*records(RESNET), *({**size, "value": value} for value in range(5))])
     assert len(run_of(log, "2.0").batch_sizes) == 3

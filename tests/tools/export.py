@@ -30,8 +30,8 @@ from mlperf_pkg.published.hashing import digests_of, log_hash
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PATH
 from mlperf_pkg.results.report import description_path
-from mlperf_pkg.run.hyperparameters import in_words, is_hyperparameter
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.model import Place
 from mlperf_pkg.submission.params import KEEP_SCALING
 

@@ -13,7 +13,7 @@ from mlperf_pkg.commands.diff.entry_rules import entry_verdict
 from mlperf_pkg.commands.diff.model import EntryVerdict, Kind, ResultSet, System, percent
 from mlperf_pkg.findings import in_words
 from mlperf_pkg.results import wording
-from mlperf_pkg.run.hyperparameters import is_hyperparameter
+from mlperf_pkg.run.readers import is_hyperparameter
 
 _NOT_LENT = frozenset({"gpt3", "llama31_405b"})
 _SOFTWARE = ("framework", "operating_system", "other_software_stack")

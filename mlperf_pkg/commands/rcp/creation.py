@@ -27,8 +27,8 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.upstream.points import PointRecord, problems_of
-from mlperf_pkg.run.hyperparameters import is_hyperparameter
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import is_hyperparameter
 
 _SHOWN = 3  # logs that a reason names
 

@@ -16,7 +16,7 @@ from mlperf_pkg.results.wording import counted, severity
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.run.evaluations import KEYS
-from mlperf_pkg.run.hyperparameters import is_hyperparameter
+from mlperf_pkg.run.readers import is_hyperparameter
 
 MOST_ITEMS = 25  # of one submission
 _LONGEST = 200  # characters of a finding

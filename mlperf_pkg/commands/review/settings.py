@@ -15,8 +15,8 @@ from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.rulebook.explain.describe import conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
-from mlperf_pkg.run.hyperparameters import in_words, is_hyperparameter
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import in_words, is_hyperparameter
 
 BATCH_SIZE = "global_batch_size"
 OF_SCALE = frozenset(

@@ -1,0 +1,411 @@
+"""Small readers: each follows the records of a few keys of one log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import lru_cache
+from itertools import chain
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mlperf_pkg.findings import bounded
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.run.crashes import reason_of
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
+# ---- what the log says of its run --------------------------------------------------------
+
+_NAMES = ("benchmark", "division", "org", "platform", "status")
+SUBMISSION_KEYS = {f"submission_{name}": name for name in _NAMES}
+DISTINCT_KEYS = ("global_batch_size", "config_filename")
+MAX_DISTINCT = 100  # values of a key that may have one
+
+
+class Description:
+    """Follows the first records of ``SUBMISSION_KEYS``; values that are not strings are empty."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self.values = dict.fromkeys(_NAMES, "")
+        self._missing = dict(SUBMISSION_KEYS)
+
+    def take(self, record: Record, _: int) -> None:
+        """Take the next record."""
+        if name := self._missing.pop(record.key, None):
+            value = bounded(record.value)
+            # Equal strings of several runs are sent to another process once if they are one object.
+            self.values[name] = intern(value) if type(value) is str else ""
+
+
+class DistinctValues:
+    """Follows the records of ``DISTINCT_KEYS``, and keeps the line of each different value."""
+
+    def __init__(self, line_of: Callable[[int], int]) -> None:
+        """Start at the head of a log; ``line_of`` returns the line of a record by its number."""
+        self._numbers: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
+        self._line_of = line_of
+
+    def take(self, record: Record, number: int) -> None:
+        """Take the next record, by its ``number`` in the log."""
+        numbers = self._numbers[record.key]
+        if len(numbers) < MAX_DISTINCT:
+            numbers.setdefault(shown(record.value), number)
+
+    def values(self, key: str) -> tuple[str, ...]:
+        """Return the different values of a key, as JSON."""
+        return tuple(self._numbers[key])
+
+    def lines(self, key: str) -> dict[str, int]:
+        """Return the different values of a key, as JSON, each with its first line."""
+        return {value: self._line_of(number) for value, number in self._numbers[key].items()}
+
+
+# ---- time-to-train -----------------------------------------------------------------------
+
+CLOCK_KEYS = ("run_start", "run_stop")
+
+
+class Clock(msgspec.Struct, eq=False):
+    """The clock of a run: by the rules, and ``official`` as the result summarizer reads it.
+
+    Times are in milliseconds since the epoch. ``status`` is that of ``run_stop``, whose number in
+    the log is ``stop_number``. Source: training_rules, Benchmark run: timing.
+    """
+
+    start_ms: float | None = None
+    stop_ms: float | None = None
+    status: str | None = None
+    stop_number: int | None = None
+    official: dict[str, float] = {}
+
+    def take(self, record: Record, number: int) -> None:
+        """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""
+        time_ms = float(record.time_ms)
+        if len(self.official) < len(CLOCK_KEYS):
+            self.official[record.key] = time_ms
+        if record.key == "run_start":
+            self.start_ms = time_ms if self.start_ms is None else self.start_ms
+        elif self.start_ms is not None and self.stop_ms is None:
+            self.stop_ms, self.stop_number = time_ms, number
+            status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
+            # Equal strings of several runs are sent to another process once if they are one object.
+            self.status = intern(status) if type(status) is str else None
+
+    @property
+    def ending(self) -> str:
+        """How the run ended, as the template of a message about its status."""
+        if self.stop_ms is None:
+            return "no run_stop after run_start"
+        return "run_stop says {found}"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a ``run_stop`` was logged, also one without a ``run_start``."""
+        return "run_stop" in self.official
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the run stopped before it started."""
+        return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
+
+    @property
+    def minutes(self) -> float | None:
+        """Minutes from the first start to the first stop after it; None if one is missing."""
+        if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
+            return None
+        return (self.stop_ms - self.start_ms) / 60 / 1000
+
+    @property
+    def official_span_ms(self) -> tuple[float, float] | None:
+        """The last start before both were logged, and the stop, which may be before it."""
+        if len(self.official) < len(CLOCK_KEYS):
+            return None
+        return self.official["run_start"], self.official["run_stop"]
+
+
+# ---- seeds -------------------------------------------------------------------------------
+
+SEED_KEY = "seed"
+OTHER_RECORDS = "records that cannot be read"
+"""Why the official seed checker refuses a log whose seeds can be read."""
+
+MAX_SEEDS = 10_000  # of one log; the most in any published one is 64
+
+
+class Seed(msgspec.Struct, frozen=True):
+    """A logged seed and the source line that logged it; ``line`` is its line in the log."""
+
+    value: int
+    file: Any
+    lineno: Any
+    line: int
+
+
+class SeedReader:
+    """Follows the records of ``SEED_KEY`` as the official seed checker reads them.
+
+    ``unreadable`` says why the official seed checker refuses the log, if it does.
+    """
+
+    def __init__(self, line_of: Callable[[int], int]) -> None:
+        """Start at the head of a log; ``line_of`` returns the line of a record by its number."""
+        self.seeds: list[Seed] = []
+        self.unreadable: str | None = None
+        self._line_of = line_of
+
+    def take(self, record: Record, number: int) -> None:
+        """Take the next seed, by its ``number`` in the log."""
+        line = self._line_of(number)
+        try:
+            file, lineno = record.metadata["file"], record.metadata["lineno"]
+            seed = Seed(int(record.value), file, lineno, line)
+            hash((file, lineno))
+        except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
+            self.unreadable = self.unreadable or f"line {line}: {reason_of(error)}"
+        else:
+            self._keep(seed)
+
+    def _keep(self, seed: Seed) -> None:
+        if len(self.seeds) < MAX_SEEDS:
+            self.seeds.append(seed)
+        else:
+            self.unreadable = f"more than {MAX_SEEDS:,} seeds"
+
+
+# ---- weak scaling (HPC) ------------------------------------------------------------------
+
+_MAX_NODES = 10**9
+SCALE_KEYS = ("number_of_nodes", "accelerators_per_node")
+
+
+class InstanceScale:
+    """Follows the records of ``SCALE_KEYS``, for the accelerators that train one model (HPC)."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._values: dict[str, Any] = {}
+
+    def take(self, record: Record, _: int) -> None:
+        """Take the next record; once there is a value of both keys, later ones do not count."""
+        if any(self._values.get(key) is None for key in SCALE_KEYS):
+            self._values[record.key] = record.value
+
+    def result(self) -> int | None:
+        """Return nodes times accelerators of a node, at least one; None if one is not a number."""
+        try:
+            nodes, accelerators = (int(self._values[key]) for key in SCALE_KEYS)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        return nodes * max(accelerators, 1)
+
+    @property
+    def nodes(self) -> int | None:
+        """The number of nodes; None if it is not a number, or one that no system has."""
+        try:
+            nodes = int(self._values["number_of_nodes"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        return nodes if 0 <= nodes <= _MAX_NODES else None
+
+
+# ---- hyperparameters ---------------------------------------------------------------------
+
+_PREFIXES = (
+    "opt_",
+    "lars_",
+    "sgd_opt_",
+    "scheduler_",
+    "lora_",
+    "swa_",
+    "data_sp",
+    "data_train_",
+)
+_HYPERPARAMETERS = frozenset(
+    {
+        "batchnorm_group_size",
+        "dropout",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "lr_boundaries",
+        "lr_decay_start_steps",
+        "lr_rates",
+        "max_samples",
+        "max_sequence_length",
+        "model_bn_span",
+        "model_eval_ema_factor",
+        "model_weights_initialization_scale",
+        "num_image_candidates",
+        "num_warmup_steps",
+        "oversampling",
+        "sequence_length",
+        "start_warmup_step",
+        "training_input_shape",
+    }
+)
+
+
+def hyperparameters_of(
+    seen: Seen, followed: frozenset[str], others: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the first values of the hyperparameters in a log, as JSON.
+
+    Numbers have six significant digits: ``1`` and ``1.0`` are the same. ``seen`` holds the keys
+    that the rules have ``followed``, ``others`` those that they do not (``of_head``).
+    """
+    names = _hyperparameters(followed)
+    return {**{key: in_words(seen[key].first) for key in names if key in seen}, **others}
+
+
+@lru_cache
+def _hyperparameters(keys: frozenset[str]) -> list[str]:
+    return sorted(filter(is_hyperparameter, keys))
+
+
+def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
+    """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
+    keys = sorted(filter(is_hyperparameter, head.indexes.keys() - followed))
+    values = head.values([head.indexes[key][0] for key in keys]) if keys else []
+    return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
+
+
+def is_hyperparameter(key: str) -> bool:
+    """Return whether the runs of a result set are compared by this key."""
+    return key.startswith(_PREFIXES) or key in _HYPERPARAMETERS
+
+
+def in_words(value: Any) -> str:
+    """Return a value as JSON; numbers have six significant digits."""
+    is_cached = type(value) in (int, float) and value  # zeros are equal, whatever their sign
+    return _in_words(value) if is_cached else _in_words.__wrapped__(value)
+
+
+@lru_cache(maxsize=1024)  # the runs of a result set repeat the same numbers
+def _in_words(value: Any) -> str:
+    number = to_finite(value)
+    return shown(value) if number is None else f"{number:.6g}"
+
+
+# ---- tensors -----------------------------------------------------------------------------
+
+_SHOWN_NAMES = 3
+_MOST_NAMES = 1 << 16  # counted separately, more than any model has
+
+
+class TensorList:
+    """Counts the tensors of a model that a log names as it initialises them."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._uncounted: list[Any] = []  # counted only if necessary
+        self._counts: Counter[str] = Counter()
+        self._nameless = 0
+
+    def add(self, tensors: Sequence[Any]) -> None:
+        """Take the next names; a value that is not text does not name a tensor."""
+        self._uncounted += tensors
+        if len(self._uncounted) > _MOST_NAMES:
+            self._count()
+
+    def differences(self, expected: Set[str]) -> str:
+        """Return the differences in words; empty if each ``expected`` name occurs once."""
+        names, is_all = self._uncounted, not self._counts and not self._nameless
+        if is_all and len(names) == len(expected) and _equal(names, expected):
+            return ""
+        self._count()
+        once = Counter(expected)
+        parts = [
+            f"{names.total()} {word} ({', '.join(sorted(names)[:_SHOWN_NAMES])}...)"
+            for word, names in (("missing", once - self._counts), ("too many", self._counts - once))
+            if names
+        ]
+        parts += [f"{self._nameless} without a name"] if self._nameless else []
+        return ", ".join(parts)
+
+    def has_too_many(self, expected: Set[str]) -> bool:
+        """Return whether a name is surplus, which no later record can change."""
+        self._count()
+        counts = self._counts
+        return self._nameless > 0 or not counts.keys() <= expected or counts.total() > len(counts)
+
+    def _count(self) -> None:
+        names = [name for name in self._uncounted if isinstance(name, str)]
+        self._nameless += len(self._uncounted) - len(names)
+        self._uncounted.clear()
+        if len(self._counts) > _MOST_NAMES:
+            names = [name if name in self._counts else "..." for name in names]
+        self._counts.update(names)
+
+
+def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
+    try:
+        return expected == set(names)
+    except TypeError:  # a list or an object does not name a tensor
+        return False
+
+
+# ---- fingerprint -------------------------------------------------------------------------
+
+_EVENTS = ("run_start", "eval_accuracy", "eval_error", "run_stop")
+_LEAST_EVALUATIONS = 2
+_MOST_UNHASHED = 64  # evaluations
+
+
+class Fingerprint:
+    """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
+
+    Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
+    seed does not hide it.
+    """
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._hash: blake2b | None = None
+        self._events: list[tuple[float, Any]] = []  # not hashed yet
+        self._start: float | None = None
+        self._stopped = False
+
+    def take_block(self, block: Block) -> None:
+        """Take the next records: ``run_start``, ``run_stop`` and evaluations."""
+        indexes = sorted(chain.from_iterable([block.indexes.get(key, ()) for key in _EVENTS]))
+        for record in block.select(indexes):
+            if record.key == "run_start":
+                self._start = self._start or record.time_ms
+            elif self._start is not None and not self._stopped:
+                self._stopped = record.key == "run_stop"
+                value = None if self._stopped else record.value
+                self._events.append((record.time_ms - self._start, value))
+        while len(self._events) >= _MOST_UNHASHED:
+            self._update_hash()
+
+    @property
+    def digest(self) -> bytes | None:
+        """The fingerprint; None for a run without an end or with too few evaluations."""
+        if not self._stopped or (not self._hash and len(self._events) <= _LEAST_EVALUATIONS):
+            return None
+        if not self._hash:
+            return self._encoded(self._events)
+        if self._events:
+            self._update_hash()
+        return self._hash.digest()
+
+    def _update_hash(self) -> None:
+        from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
+
+        self._hash = self._hash or blake2b(digest_size=16)
+        self._hash.update(self._encoded(self._events[:_MOST_UNHASHED]))
+        del self._events[:_MOST_UNHASHED]
+
+    @staticmethod
+    def _encoded(events: list[tuple[float, Any]]) -> bytes:
+        try:
+            return msgspec.msgpack.encode(events)
+        except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
+            return repr(events).encode("utf-8", "backslashreplace")

@@ -1,0 +1,81 @@
+"""Tensors that are missing, too many or nameless; fingerprints, equal for copies of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.run import readers
+from mlperf_pkg.run.readers import Fingerprint, TensorList
+
+NEEDED = frozenset("abcd")
+
+
+@pytest.mark.parametrize(
+    ("names", "wrong", "too_many"),
+    [
+        (list("abcd"), "", False),
+        (list("dcba"), "", False),
+        (list("abc"), "1 missing (d...)", False),
+        ([], "4 missing (a, b, c...)", False),
+        (list("abcdd"), "1 too many (d...)", True),
+        (list("abcc"), "1 missing (d...), 1 too many (c...)", True),
+        (list("abcdxx"), "2 too many (x...)", True),
+        ([*"abcd", 1, None], "2 without a name", True),
+        ([*"abc", ["d"]], "1 missing (d...), 1 without a name", True),
+    ],
+)
+def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool) -> None:
+    for parts in ([names], [[name] for name in names]):
+        tensor_list = TensorList()
+        for part in parts:
+            tensor_list.add(part)
+        assert (tensor_list.differences(NEEDED), tensor_list.has_too_many(NEEDED)) == (
+            wrong,
+            too_many,
+        )
+
+
+@pytest.mark.parametrize("count", range(100, 106))
+def test_a_hostile_number_of_names_is_not_kept(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(readers, "_MOST_NAMES", 5)
+    tensor_list = TensorList()
+    for number in range(count):
+        tensor_list.add([f"x{number}"])
+    tensor_list.add("abcd")
+    assert tensor_list.differences(NEEDED) == (
+        f"4 missing (a, b, c...), {count + 4} too many (..., x0, x1...)"
+    )
+
+
+def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes | None:
+    fingerprint = Fingerprint()
+    stop = [Record("run_stop", start + 1e6, None, {})] if stopped else []
+    evaluations = [Record("eval_accuracy", start + 10.0 * n, v, {}) for n, v in enumerate(values)]
+    records = [Record("run_start", start, None, {}), *evaluations, *stop]
+    for first in range(0, len(records), 50):
+        fingerprint.take_block(Block(b"", first, records[first : first + 50]))
+    assert fingerprint.digest == fingerprint.digest
+    return fingerprint.digest
+
+
+# However many there are: few are kept as they are, many are hashed.
+@pytest.mark.parametrize("count", [2, 3, 62, 63, 64, 65, 127, 128, 1000])
+def test_copies_have_one_fingerprint(count: int) -> None:
+    values = [n / 1000 for n in range(count)]
+    copy = digest(5.0, values)
+    assert copy is not None
+    assert digest(7.0, values) == copy
+    assert digest(5.0, [*values[:-1], 9.0]) != copy
+    assert digest(5.0, [9.0, *values[1:]]) != copy
+    assert digest(5.0, values[:-1]) != copy
+
+
+@pytest.mark.parametrize(
+    ("values", "stopped"), [([], True), ([0.5], True), ([0.5] * 100, False), ([], False)]
+)
+def test_a_short_run_has_no_fingerprint(values: list[float], stopped: bool) -> None:
+    assert digest(5.0, values, stopped=stopped) is None
