@@ -1,8 +1,9 @@
-"""What pyproject.toml cannot say: the owner, the part in C, and the compiled rulebook."""
+"""What pyproject.toml cannot say: the owner, the part in C, the compiled rulebook, manual pages."""
 
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
@@ -26,13 +27,13 @@ PART_IN_C = Extension(
 
 
 class BuildPy(build_py):
-    """Copies modules and data; writes the version, and compiles the rulebook as ``make`` does."""
+    """Copies modules and data; compiles the rulebook; writes the version and the manual pages."""
 
     def run(self) -> None:
         """Build all that goes into the wheel."""
         super().run()
         if not self.editable_mode:
-            sys.path.insert(0, str(HERE))
+            sys.path[:0] = [str(HERE), str(HERE / "docs")]
             from mlperf_pkg.rulebook.compile import compiled  # noqa: PLC0415
             from mlperf_pkg.rulebook.files import COMPILED  # noqa: PLC0415
 
@@ -41,6 +42,21 @@ class BuildPy(build_py):
             line = f'__version__ = "{self.distribution.get_version()}"'
             target = package / "__init__.py"
             target.write_text(VERSION.sub(line, text_of("mlperf_pkg/__init__.py")), "utf-8")
+            self.distribution.data_files = [("share/man/man1", [*self.manual_pages()])]
+
+    def manual_pages(self) -> Iterator[str]:
+        """Write the manual pages beside the modules; yield their paths."""
+        from click import Context  # noqa: PLC0415
+        from man_page import pages  # noqa: PLC0415
+
+        from mlperf_pkg.cli.main import cli  # noqa: PLC0415
+
+        folder = Path(self.build_lib).with_name("man1")
+        folder.mkdir(exist_ok=True)
+        context = Context(cli, info_name="mlperf-pkg", **cli.context_settings)
+        for name, text in pages(context, self.distribution.get_version()):
+            (folder / name).write_text(text, "utf-8")
+            yield (folder / name).as_posix()
 
 
 def text_of(name: str) -> str:

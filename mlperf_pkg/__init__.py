@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-TYPE_CHECKING = False  # for type checkers, as that of ``typing``, whose import takes longer
+TYPE_CHECKING = False  # type checkers take it as that of ``typing``, which is slow to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -65,11 +65,11 @@ def check(
     keep_scaling: bool = False,
     jobs: int | None = 1,
 ) -> Report:
-    """Check logs, result sets, submissions or whole rounds, as ``mlperf-pkg check``.
+    """Check logs, result sets, submissions or whole rounds, as ``mlperf-pkg check`` does.
 
-    The parameters are the options of the command, which also explains the default of ``config``.
-    ``jobs`` processes read the logs, None is one per core; other processes than this one require
-    that a script can be imported (``if __name__ == "__main__"``).
+    The parameters are the options of the command; its help also explains the default of
+    ``config``. ``jobs`` is the number of processes that read logs; None is one per core. If it is
+    not 1, scripts must be importable (``if __name__ == "__main__"``).
 
     Raises:
         UserError: a path does not exist, cannot be read or holds no log; there is no such usage or
@@ -96,7 +96,7 @@ def read_log(
     usage: str | None = None,
     round: str | None = None,  # noqa: A002 - as the option of the command
 ) -> Log:
-    """Read one log of a training run, also a compressed one; keep all its records in memory.
+    """Read one log of a training run, which may be compressed; keep all its records in memory.
 
     Raises:
         UserError: as ``check``; the path holds several logs; the log cannot be read.

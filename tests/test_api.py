@@ -124,6 +124,7 @@ def test_a_check_does_not_import_pandas(workspace: Path) -> None:
         (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
         (["--usage", "hpc"], {"usage": "hpc"}),
         (["--partial"], {"partial": True}),
+        (["--keep-scaling"], {"keep_scaling": True}),
         (["--config", "other.yaml"], {"config": Path("other.yaml")}),
         (["--jobs", "2"], {"jobs": 2}),
     ],
@@ -133,7 +134,7 @@ def test_the_report_is_that_of_the_command(
 ) -> None:
     lay(workspace, {"mlperf-pkg.yaml": b"round: '2.0'\n", "other.yaml": b"round: '1.1'\n"})
     (workspace / "logs" / "1.log").unlink()  # too few runs
-    printed = json.loads(call("check", "logs", "--format", "json", *options).output)
+    printed = json.loads(call("check", "logs", "--format", "json", *options).stdout)
     assert check(Path("logs"), **parameters).to_dict() == printed
     assert printed["findings"]
 

@@ -23,7 +23,10 @@ VAGUE = {"asked", "each", "found", "given", "known", "listed", "said", "several"
 QUAINT = re.compile(
     r"\b(dies|die of|died|tells|told|mends?|mended|stands (twice|beside|in|on)"
     r"|(?<![Tt]here )(is|are|was|were) no(?! (more|longer|worse|less|better)\b) [a-z]+"
-    r"|so many|at last|for want of|as a whole or not)\b"
+    r"|so many|at last|for want of|as a whole or not|[Gg]ive up a|nothing waits|ends no more"
+    r"|(has|have) no time(?!-)|in another way|in whatever usage|holds? together|small letters"
+    r"|by another source line|(None|null|empty|False|0) without (one|any|an?)|without any memory"
+    r"|an? (empty )?text(?! (file|stream)))\b"
 )
 """Words of a literal translation; the contributing guide has what to write instead."""
 

@@ -107,6 +107,12 @@ def assert_has_the_compiled_rulebook(path: Path) -> None:
     assert msgspec.msgpack.decode(data).keys() == {*of_rules}
 
 
+def test_it_has_manual_pages(tool: Path) -> None:
+    pages = tool.parents[1] / "share" / "man" / "man1"
+    version = run(tool, "--version", cwd=pages).stdout.strip()
+    assert f'"{version}"' in (pages / "mlperf-pkg-rules-show.1").read_text("utf-8")
+
+
 def test_it_has_the_compiled_rulebook(wheel: Path) -> None:
     assert_has_the_compiled_rulebook(wheel)
 

@@ -34,7 +34,7 @@ def guarded(
         return function()
     except UserError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, it ends no more than this
+    except Exception as error:  # noqa: BLE001 - whatever it is, it stops only this item
         _log_traceback(path, action)
         return instead(defect(path, action, error))
 

@@ -214,7 +214,7 @@ def _contexts(
 
 
 def _code(submission: Submission) -> Mapping[str, Code] | None:
-    """Read how to run the benchmarks that have results; None without any code."""
+    """Read how to run the benchmarks that have results; None if there is no code."""
     code, tested = submission.code, {files.benchmark for files in submission.result_sets}
     if code is None:
         return None

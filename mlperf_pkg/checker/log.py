@@ -1,4 +1,4 @@
-"""One log of a training run, for programs: its run, and all its records."""
+"""The log of a training run for the Python API: its run and all its records."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 class LogRecord(Struct, frozen=True):
-    """A record, on a ``line`` from 1, with its time in milliseconds since the epoch.
+    """A record of a log.
 
-    ``value`` and ``metadata`` are JSON values.
+    ``line`` counts from 1; ``time_ms`` is in milliseconds since the epoch. ``value`` and
+    ``metadata`` are JSON values.
     """
 
     line: int
@@ -37,10 +38,11 @@ class LogRecord(Struct, frozen=True):
 
 
 class LogEvaluation(Struct, frozen=True):
-    """A metric of an evaluation, in the record on a ``line`` from 1.
+    """A metric of an evaluation.
 
-    ``minutes`` is the time since ``run_start``; ``position`` is how far the run had trained, in
-    ``unit``: samples, epochs or steps. ``metric`` is empty if the benchmark has only one.
+    ``line`` is that of its record, counted from 1. ``minutes`` is the time since ``run_start``;
+    ``position`` is how far the run had trained, in ``unit``: samples, epochs or steps. ``metric``
+    is empty if the benchmark has only one.
     """
 
     line: int
@@ -55,13 +57,13 @@ class Log(Struct, frozen=True):
     """The log of a training run.
 
     ``round`` is inferred as in a check of the log. ``benchmark`` and ``division`` are empty if the
-    log does not name them, ``status`` is that of ``run_stop``. ``start_ms`` and ``stop_ms``, in
-    milliseconds since the epoch, are those of ``run_start`` and ``run_stop``; between them,
-    ``minutes`` are the time-to-train by the rules, ``official_minutes`` what the official
-    summarizer reads. ``hyperparameters`` are the first values by key, as JSON.
+    log does not name them; ``status`` is that of ``run_stop``. ``start_ms`` and ``stop_ms`` are the
+    times of ``run_start`` and ``run_stop``, in milliseconds since the epoch. ``minutes`` is the
+    time-to-train between them by the rules, ``official_minutes`` that of the official summarizer.
+    ``hyperparameters`` maps each key to its first value, as JSON.
 
-    ``verdict`` and ``findings`` are those of the log alone. ``records`` has no line that the
-    official parser cannot read; such lines have findings.
+    ``verdict`` and ``findings`` are those of the log alone. ``records`` omits the lines that the
+    official parser cannot read; findings report them.
     """
 
     path: str

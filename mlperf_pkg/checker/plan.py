@@ -57,7 +57,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def label(self) -> str | None:
-        """The path of the submission; None without one."""
+        """The path of the submission; None if there is none."""
         return self.submission.place.label if self.submission else None
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlperf_pkg.checks.systems import SystemFile
 
 UNREAD = ("LOG112", "LOG113")
-"""The codes of logs that no command can read."""
+"""The codes of findings on logs that no command can read."""
 
 
 class Options(Struct, frozen=True):
@@ -53,10 +53,10 @@ class Options(Struct, frozen=True):
 def with_config(
     options: Options, file: Path | None, inputs: Sequence[str], note: Callable[[str], object]
 ) -> Options:
-    """Return the options with the configuration in a file: None is that in the current folder.
+    """Return the options with the configuration in ``file``, by default in the current folder.
 
-    It is not read if it is inside an input; ``note`` then receives a text about its waivers, if it
-    has any.
+    The default file is not read if it is inside an input; ``note`` then receives a message about
+    its waivers, if it has any.
 
     Raises:
         UserError: as ``read_config_file``.

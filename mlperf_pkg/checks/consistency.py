@@ -124,7 +124,7 @@ def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
             context,
             "RCP104",
             "the RCP checker reads the batch size {found:s} from a record that only contains"
-            " the text global_batch_size; expected {expected}",
+            " the string global_batch_size; expected {expected}",
             path=run.path,
             basis=Basis.RULES,
             severity=Severity.WARNING,

@@ -70,7 +70,7 @@ class SetContext(Struct, frozen=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
-    the submission. ``code`` is by benchmark, None for a submission without any. ``power_logs``
+    the submission. ``code`` is by benchmark, None for a submission without code. ``power_logs``
     maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
     strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
     that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
@@ -139,7 +139,7 @@ class SetContext(Struct, frozen=True):
 
     @property
     def division_by_rules(self) -> str | None:
-        """The division in small letters, as the rules spell it in either case."""
+        """The division in lower case, as the rules spell it in either case."""
         return self.division.lower() if self.division else self.division
 
     @property

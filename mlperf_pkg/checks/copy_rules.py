@@ -87,7 +87,7 @@ def _allowed(pair: Pair, with_power: Collection[Place]) -> _Opinion | None:
     if copy.round != original.round:
         return _resubmitted(original, copy, name)
     if first.system == second.system and not {copy.tree, original.tree}.isdisjoint(with_power):
-        return _Opinion(f"the same runs as {name}, with power measured in another way")
+        return _Opinion(f"the same runs as {name}, with power measured differently")
     return None
 
 

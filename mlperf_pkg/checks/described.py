@@ -36,7 +36,7 @@ COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_
 
 
 def texts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the texts of a description by fields of ``PublishedSet``; missing texts are empty."""
+    """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
     contents = (system and system.contents) or {}
     values = {name: contents.get(field) for name, field in TEXTS.items()}
     return {name: value.strip() if is_text(value) else "" for name, value in values.items()}

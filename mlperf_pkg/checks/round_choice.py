@@ -14,7 +14,7 @@ from mlperf_pkg.run.model import Run
 def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
     """Check the rounds of the runs of one input, unless the user gave the round.
 
-    The newest round is a guess for a run that has no time or is later than every submission.
+    The newest round is a guess for a run that has no timestamps or is later than every submission.
     Another round is doubtful if none of its runs is in its window: single runs may be older, as
     logs of an earlier round may be submitted again.
     """

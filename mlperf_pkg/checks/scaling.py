@@ -1,6 +1,6 @@
-"""The factor by which a set that converges faster than the reference is slowed down.
+"""The factor that multiplies the score of a set that converges faster than the reference.
 
-It is that of the RCP test. ``scaling.json``, which the official package checker writes for the
+The RCP test gives the factor. ``scaling.json``, which the official package checker writes for the
 summarizer, is only compared with it. (mlperf_logging.rcp_checker)
 """
 
@@ -24,7 +24,7 @@ _PRECISION = 5e-4  # of a factor that a reviewer rounded
 
 
 class Factors(Struct, frozen=True):
-    """What the olympic mean is multiplied by: by the rules, and in the official tables.
+    """The factors of the olympic mean: that of the rules, and that of the official tables.
 
     ``official`` is None where the summarizer crashes on ``scaling.json``.
     """
@@ -36,7 +36,7 @@ class Factors(Struct, frozen=True):
 def factors(context: SetContext, result: RcpResult | None) -> Factors:
     """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
 
-    The official ones are those that the package checker writes into ``scaling.json``.
+    ``official`` is the factor that the package checker writes into ``scaling.json``.
     """
     if KEEP_SCALING not in context.files.flags or context.weak:
         return _tested(context, result)
@@ -84,7 +84,7 @@ def check_scaling(
 def _check_own(
     context: SetContext, factor: float, result: RcpResult | None, unscaled: float | None
 ) -> Iterator[Finding]:
-    """Compare a factor with that of the RCP test, and the score that each gives."""
+    """Compare a factor with that of the RCP test, and report the scores that they give."""
     own = _tested(context, result).rules
     if math.isclose(factor, own, rel_tol=_PRECISION):
         return

@@ -45,7 +45,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
                 yield set_finding(
                     context,
                     "SEED104",
-                    f"seed {{found}} is also logged in {path}, by another source line",
+                    f"seed {{found}} is also logged in {path}, from another source line",
                     found=seed.value,
                     path=run.path,
                     line=seed.line,

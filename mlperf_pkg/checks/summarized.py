@@ -35,8 +35,8 @@ class WeakScaling(Struct, frozen=True):
 class Summarized(Struct, frozen=True):
     """The cells of the detailed table that ``ResultSetRow`` does not hold.
 
-    ``scaling_factor`` is the official one, None where the summarizer crashes on ``scaling.json``.
-    ``test`` is its RCP test, None where it has none.
+    ``scaling_factor`` is the official one, None if the summarizer crashes on ``scaling.json``.
+    ``test`` is the summarizer's RCP test, None if it makes none.
     ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run.
     ``weak`` is None except for sets of weak scaling with enough models.
     """
@@ -49,7 +49,7 @@ class Summarized(Struct, frozen=True):
 
     @property
     def rcp(self) -> str:
-        """The state of the test in words; empty without one."""
+        """The state of the test in words; empty if there is none."""
         if self.test is None:
             return ""
         if self.test.official_pass:
@@ -62,7 +62,7 @@ class Summarized(Struct, frozen=True):
 def summarized(
     context: SetContext, factor: float | None, result: rcp.RcpResult | None
 ) -> Summarized:
-    """Return what the summarizer prints where ``scaling.json`` has this ``factor``.
+    """Return what the summarizer prints if ``scaling.json`` has this ``factor``.
 
     ``result`` is that of the package checker's RCP test, which is the same unless a run counts in
     samples.

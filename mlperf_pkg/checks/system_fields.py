@@ -172,7 +172,7 @@ def _wrong_type(description: Description, violation: Violation) -> Finding:
 
 
 def _status(description: Description) -> Iterator[Finding]:
-    """Check the status: MLPerf Training fixes its texts from round 4.0 on."""
+    """Check the status: MLPerf Training fixes its values from round 4.0 on."""
     if "status" not in description.fields:
         return
     status = description.fields["status"]
@@ -197,7 +197,7 @@ def _status(description: Description) -> Iterator[Finding]:
 
 
 def _not_fixed_status(description: Description, category: Any, *, is_known: bool) -> Finding:
-    """Return a finding: the rules allow any name of a category, the checker only four texts."""
+    """Return a finding: the rules allow any name of a category, the checker only four values."""
     fixed = schema("availability_4.0")
     options = fixed["properties"]["status"]["enum"]
     formerly = {**fixed["x-formerly"], **{option.lower(): option for option in options}}

@@ -72,7 +72,8 @@ def command(
     rules, but may still fail the official one.
 
     Exit status: 0 if there is no error (--fail-on), 1 if there is one, 2 if the
-    check could not be done.
+    check could not be done. With --fail-on official: 0 if the official package and
+    repository checkers find no error.
 
     \b
     Examples:
@@ -83,6 +84,7 @@ def command(
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
       mlperf-pkg check submissions/ --ignore CODE,REPO102 --strict
       mlperf-pkg check submissions/ --statistics
+      mlperf-pkg check submissions/ --fail-on official
       mlperf-pkg check ACME --round 5.1 --rcp-bypass --log-output check.log
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """

@@ -76,6 +76,7 @@ def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
     "Also draw the ratios into FILE, .svg or .png (needs pip install 'mlperf-pkg[report]').",
 )
 @options.judged
+@options.scaled
 @options.written(COMPARE_FORMATS)
 def command(
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
+FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--chart=all")}
+"""What replaces former commands, until the release after the next."""
 
 
 class Failure(click.ClickException):
@@ -47,10 +49,20 @@ class Group(click.Group):
 class LazyGroup(Group):
     """A group whose commands are each the ``command`` of a module."""
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:
-        """Create a group; ``modules`` maps names of commands to names of modules."""
+    def __init__(
+        self,
+        *args: Any,
+        modules: Mapping[str, str],
+        sections: Mapping[str, Iterable[str]] | None = None,
+        **attributes: Any,
+    ) -> None:
+        """Create a group; ``modules`` maps names of commands to names of modules.
+
+        ``sections`` divides the names in the help under titles.
+        """
         super().__init__(*args, **attributes)
         self._modules = modules
+        self._sections = sections or {"Commands": modules}
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of use."""
@@ -62,6 +74,17 @@ class LazyGroup(Group):
             return None
         command: click.Command = import_module(self._modules[cmd_name]).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names of each section, in columns of the same width."""
+        width = max(map(len, self._modules))
+        limit = formatter.width - 6 - width
+        for title, names in self._sections.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(n.ljust(width), c.get_short_help_str(limit)) for n, c in commands if c]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete options and names of commands, without importing any."""
@@ -76,6 +99,15 @@ class Program(LazyGroup):
 
     A command returns its exit status. Option ``debug`` shows the traceback of an unexpected error.
     """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or by a former name the one that replaces it, which a note names."""
+        if (words := FORMER.get(args[0])) and not ctx.resilient_parsing:
+            click.echo(f"note: {args[0]} is now 'mlperf-pkg {' '.join(words)}'", err=True)
+            args = [*words, *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with its status."""

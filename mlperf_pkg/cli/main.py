@@ -14,36 +14,23 @@ from mlperf_pkg.cli.group import Failure, Program, system_error
 from mlperf_pkg.cli.rules_folder import PATH, use_rules
 from mlperf_pkg.cli.streams import prepare_streams
 
+SECTIONS = {
+    "Submit": ("init", "check", "score", "select", "build", "pack", "verify", "watch"),
+    "Review": ("review", "diff", "compare", "results", "report"),
+    "Look up": ("rules", "rcp", "export"),
+    "Set up": ("system", "simulate", "doctor", "completion"),
+}
+"""The commands by who types them, in the order of the help."""
 COMMANDS = {
-    "check": "mlperf_pkg.cli.check",
-    "score": "mlperf_pkg.cli.score",
-    "select": "mlperf_pkg.cli.select",
-    "init": "mlperf_pkg.cli.init",
-    "build": "mlperf_pkg.cli.build",
-    "pack": "mlperf_pkg.cli.pack",
-    "verify": "mlperf_pkg.cli.verify",
-    "verify-round": "mlperf_pkg.cli.verify_round",
-    "diff": "mlperf_pkg.cli.diff",
-    "report": "mlperf_pkg.cli.report",
-    "review": "mlperf_pkg.cli.review",
-    "results": "mlperf_pkg.cli.results",
-    "plot": "mlperf_pkg.cli.plot",
-    "compare": "mlperf_pkg.cli.compare",
-    "export": "mlperf_pkg.cli.export",
-    "rules": "mlperf_pkg.cli.rules",
-    "rcp": "mlperf_pkg.cli.rcp",
-    "system": "mlperf_pkg.cli.system",
-    "watch": "mlperf_pkg.cli.watch",
-    "simulate": "mlperf_pkg.cli.simulate",
-    "doctor": "mlperf_pkg.cli.doctor",
+    **{name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names},
     "completion": "mlperf_pkg.cli.shells",
-    "man": "mlperf_pkg.cli.man",
 }
 
 
 @click.group(
     cls=Program,
     modules=COMMANDS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__, "-V", "--version", message="mlperf-pkg %(version)s")

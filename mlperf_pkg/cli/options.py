@@ -159,8 +159,11 @@ _SAMPLES = {
     "rcp-bert-train-samples": "Take the convergence of BERT from train_samples. As in"
     " package_checker_params."
 }
-_KEPT = {KEEP_SCALING: "Scale scores by scaling.json (1 without it) instead of the RCP test."}
-_KEPT_NOTE = "scores are scaled by the files scaling.json, not by the RCP test (--keep-scaling)"
+_KEPT = {
+    KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
+    " of the RCP test."
+}
+_KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
 _BYPASSES = {
     "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
     "seed-checker-bypass": "Do not check seeds. As in package_checker_params.",
@@ -194,7 +197,7 @@ def counting_samples(function: _Command) -> _Command:
 
 
 def scaled(function: _Command) -> _Command:
-    """Add ``--keep-scaling``, as ``bypassing`` does."""
+    """Add ``--keep-scaling`` in the way of ``bypassing``."""
     return bypassing(function, _KEPT)
 
 

@@ -74,7 +74,7 @@ class Output(Struct, frozen=True):
 
 
 def _shows_colors() -> bool:
-    """Return whether standard output shows colours: ``NO_COLOR`` is first, then ``FORCE_COLOR``."""
+    """Return whether standard output shows colours; ``NO_COLOR`` overrides ``FORCE_COLOR``."""
     if os.environ.get("NO_COLOR"):
         return False
     is_capable = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -64,9 +64,9 @@ def command(
     contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
     has none. TREE is checked first and never written to.
 
-    With --drop-invalid, the archive has neither the result sets that are not valid nor
-    the system descriptions and code that only they need, and its tables and
-    MANIFEST.json list what it has. The rest is checked again.
+    --drop-invalid leaves out the result sets that are not valid, together with the
+    system descriptions and code that only they need, and checks the rest again. The
+    tables and MANIFEST.json in the archive list the rest.
 
     --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
     -pbkdf2, and official the form that pack_submission.sh --unpack reads, with its file
@@ -111,7 +111,7 @@ def _without_invalid(
 ) -> tuple[HashedTree, Report]:
     """Leave out the result sets that are not valid, and say why, unless none is valid.
 
-    Others may not be valid without them, as weak scaling needs strong scaling.
+    Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
     while 0 < len(invalid := reasons(report)) < len(report.result_sets):
         for reason in invalid.values():

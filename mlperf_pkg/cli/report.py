@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import text
+from mlperf_pkg.submission.part import find_parts
 
 if TYPE_CHECKING:
     from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
 DEFAULT_HISTORY = "history.html"
+DEFAULT_CHARTS = "charts"
+_CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
+_FORMATS = ("svg", "png")
 
 
 @click.command(name="report")
@@ -41,10 +47,26 @@ DEFAULT_HISTORY = "history.html"
     metavar="EXPORT",
     help="With --history, show the results of an export instead of the published ones.",
 )
-@options.output_option(
-    f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
-    f" {DEFAULT_HISTORY}).",
+@click.option(
+    "--chart",
+    "charts",
+    type=Choice(("all", *_CHARTS)),
+    multiple=True,
+    help="Write charts, each to its own file, instead of the page: all, or only these; repeatable.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=Choice(_FORMATS),
+    help=f"With --chart, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=LocalPath(path_type=Path),
     metavar="FILE",
+    help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
+    f" {DEFAULT_HISTORY}). With --chart, a folder (default: {DEFAULT_CHARTS}).",
 )
 @options.force_option()
 def command(
@@ -54,6 +76,8 @@ def command(
     filter_findings: options.Filter,
     history: bool,
     export: Path | None,
+    charts: tuple[str, ...],
+    format_: str | None,
     output: Path | None,
     force: bool,
 ) -> int:
@@ -66,10 +90,16 @@ def command(
     from the network and runs only its own scripts: send it, print it, archive it.
     The command prints its name, and the verdicts on standard error.
 
+    With --chart, the charts are written as files, whose names are printed: for each
+    result set the curves of its runs, their times, the RCP test and the timeline; for
+    each benchmark, the scoreboard. PATH may then be a folder inside a submission
+    (ACME/results/dgx/bert), which is drawn with its system names.
+
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
     Exit status: 0 if there is no error (with --history: if the page was written), 1 if
-    there is one, 2 if the page could not be written.
+    there is one, 2 if the page could not be written. With --chart: 0 if all charts were
+    written, 1 if there is nothing to draw or a chart cannot be drawn.
 
     \b
     Examples:
@@ -78,14 +108,24 @@ def command(
       mlperf-pkg report --history
       mlperf-pkg report --history submissions/ACME -o acme-in-history.html
       mlperf-pkg report --history --from results.parquet
+      mlperf-pkg report submissions/ACME --chart all -o charts/
+      mlperf-pkg report submissions/ACME --chart rcp --chart times --format png
     """
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
     if export and not history:
         raise click.UsageError("--from needs --history")
+    if charts and history:
+        raise click.UsageError("--chart and --history cannot be used together")
+    if format_ and not charts:
+        raise click.UsageError("--format needs --chart")
     if not paths and not history:
         paths = options.default_paths()
+    if charts:
+        names = set(charts) - {"all"} or _CHARTS  # "plot --chart rcp" has both
+        folder = output or Path(DEFAULT_CHARTS)
+        return _charts(paths, check_options, names, folder, format_ or _FORMATS[0], force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
     to_stdout = file == Path("-")
     target = Output(None if to_stdout else file, force)
@@ -100,6 +140,40 @@ def command(
     if not to_stdout:
         click.echo(file)
     return status
+
+
+def _charts(
+    paths: tuple[str, ...],
+    check_options: Options,
+    names: Collection[str],
+    folder: Path,
+    format_: str,
+    *,
+    force: bool,
+) -> int:
+    """Write charts into a folder, print their names and return the exit status."""
+    from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
+
+    refuse_within(folder, paths)
+    pictures.library()
+    checked = noted(check_inputs(find_parts(paths), replace(check_options, curves=True)))
+    charts = drawing.files(checked, names)
+    drawn = dict(zip(charts, pictures.drawn(list(charts.values()), format_), strict=True))
+    files: dict[str, str | bytes] = {}
+    for name, picture in drawn.items():
+        if isinstance(picture, bytes):
+            files[f"{name}.{format_}"] = picture
+        else:
+            reason = visible(picture.reason)
+            click.echo(f"mlperf-pkg: {name}: cannot be drawn: {reason}", err=True)
+    if not files:
+        click.echo("mlperf-pkg: nothing to draw", err=True)
+        return 1
+    write_together(folder, files, replace=force)
+    for name in files:
+        click.echo(folder / name)
+    return int(len(files) < len(charts))
 
 
 def _report(

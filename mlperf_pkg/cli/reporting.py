@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import UNREAD, Checked
 from mlperf_pkg.cli.types import Choice
-from mlperf_pkg.findings import Severity
+from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 
 _Command = Callable[..., Any]
 _NAMED = 3  # logs in a note
+_OFFICIAL = "official"
 
 
 def noted(checked: Checked) -> Checked:
@@ -46,7 +47,7 @@ class Showing(Struct, frozen=True):
 
 
 Status = Callable[[Report], int]
-"""Return the exit status for a report: 1 if a finding fails the command."""
+"""Return the exit status for a report: 1 if a finding or a verdict fails the command."""
 
 
 def shown(function: _Command) -> _Command:
@@ -82,6 +83,10 @@ def failing(function: _Command) -> _Command:
     def with_status(fail_on: str | None, strict: bool, **others: Any) -> Any:
         if strict and fail_on not in (None, Severity.WARNING.value):
             raise click.UsageError(f"--strict cannot be used with --fail-on {fail_on}")
+        if fail_on == _OFFICIAL:
+            return function(
+                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
+            )
         default = Severity.WARNING if strict else Severity.ERROR
         severity = Severity(fail_on) if fail_on else default
         return function(status=lambda report: int(report.fails_on(severity)), **others)
@@ -90,8 +95,9 @@ def failing(function: _Command) -> _Command:
         click.option("--strict", is_flag=True, help="Fail on warnings, as --fail-on warning."),
         click.option(
             "--fail-on",
-            type=Choice([severity.value for severity in Severity]),
-            help="Exit with status 1 on findings of this severity and above (default: error).",
+            type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
+            help="Exit with status 1 on findings of this severity and above (default: error), or"
+            " only if the official verdict is not pass (official).",
         ),
     ):
         with_status = option(with_status)

@@ -52,7 +52,7 @@ def command(
     target.refuse_early(paths)
     chosen = round_of_systems(options.workspace_options(round_, usage), paths)
     report = check_descriptions(paths, chosen)
-    target.write(FORMATS, report, (), showing.view)  # its paths start from the current folder
+    target.write(FORMATS, report, (), showing.view)  # paths are relative to the current folder
     return status(report)
 
 

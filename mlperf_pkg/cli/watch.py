@@ -41,7 +41,7 @@ _STATUS = {Outcome.SUCCESS: 0, Outcome.LOST: 1, Outcome.GIVEN_UP: FAILED}
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MINUTES",
-    help="Give up a log that has not grown for MINUTES (default: never).",
+    help="Give up on a log that has not grown for MINUTES (default: never).",
 )
 @click.option(
     "--format",

@@ -9,6 +9,6 @@ The modules also have the functions that programs import from mlperf-logging:
 ``package_checker.check_training_package``, ``compliance_checker.main`` and ``make_checker``,
 ``rcp_checker.RCP_Checker`` and ``check_directory``, ``result_summarizer.summarize_results``.
 
-Unlike the rest of mlperf-pkg, ``package_checker`` and ``result_summarizer`` write into a
-submission: ``scaling.json``, through the module ``scaling`` alone.
+Unlike the rest of mlperf-pkg, ``package_checker`` and ``result_summarizer`` write ``scaling.json``
+into a submission. Only the module ``scaling`` does this.
 """

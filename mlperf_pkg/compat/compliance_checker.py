@@ -25,7 +25,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.rulebook.files import usages
 
-_CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads own rules"
+_CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads your own rules"
 
 
 def get_parser() -> ArgumentParser:
@@ -34,7 +34,7 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("filename", help="the log")
     parser.add_argument("--usage", choices=usages(), default="training")
     parser.add_argument("--ruleset", choices=rulesets(), default=rulesets()[-1])
-    parser.add_argument("--config", help="not supported: 'mlperf-pkg --rules DIR' reads own rules")
+    parser.add_argument("--config", help="not supported: 'mlperf-pkg --rules DIR' reads your rules")
     add_warnings(parser)
     add_log_output(parser, "compliance_checker")
     return parser
@@ -46,7 +46,7 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 
 class ComplianceChecker(Struct, frozen=True):
-    """The rules by which ``main`` checks logs; ``ruleset`` is written like ``5.1.0``."""
+    """The rules by which ``main`` checks logs; ``ruleset`` is a version such as ``5.1.0``."""
 
     usage: str
     ruleset: str
@@ -54,7 +54,7 @@ class ComplianceChecker(Struct, frozen=True):
     werror: bool
 
     def check_file(self, filename: str, config_file: str | None = None) -> bool:
-        """Return whether a log passes; say what it breaks by ``logging``.
+        """Return whether a log passes, and log its findings with ``logging``.
 
         Raises:
             UserError: the log cannot be read, the rulebook does not have the round, or
@@ -63,7 +63,7 @@ class ComplianceChecker(Struct, frozen=True):
         return self.check(filename, config_file, Logged())
 
     def check(self, filename: str, config_file: str | None, console: Console) -> bool:
-        """Check a log as ``check_file`` does, and say it on ``console``."""
+        """Check a log as ``check_file`` does, and write its findings to ``console``."""
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
         report = check([filename], Options(self.usage, round_name(self.ruleset))).report

@@ -29,7 +29,7 @@ _Tool = Callable[[Namespace, "Console"], int]
 
 
 class Console:
-    """Writes log lines and text; a log file beside logs is not written."""
+    """Writes log lines and text; writes no log file among the files of a submission."""
 
     def __init__(self, log_output: str | None, inputs: Sequence[str], stack: ExitStack) -> None:
         """Open the log file, to which lines are added as the official tools do."""
@@ -75,10 +75,10 @@ class Console:
 
 
 class Logged(Console):
-    """Writes log lines by ``logging``, for programs that import the tools."""
+    """Writes log lines with ``logging``, for programs that import the tools."""
 
     def __init__(self) -> None:
-        """Leave it to the program where lines are written."""
+        """Open no file: the program that imports the tools configures ``logging``."""
         self.log_output = None
 
     def log(self, level: str, text: str) -> None:
@@ -87,10 +87,10 @@ class Logged(Console):
 
 
 def refuse_in_submissions(file: Path, inputs: Sequence[str]) -> None:
-    """Refuse to write where a submission has logs, descriptions or code; elsewhere is allowed.
+    """Refuse a file among the logs, descriptions or code of a submission, or inside other inputs.
 
     Raises:
-        UserError: the file is there, or is an input or in a folder of logs.
+        UserError: the file is in one of these folders, or is an input itself.
     """
     for argument in inputs:
         folder = Path(argument)

@@ -17,7 +17,7 @@ _CRASHES = frozenset(
 )
 """Codes of findings on which an official tool raises an exception."""
 _SUMMARIZER_CRASHES = frozenset({"LOG113", "SET104", "TREE107", "TREE108", "POW105", "SET130"})
-"""Codes of findings on which the summarizer raises an exception, beside descriptions."""
+"""Codes of findings on which the summarizer raises an exception, besides those on descriptions."""
 
 
 def rejects(findings: Iterable[Finding]) -> bool:
@@ -42,7 +42,7 @@ def crash_paths(findings: Iterable[Finding]) -> set[str]:
 def package_crash_paths(checked: Checked) -> set[str]:
     """Return the paths at which the package checker raises an exception.
 
-    It asks a description of a system with results for its division, also before round 1.0.
+    It reads the division from the description of each system with results, even before round 1.0.
     """
     undivided = {
         context.path

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(get_parser(), _check, argv)
 
 
-def check_training_package(  # noqa: PLR0917 - as theirs
+def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
     folder: str,
     usage: str,
     ruleset: str,
@@ -70,7 +70,7 @@ def check_training_package(  # noqa: PLR0917 - as theirs
     seed_checker_bypass: bool,
     log_output: str,
 ) -> None:
-    """Check a submission, and say the outcome by ``logging``; write ``scaling.json`` into it.
+    """Check a submission, log the outcome with ``logging``, and write ``scaling.json`` into it.
 
     Raises:
         UserError: the folder is not a submission, the rulebook does not have the round, or the

@@ -25,7 +25,7 @@ _ADVICE = "consider adding --rcp_bypass in when running the package_checker."
 _PRUNED, _FULL = "pruned_rcps", "full_rcps"
 _BY_SIZE = itemgetter("BS")
 Record: TypeAlias = dict[str, Any]
-"""A reference point under the names of mlperf-logging."""
+"""A reference point with the field names of mlperf-logging."""
 
 
 def get_parser() -> ArgumentParser:
@@ -58,7 +58,7 @@ def logs_in(folder: str) -> list[str]:
     raise UserError(f"{folder}: no log of a result set (no file named result_*.txt)")
 
 
-def check_directory(  # noqa: PLR0917 - as theirs
+def check_directory(  # noqa: PLR0917 - as in mlperf-logging
     dir: str,  # noqa: A002
     usage: str,
     version: str,
@@ -69,9 +69,9 @@ def check_directory(  # noqa: PLR0917 - as theirs
     rcp_bypass: bool = False,
     set_scaling: bool = False,
 ) -> tuple[bool, str, float]:
-    """Test a result set: whether it passes, why, and its factor.
+    """Test a result set, and return whether it passes, the reason, and its factor.
 
-    With ``set_scaling`` it writes ``scaling.json`` into the folder. ``verbose`` has no effect.
+    ``set_scaling`` writes ``scaling.json`` into the folder. ``verbose`` has no effect.
 
     Raises:
         UserError: the set cannot be tested.
@@ -84,9 +84,10 @@ def check_directory(  # noqa: PLR0917 - as theirs
     return shown.official_pass, shown.message, result.normalization
 
 
-class RCP_Checker:  # noqa: N801 - as theirs
-    """The reference points of a benchmark: all in ``rcp_data``, those of the test in
-    ``pruned_rcp_data``, by name in the order of their batch sizes.
+class RCP_Checker:  # noqa: N801 - as in mlperf-logging
+    """The reference points of a benchmark by name, in the order of their batch sizes.
+
+    ``rcp_data`` has all points, ``pruned_rcp_data`` those that the test uses.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Write ``scaling.json`` into result sets, as the official tools do; nothing else writes there.
+"""Write ``scaling.json`` into result sets, as the official tools do; no other module does this.
 
-The package checker and the summarizer test the convergence of Closed sets. Where there is a
-reference point for a set, they remove its file, and write it anew if the set converges faster.
+The package checker and the summarizer test the convergence of Closed sets. If there is a reference
+point for a set, they remove its file, and write a new one if the set converges faster.
 (mlperf_logging: rcp_checker, package_checker, result_summarizer)
 """
 
@@ -39,7 +39,7 @@ def write_as_checked(checked: Checked) -> None:
 
 
 def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
-    """Write the factors of the sets with the paths ``tested``, until the summarizer crashes."""
+    """Write the factors of the sets at the paths ``tested``, until the summarizer crashes."""
     crashes = summary_crash_paths(checked.report.findings)
     sets = {
         context.path: (context.files.place.path, result.summarized.test)
@@ -52,7 +52,7 @@ def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
 
 
 def _folders(folder: Place, levels: int) -> Iterator[Place]:
-    """Yield the folders at a level below, in the order of the file system."""
+    """Yield the folders ``levels`` below a folder, in the order of the file system."""
     for path in Path(str(folder.path)).iterdir():
         if path.is_dir():
             child = folder.child(path.name)
@@ -60,7 +60,7 @@ def _folders(folder: Place, levels: int) -> Iterator[Place]:
 
 
 def _is_hit(folder: str, crashes: Collection[str]) -> bool:
-    """Return whether a tool crashes in a folder: by a file in it, or by a folder around it."""
+    """Return whether a tool crashes on a file in a folder, or on a folder around it."""
     return any(
         f"{path}/".startswith(f"{folder}/")
         or folder.startswith(f"{path.removesuffix(f'/{PARAMS}')}/")
@@ -69,7 +69,7 @@ def _is_hit(folder: str, crashes: Collection[str]) -> bool:
 
 
 def write_factor(folder: AnyPath, test: RcpResult | None) -> None:
-    """Write the factor of a set into its folder; without one, remove the file.
+    """Write the factor of a set into its folder, or remove the file if there is no factor.
 
     A set that was not compared with a reference point keeps its file.
     """

@@ -58,6 +58,9 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     """Provide a private folder that is locked while this process runs, and removed at the end.
 
     The next call removes what a killed process left behind.
+
+    Raises:
+        OSError: the folder cannot be created, or was removed in the meantime.
     """
     sweep(parent)
     with ExitStack() as undo:
@@ -73,7 +76,12 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
                     undo.callback(os.close, lock)
                     with suppress(OSError):  # a file system without locks
                         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield scratch
+        try:
+            yield scratch
+        finally:
+            if not scratch.exists():  # any other error is only a consequence
+                reason = "was removed by another program while it was in use"
+                raise FileNotFoundError(errno.ENOENT, reason, str(scratch))
 
 
 def _remove(folder: Path) -> None:

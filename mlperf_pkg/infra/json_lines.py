@@ -35,7 +35,7 @@ _EXPECTED = {
     "Expecting ','": "',' or the closing bracket",
     "Extra data": "nothing after the end of the document",
     "Unterminated string": "a closing double quote",
-    "Invalid control character": "an escape (\\n, \\t) within a text",
+    "Invalid control character": "an escape (\\n, \\t) within a string",
     "Invalid \\": "one of the escapes of JSON",
 }
 
@@ -217,7 +217,7 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
 
 @lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never
 def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
-    """Return the members of a text that is valid JSON, and the problems among them."""
+    """Return the members of a string that is valid JSON, and the problems among them."""
     holders, named = [_Member(1)], None
     problems: list[JsonProblem] = []
     for line, token in _tokens(text):

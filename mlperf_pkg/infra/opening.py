@@ -1,4 +1,4 @@
-"""The one way to open a file of an input: nothing but files is opened, and nothing waits.
+"""The one way to open a file of an input: only files are opened, and opening never blocks.
 
 A name in a folder may be that of a pipe, a device or a socket, also where it was that of a file
 when the folder was listed. To open a pipe would wait for its writer.

@@ -1,4 +1,4 @@
-"""YAML by hand: mappings, lists and texts, within limits and without aliases."""
+"""YAML by hand: mappings, lists and strings, within limits and without aliases."""
 
 from __future__ import annotations
 

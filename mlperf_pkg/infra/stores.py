@@ -45,7 +45,7 @@ def is_url(argument: str | Path) -> bool:
 
 
 def is_within(url: str, folder: str) -> bool:
-    """Return whether a URL is ``folder`` or below it, going by their texts."""
+    """Return whether a URL is ``folder`` or below it, going by their spelling."""
     return f"{url}/".startswith(f"{folder.rstrip('/')}/")
 
 

@@ -1,4 +1,4 @@
-"""A cache of texts in the user's cache folder."""
+"""A cache of strings in the user's cache folder."""
 
 from __future__ import annotations
 

@@ -145,12 +145,12 @@ class Scanner:
     """
 
     def __init__(self, words: tuple[bytes, ...]) -> None:
-        """Start without any memory."""
+        """Start with no memory to reuse."""
         self._words = words
         self._idle: list[Memory] = []
 
     def scan(self, text: bytes, first: int) -> ScannedBlock | None:
-        """Return the block of a text, None unless every line with a token is plain.
+        """Return the block of ``text``, None unless every line with a token is plain.
 
         A line is plain if it holds one token, and after it one record up to the end of the line,
         with each name of a record once; and if it is short, in ASCII, without CR and backslash.

@@ -117,7 +117,7 @@ class LineFindings:
         self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
 
     def lookalikes(self, text: bytes) -> None:
-        """Report the lines of the current block with a text that resembles a token."""
+        """Report the lines of the current block with a string that resembles a token."""
         matches, located = tee(re.finditer(_LIKE_TOKEN, text))
         lines = self._lines.at(match.start() for match in located)
         for line, match in zip(lines, matches, strict=True):

@@ -112,7 +112,7 @@ class LogReader:
     # ---- line by line ---------------------------------------------------------------------
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
-        """Return the record of each line; ``tails`` are the texts after their first tokens."""
+        """Return the record of each line; ``tails`` are the strings after their first tokens."""
         contents: Sequence[Any] = []
         if text.count(_ALMOST_TOKEN) == len(tails):
             contents = decode_lines(tails)

@@ -197,7 +197,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
 
 
 def recover(text: str) -> Record | None:
-    """Return the record that a text begins with, whatever follows it; None without one."""
+    """Return the record that a string begins with, whatever follows it; None if there is none."""
     try:
         fields, _ = _json_prefix(text)
     except (ValueError, RecursionError):

@@ -101,7 +101,7 @@ class Setting(Struct, frozen=True, gc=False):
 
 
 def known_division(division: str | None) -> str:
-    """Return a division as the rules spell it, or an empty text; some have ``close``."""
+    """Return a division as the rules spell it, or an empty string; some have ``close``."""
     name = (division or "").strip().lower()
     return "closed" if name == "close" else name
 

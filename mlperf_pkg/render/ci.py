@@ -1,4 +1,4 @@
-"""Shared parts of the formats for CI servers: order, texts and fingerprints of findings."""
+"""Shared parts of the formats for CI servers: order, words and fingerprints of findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as compilers print theirs: one line per finding, for editors and problem matchers."""
+"""A report with one line per finding, as from a compiler, for editors and problem matchers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlperf_pkg.results.report import Report
 
 
 def concise(report: Report, view: View) -> str:
-    """Render ``path:line: severity CODE message``; paths start from the current folder."""
+    """Render ``path:line: severity CODE message``; paths are relative to the current folder."""
     paths = replace(view.checkout, root=view.checkout.here)
     return "".join(
         f"{_line(finding, paths)}\n" for finding in findings.shown(report.findings, view)

@@ -147,7 +147,7 @@ def systems_in_words(report: Report) -> Iterator[str]:
 
 
 def unjudged_in_words(report: Report) -> str:
-    """Return the number of result sets of which only the logs were judged; empty without any."""
+    """Return how many result sets have only their logs judged; empty if there are none."""
     rows = report.result_sets
     unjudged = sum(not row.judged for row in rows)
     which = f" in {unjudged} of {len(rows)} result sets" if unjudged < len(rows) else ""

@@ -43,7 +43,7 @@ Span = tuple[str, str]
 class Column(Struct, frozen=True):
     """A column of a table: its title, its maximum width and whether it holds numbers.
 
-    The first column of a table takes the width that the others leave. A text that is too wide for
+    The first column of a table takes the width that the others leave. A cell that is too wide for
     it is folded or, if the column is ``whole``, put on a line of its own above the other cells.
     """
 

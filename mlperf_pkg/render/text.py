@@ -73,7 +73,7 @@ def text(report: Report, view: View) -> str:
 
 
 def warnings_text(report: Report, view: View) -> str:
-    """Render only the warnings of a report; empty without any."""
+    """Render only the warnings of a report; empty if there are none."""
     warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
     terminal = Terminal(view)
     _findings(terminal, replace(report, findings=warnings), view)

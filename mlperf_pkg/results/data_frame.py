@@ -1,4 +1,4 @@
-"""Rows as a table of pandas."""
+"""Rows as a pandas data frame."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mlperf_pkg.infra.numbers import to_finite
 if TYPE_CHECKING:
     import pandas as pd
 
-_LARGEST = 2**63  # integers of a column are smaller
+_LARGEST = 2**63  # integers in a column are smaller
 
 
 def row_types(type_: type[Struct]) -> dict[str, type[Struct]]:
-    """Return the types of the rows in the fields of a type, by name."""
+    """Return the row types of the fields that hold rows, by the name of the field."""
     info = types.type_info(type_)
     return {
         field.name: field.type.item_type.cls
@@ -29,11 +29,11 @@ def row_types(type_: type[Struct]) -> dict[str, type[Struct]]:
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.DataFrame:
-    """Return rows of a type, as JSON values, with a column for each field of the type.
+    """Return ``rows``, the JSON values of a type, with a column for each field of the type.
 
-    A row in a field has a column for each of its own fields, such as ``rcp_mean``; fields with
-    several values have none. Lists and objects among values of any type are JSON texts. The
-    columns and their types are the same for all rows, even for none.
+    A nested row has a column for each of its own fields, such as ``rcp_mean``; fields with several
+    values have none. In fields of any type, lists and objects become JSON strings. The columns and
+    their types do not depend on the rows, and are the same if there are none.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
 

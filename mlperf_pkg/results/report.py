@@ -194,7 +194,7 @@ class Report(Struct, frozen=True):
 def encodable(value: Any) -> Any:
     """Return a report as a dictionary for msgspec to encode; return other values as they are.
 
-    Unlike ``as_json`` it leaves numbers, texts and the depth as they are.
+    Unlike ``as_json`` it leaves numbers, strings and the depth as they are.
     """
     if not isinstance(value, Report):
         return value
@@ -226,7 +226,7 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def table_of(values: Struct, name: str) -> pd.DataFrame:
-    """Return one of the fields with rows as a table; see ``data_frame``.
+    """Return a field that holds rows as a pandas data frame; see ``data_frame``.
 
     Raises:
         UserError: there is no such field.
@@ -248,7 +248,7 @@ def _scalar(value: Any) -> Any:
 
 
 def folder(path: str) -> str:
-    """Return the folder of a path, empty without one."""
+    """Return the folder of a path, empty if it has none."""
     return path.rpartition("/")[0]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 NOT_CONVERGED = "did not converge"
-NO_TIME = "has no time"
+NO_TIME = "has no time-to-train"
 FASTEST = "fastest"
 SLOWEST = "slowest"
 
@@ -41,8 +41,8 @@ class Score(Struct, frozen=True):
 
     ``minutes`` is the olympic mean, None where there is none. ``dropped`` pairs the path of each
     run that it leaves out with the reason: "fastest", "slowest", "did not converge" or "has no
-    time"; without a score only the last two occur. ``reason`` says why there is no score, or that
-    the number of runs is not the required one; otherwise it is empty.
+    time-to-train"; without a score only the last two occur. ``reason`` says why there is no score,
+    or that the number of runs is not the required one; otherwise it is empty.
     """
 
     minutes: float | None
@@ -63,14 +63,14 @@ def olympic_mean(minutes: Sequence[float], drop: int, already_dropped: int = 0) 
 def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     """Score runs by the written rules, without the ``drop`` fastest and ``drop`` slowest.
 
-    A run that did not converge, or has no time, is slower than any other; with more than ``drop``
-    of them there is no score. Equally fast runs are ordered by path. If the number of runs is not
-    ``required``, the rule is the same, and the reason says so
-    (training_rules.adoc, Benchmark Results).
+    A run that did not converge, or has no time-to-train, is slower than any other; with more than
+    ``drop`` of them there is no score. Equally fast runs are ordered by path. If the number of runs
+    is not ``required``, the rule is the same, and the reason says so (training_rules.adoc,
+    Benchmark Results).
     """
     failed = tuple(sorted((run.path, reason) for run in runs if (reason := _failure(run))))
     if len(failed) > drop:
-        reason = f"{len(failed)} runs did not converge or have no time, at most {drop} may"
+        reason = f"{len(failed)} runs did not converge or have no time-to-train, at most {drop} may"
         return Score(None, failed, reason)
     timed = sorted(
         (run.minutes, run.path) for run in runs if run.converged and run.minutes is not None

@@ -52,7 +52,7 @@ class Choice(Struct, frozen=True):
     """All windows by their first run, the ``median`` of their minutes, and the ``chosen`` one.
 
     ``chosen`` is None where the result is invalid or there are too few runs; ``reason`` then says
-    why. ``median`` is None without a window and infinite where it is invalid. ``reason`` also
+    why. ``median`` is None if there is no window and infinite if it is invalid. ``reason`` also
     names a window that is as close to the median as the chosen one.
     """
 

@@ -27,12 +27,12 @@ def edition(usage: str, round_: str | None) -> str:
 
 
 def enumerated(texts: Sequence[str]) -> str:
-    """Return texts as a list in a sentence: ``a, b and c``."""
+    """Return strings as a list in a sentence: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def shortened(texts: Sequence[str], most: int) -> str:
-    """Return the first texts and the number of the others: ``a, b and 3 more``."""
+    """Return the first strings and the number of the others: ``a, b and 3 more``."""
     rest = len(texts) - most
     return ", ".join(texts[:most]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 Values: TypeAlias = Mapping[str, str]
 
-_SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4  # how tightly a text holds together; 0 for a phrase
+_SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4  # operator precedence; 0 for a phrase
 _SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
     ast.Add: ("+", _SUM),
     ast.Sub: ("-", _SUM),
@@ -131,7 +131,7 @@ class _Words:
         self._commas = commas
 
     def of(self, tree: ast.expr, least: int = 0) -> str:
-        """Return an expression, in parentheses if it holds together less than ``least``."""
+        """Return an expression, in parentheses if its precedence is below ``least``."""
         text, binding = self._part(tree)
         return text if binding >= least else f"({text})"
 

@@ -20,7 +20,7 @@ from mlperf_pkg.rulebook.strictyaml import parse
 
 
 def compiled(folder: Path) -> bytes:
-    """Return what all YAML files of a folder say, by their texts.
+    """Return what all YAML files of a folder say, by their bytes.
 
     They are not validated, which takes libraries that a build of the package does not need.
 

@@ -123,7 +123,7 @@ def _within_minutes(argument: Mapping[str, Any]) -> Test:
 
 
 def _same_as(key: str) -> Test:
-    """Test for equality with the last value of another key so far; it is None without one."""
+    """Test for equality with the last value of another key so far; it is None if there is none."""
     return lambda record, seen: bool(record.value == (seen[key].last if key in seen else None))
 
 

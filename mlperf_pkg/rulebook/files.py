@@ -105,7 +105,7 @@ def read(file: RuleFile) -> Document:
 
 @cache
 def _compiled() -> Mapping[bytes, msgspec.Raw]:
-    """Return what the files of the package's rulebook say, by their texts."""
+    """Return what the files of the package's rulebook say, by their bytes."""
     path = data_folder("rules") / COMPILED
     kind = dict[bytes, msgspec.Raw]
     return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}

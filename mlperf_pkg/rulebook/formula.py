@@ -210,7 +210,7 @@ def _converted(
 
 
 def _operand(value: Any) -> Operand | None:
-    """Return a number as a double, or a text, of a record's metadata; None for anything else."""
+    """Return a number as a double, or a string, of a record's metadata; None for anything else."""
     if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return to_float(value)

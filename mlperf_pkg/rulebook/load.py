@@ -153,7 +153,7 @@ def newest_convergence(usage: str, benchmark: str) -> Document:
 
 @per_rulebook
 def counts_samples(benchmark: str) -> bool:
-    """Return whether evaluations of a benchmark count ``samples_count``, in whatever usage."""
+    """Return whether evaluations of a benchmark count ``samples_count``, in any usage."""
     sections = (newest_convergence(usage, benchmark) for usage in usages())
     return any(section.get("from") == "samples_count" for section in sections)
 

@@ -25,7 +25,7 @@ _TYPES = {
     "null": "null",
     "number": "a number",
     "object": "a mapping",
-    "string": "a text",
+    "string": "a string",
 }
 _DESCRIBED = frozenset({"oneOf", "pattern", "type"})
 _EXPECTED = {
@@ -58,7 +58,7 @@ def kind_of(stem: str) -> str:
 
 def complaints(kind: str, document: Any) -> Iterator[tuple[Steps, str]]:
     """Yield where a document breaks the definition ``kind`` of the metaschema, and a message."""
-    plain = json.loads(json.dumps(document))  # names are texts in JSON, and ``fields: {1: ...}``
+    plain = json.loads(json.dumps(document))  # names are strings in JSON, and ``fields: {1: ...}``
     for error in _validator(kind).iter_errors(plain):
         yield from _explained(error, plain)
 

@@ -1,7 +1,7 @@
 """Formulas evaluated without the CEL library: all of the rulebook, and most others.
 
 As in ``arithmetic``, Python's parser reads a formula; nothing is executed. All numbers are doubles,
-but for ``int(...)`` and whole numbers in a quantity. Values have the answers of CEL, also texts,
+but for ``int(...)`` and whole numbers in a quantity. Values have the answers of CEL, also strings,
 infinities and divisions by zero.
 """
 
@@ -21,10 +21,10 @@ Evaluate: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The value of an expression for data as CEL takes it."""
 
 NO_ANSWER = (KeyError, TypeError, ValueError, ArithmeticError)
-"""The exceptions of ``Evaluate``: a value is missing, a text instead of a number, or too large."""
+"""The exceptions of ``Evaluate``: a value is missing, too large, or a string and no number."""
 
 _LARGEST_INTEGER = 2**63
-# What Python reads in another way than CEL, if CEL reads it at all.
+# What Python reads differently from CEL, if CEL reads it at all.
 _NOT_CEL = re.compile(r"[^ -~\s]|[#'\"\\]|\d_|\d\.(?!\d)|--|\b(and|or|not|if|else|in|is|lambda)\b")
 _LONGEST_NUMBER = 1000  # digits
 _WHOLE = re.compile(r"[ \t-\r]*[+-]?[0-9]+[ \t-\r]*")
@@ -78,7 +78,7 @@ def _with_python_choices(text: str) -> str:
     """Return a formula with ``b if a else c`` for ``a ? b : c``."""
     if "?" not in text:
         return text
-    levels = [""]  # the texts of the parentheses that are open
+    levels = [""]  # the contents of the parentheses that are open
     for part in re.split(r"([()])", text):
         if part == "(":
             levels.append("")
@@ -216,7 +216,7 @@ def _double(value: Any) -> float:
     """Return a number.
 
     Raises:
-        TypeError: it is a text.
+        TypeError: it is a string.
     """
     if isinstance(value, str):
         raise TypeError

@@ -37,7 +37,7 @@ class Sureness(StrEnum):
     """How sure the round of a run is.
 
     GIVEN: the user gave it. NAMED: the name of a folder has it. INFERRED: the time of a run says
-    it. GUESS: the newest round, as the run has no time or is later than every submission.
+    it. GUESS: the newest round, as the run has no timestamps or is later than every submission.
     """
 
     GIVEN = "given"
@@ -49,7 +49,7 @@ class Sureness(StrEnum):
 class RoundChoice(Struct, frozen=True):
     """A round, the reason for it in words, and how sure it is.
 
-    ``day`` is that of the run that the round was inferred from, None without a time.
+    ``day`` is that of the run that the round was inferred from, None if it has no timestamps.
     """
 
     name: str

@@ -81,7 +81,7 @@ class _Interval(Struct, frozen=True):
 
 
 class CurveReader:
-    """Follows the records of ``keys``; ``rules`` are those of the benchmark, None without any.
+    """Follows the records of ``keys``; ``rules`` are those of the benchmark, if it has any.
 
     ``line_of`` returns the line of a record by its number in the log.
     """

@@ -45,7 +45,7 @@ class Run(msgspec.Struct, frozen=True):
     ``path`` is the path of the log in reports, ``records`` the number of its records. The ``round``
     is as given or inferred, for the ``round_reason``; ``sureness`` says how sure it is.
     ``identified`` says that the log names all that decides which rules apply. ``described`` holds
-    the first ``submission_*`` values by the rest of the key, empty where they are not texts.
+    the first ``submission_*`` values by the rest of the key, empty where they are not strings.
 
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
     ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer

@@ -186,7 +186,7 @@ def _of_node(samples: _Samples) -> float:
 
 
 def _of_switch(samples: _Samples) -> float:
-    """Return the first estimate, with the last efficiency before it; 0 without an estimate."""
+    """Return the first estimate, with the last efficiency before it; 0 if there is none."""
     efficiency: Any = 1.0
     for sample in _in_order(samples):
         if sample.key == _EFFICIENCY:

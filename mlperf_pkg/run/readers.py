@@ -30,7 +30,7 @@ MAX_DISTINCT = 100  # values of a key that may have one
 
 
 class Description:
-    """Follows the first records of ``SUBMISSION_KEYS``; values that are not texts are empty."""
+    """Follows the first records of ``SUBMISSION_KEYS``; values that are not strings are empty."""
 
     def __init__(self) -> None:
         """Start at the head of a log."""
@@ -41,7 +41,7 @@ class Description:
         """Take the next record."""
         if name := self._missing.pop(record.key, None):
             value = bounded(record.value)
-            # Equal texts of several runs are sent to another process once if they are one object.
+            # Equal strings of several runs are sent to another process once if they are one object.
             self.values[name] = intern(value) if type(value) is str else ""
 
 
@@ -96,7 +96,7 @@ class Clock(msgspec.Struct, eq=False):
         elif self.start_ms is not None and self.stop_ms is None:
             self.stop_ms, self.stop_number = time_ms, number
             status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            # Equal texts of several runs are sent to another process once if they are one object.
+            # Equal strings of several runs are sent to another process once if they are one object.
             self.status = intern(status) if type(status) is str else None
 
     @property

@@ -266,7 +266,7 @@ class _Reading:
         if day > last:
             self._add(
                 "RUN158",
-                "the run is of {found:s}; expected {expected}",
+                "the run is dated {found:s}; expected {expected}",
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=str(day),

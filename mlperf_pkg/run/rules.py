@@ -133,7 +133,7 @@ class RuleChecker:
 
     @property
     def reached(self) -> bool | None:
-        """Whether some record met each target; None without targets."""
+        """Whether some record met each target; None if there are no targets."""
         codes = [compiled.rule.code for compiled in self.table.concluded if compiled.reaches]
         evidence = self.evidence
         return evidence.crash is None and evidence.met.issuperset(codes) if codes else None

@@ -105,7 +105,7 @@ def broken(
     *,
     official: bool = False,
 ) -> Rule | None:
-    """Return the first rule that ``value`` breaks after ``assigned`` was logged, None without any.
+    """Return the first rule that ``value`` breaks after ``assigned`` was logged, or None.
 
     With ``official``, only rules that the official checker has are checked.
     """

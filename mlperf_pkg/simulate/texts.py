@@ -1,4 +1,4 @@
-"""The texts in the tree of a simulated round, all invented: notice, code, system descriptions."""
+"""Invented files of the tree of a simulated round: notice, code, system descriptions."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class _Finder(Struct):
         )
 
     def _sets_alone(self, logs: Iterable[Place]) -> Iterator[ResultSet]:
-        """Yield the result sets whose folders have the path of one; none without a log."""
+        """Yield the result sets with logs whose folders have the path of one."""
         by_folder: dict[str, list[Place]] = {}
         for log in logs:
             if is_result_log(log.name):

@@ -62,7 +62,7 @@ class Stated(Struct, frozen=True):
 
     @property
     def platform_letters(self) -> str:
-        """The letters and digits of the platform without that number; empty without a platform."""
+        """The letters and digits of the platform without that number; empty if none is named."""
         return letters(self.platforms[1]) if self.names_platform else ""
 
     @property
@@ -82,7 +82,7 @@ class Stated(Struct, frozen=True):
         return self.place.split("/")[:-1]
 
     def fits(self, system: Described) -> bool:
-        """Return whether all numbers in the log are those of a system; False without any.
+        """Return whether all numbers in the log are those of a system; False if there are none.
 
         A log of weak scaling is of one of several models, each of which uses a part of the nodes.
         """

@@ -15,7 +15,7 @@ BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
 TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
 KEEP_SCALING = "keep-scaling"
-"""A flag of the command line alone: scores use the factors in ``scaling.json``."""
+"""A flag only of the command line: scores use the factors in ``scaling.json``."""
 
 
 class Params(Struct, frozen=True):

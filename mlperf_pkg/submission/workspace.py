@@ -20,7 +20,7 @@ _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 
 def workspace_of(argument: Path, label: str = "") -> Workspace | None:
-    """Return the workspace that an argument is or is in; None without one.
+    """Return the workspace that an argument is or is in; None if there is none.
 
     What is in ``results/`` is part of a submission. ``label`` is the argument's name in reports.
     Links to descriptions outside of the workspace are not followed.

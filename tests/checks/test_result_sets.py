@@ -115,7 +115,7 @@ CASES = [
     ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
     ("other benchmark inside", lambda r: rewrite(r, 0, other_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", f"{SET}/result_0.txt"), ("SET108", "rules", SET)], "fail", "fail"),
     ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
-    ("system is no JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
+    ("system that is not JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
     ("an entry moved to Open", lambda r: write_system(r / "systems", division="open"), [], "pass", "pass"),
     ("one killed", lambda r: kill(r, 1), [("SEED103", "official", f"{SET}/result_1.txt")], "fail", "pass"),
     ("misspelt division", lambda r: write_system(r / "systems", division="close"), [("SYS201", "rules", f"systems/{SYSTEM}.json")], "pass", "fail"),

@@ -129,7 +129,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("as in the text, old round", written(status="Available on premises"), "3.1", []),
     ("wrong case", written(status="preview"), "6.1", [("SYS103", 4, *FATAL)]),
     ("no category, new round", written(status="soon"), "4.1", [("SYS103", 4, *AGREED)]),
-    ("not a text, new round", written(status=["Preview"]), "4.1", [
+    ("not a string, new round", written(status=["Preview"]), "4.1", [
         ("SYS103", 4, *AGREED),
         ("SYS303", 4, *ADVISED),
     ]),

@@ -39,7 +39,7 @@ def test_from_the_first_start_to_the_last_stop(
 
 def test_models_that_are_not_trained_are_dropped() -> None:
     score = weak_score([Span("a", 0, MINUTE)], [("b", True), ("c", False)], 1)
-    assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time")))
+    assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.helpers.trees import simulated, write_set
         ("pyarrow", "export --published -o x.parquet", "an export as Parquet needs the package pyarrow: pip install 'mlperf-pkg[data]'"),
         ("duckdb", "export --published -o x.duckdb", "an export as DuckDB needs the package duckdb: pip install 'mlperf-pkg[data]'"),
         ("jinja2", "report logs -o x.html", "a page needs the package jinja2: pip install 'mlperf-pkg[report]'"),
-        ("vl_convert", "plot logs -o charts", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
+        ("vl_convert", "report logs --chart all", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
         ("vl_convert", "rcp chart bert --round 5.0 -o x.svg", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
         ("distributed", "check logs --scheduler tcp://127.0.0.1:9", "--scheduler needs the package distributed: pip install 'mlperf-pkg[cluster]'"),
         ("s3fs", "check s3://bucket/logs", "s3://bucket/logs needs the package s3fs: pip install 'mlperf-pkg[cluster]'"),

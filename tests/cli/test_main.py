@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from mlperf_pkg import __version__
 from mlperf_pkg.cli import main
+from mlperf_pkg.cli.group import FORMER
 from tests.helpers.program import call, start
 from tests.helpers.trees import simulated, write_set
 
@@ -75,9 +77,24 @@ GROUPS = [path for path in PATHS if any(other[:-1] == path for other in PATHS if
 @pytest.mark.parametrize("path", GROUPS, ids=" ".join)
 def test_lists_of_commands_are_not_cut(path: tuple[str, ...]) -> None:
     """The first sentence of each command fits on a line of 80 columns."""
-    _, _, commands = call(*path, "--help").output.partition("\nCommands:\n")
+    _, _, commands = call(*path, "--help").output.partition("message and exit.\n")
     assert commands
     assert [line for line in commands.splitlines() if line.endswith("...")] == []
+
+
+def test_the_help_has_a_section_for_each_kind_of_user() -> None:
+    _, *sections = re.split(r"\n\n(\w[\w ]+):\n", call("--help").output)[2:]
+    names = [tuple(re.findall(r"(?m)^  (\S+)", text)) for text in sections[1::2]]
+    assert dict(zip(sections[::2], names, strict=True)) == main.SECTIONS
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_name(name: str) -> None:
+    new = " ".join(FORMER[name])
+    result = call(name, "--help")
+    assert (result.exit_code, result.stderr) == (0, f"note: {name} is now 'mlperf-pkg {new}'\n")
+    assert result.stdout == call(*FORMER[name], "--help").stdout
+    assert f" {name} " not in call("--help").output
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import click
 import pytest
+from man_page import pages
 
-from mlperf_pkg import __version__
 from mlperf_pkg.cli.main import cli
-from mlperf_pkg.cli.man_page import pages
 from tests.cli.test_main import PATHS
 from tests.helpers.ci_kit import needs
 from tests.helpers.program import call
 
 ROOT = click.Context(cli, info_name="mlperf-pkg", **cli.context_settings)
-PAGES = dict(pages(ROOT))
+PAGES = dict(pages(ROOT, "1.2.3"))
 NAMES = ["-".join(("mlperf-pkg", *path)) for path in PATHS]
 
 
@@ -31,7 +30,7 @@ def test_every_command_has_a_page() -> None:
 def test_a_page_says_what_the_help_says(path: tuple[str, ...], name: str) -> None:
     page = PAGES[f"{name}.1"]
     assert page.startswith('.TH "MLPERF')
-    assert f'"mlperf-pkg {__version__}"' in page.splitlines()[0]
+    assert '"mlperf-pkg 1.2.3"' in page.splitlines()[0]
     plain = " ".join(re.sub(r"^\.\w+ ?", "", page, flags=re.M).replace("\\-", "-").split())
     helped = call(*path, "--help").output
     for option in re.findall(r"^  (?:-\w, )?(--[\w-]+)", helped, re.MULTILINE):
@@ -43,11 +42,17 @@ def test_a_page_says_what_the_help_says(path: tuple[str, ...], name: str) -> Non
     assert sections[-3:] == ["EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 
 
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    for name, text in PAGES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
 @needs("mandoc")
-def test_mandoc_finds_nothing(tmp_path: Path) -> None:
-    assert call("man", tmp_path).exit_code == 0
+def test_mandoc_finds_nothing(written: Path) -> None:
     done = subprocess.run(
-        ["mandoc", "-Tlint", "-Wwarning", *tmp_path.glob("*.1")],
+        ["mandoc", "-Tlint", "-Wwarning", *written.glob("*.1")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -65,31 +70,15 @@ def test_mandoc_finds_nothing(tmp_path: Path) -> None:
 )
 def test_text_is_no_macro(text: str, line: str) -> None:
     ctx = click.Context(click.Command("x", help=f"Do it.\n\n{text}"), info_name="x")
-    assert f'.SH "DESCRIPTION"\nDo it.\n.PP\n{line}\n' in dict(pages(ctx))["x.1"]
-
-
-def test_where_pages_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    for _ in range(2):
-        done = call("man")
-        assert done.output == f"wrote {len(NAMES)} pages into {tmp_path}/man/man1\n"
-    assert {path.stem for path in (tmp_path / "man" / "man1").iterdir()} == set(NAMES)
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    done = call("man", tmp_path / "file" / "man1")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "cannot be written into" in done.stderr
+    assert f'.SH "DESCRIPTION"\nDo it.\n.PP\n{line}\n' in dict(pages(ctx, "1"))["x.1"]
 
 
 @needs("man")
-def test_man_shows_a_page(tmp_path: Path) -> None:
-    call("man", tmp_path)
+def test_man_shows_a_page(written: Path) -> None:
     program = shutil.which("man")
     assert program
     done = subprocess.run(
-        [program, "-l", tmp_path / "mlperf-pkg-check.1"],
+        [program, "-l", written / "mlperf-pkg-check.1"],
         capture_output=True, text=True, check=False, env={**os.environ, "MANWIDTH": "80"},
     )  # fmt: skip
     assert "mlperf-pkg-check - Check logs, result sets" in done.stdout

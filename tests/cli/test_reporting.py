@@ -238,7 +238,7 @@ UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -
         ("score", "logs"),
         ("select", "logs"),
         ("report", "logs"),
-        ("plot", "logs", "-o", "charts"),
+        ("report", "logs", "--chart", "all"),
         ("export", "logs", "-o", "out.csv"),
         ("compare", "logs"),
         ("diff", "logs", "logs/1.log"),

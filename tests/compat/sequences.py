@@ -104,7 +104,7 @@ def deleted(tree: Path) -> None:
 
 
 def written(text: str) -> Callable[[Path], None]:
-    """Return what writes a text into all files of factors."""
+    """Return what writes a string into all files of factors."""
 
     def write(tree: Path) -> None:
         for folder in {path.parent for path in tree.rglob("result_*.txt")}:

@@ -10,6 +10,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 
 ROUNDS = ("v1.0", "v1.1", "v2.0")
@@ -24,7 +25,7 @@ pytestmark = needs_corpus
 def report(round_: str) -> Report:
     folder = corpus_folder()
     assert folder
-    return check([str(folder / round_)], Options()).report
+    return check([str(folder / round_)], Options(flags=frozenset({KEEP_SCALING}))).report
 
 
 def result_sets(round_: str) -> list[tuple[ResultSetRow, dict[str, Any]]]:

@@ -45,7 +45,7 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
         ("diff", other, workspace),
         ("compare", other, workspace),
         ("report", other, "--output", tmp_path / "report.html"),
-        ("plot", log.parent, "--output", tmp_path / "charts", "--chart", "times"),
+        ("report", log.parent, "--output", tmp_path / "charts", "--chart", "times"),
         ("watch", log, "--timeout", "5"),
     ]
     failed = [command for command in commands if call(*command).exit_code not in (0, 1)]

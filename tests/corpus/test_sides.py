@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review.sides import read_side, record_side
+from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 
 pytestmark = needs_corpus
@@ -16,7 +17,7 @@ UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_as_published(name: str) -> None:
-    side = read_side(f"{corpus_folder()}/{name}", Options(jobs=1))
+    side = read_side(f"{corpus_folder()}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
     usage = "hpc" if name.startswith("hpc") else "training"
     record = {(entry.row.round, entry.row.path): entry for entry in record_side(usage).entries}
     assert side.entries

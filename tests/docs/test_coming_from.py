@@ -179,6 +179,15 @@ def test_outcomes_are_equal(
         assert (copy / "FILE").stat().st_size
 
 
+@pytest.mark.parametrize(("quality", "status"), [("good", 0), ("bad", 1)])
+def test_the_script(
+    quality: str, status: int, trees: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = re.findall(r"(?m)^mlperf-pkg (.*)", SECTIONS["verify_for_v*.sh"])
+    monkeypatch.chdir(trees[quality])
+    assert call(*line.split()).exit_code == status
+
+
 def test_the_number_of_options() -> None:
     """As the report of a release counts them."""
     assert len([name for section in [*PARSERS, *OF_SCRIPTS, "compute_score"] for name in names(section)]) == 64  # fmt: skip

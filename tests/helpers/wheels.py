@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 SOURCES = (
     "mlperf_pkg",
+    "docs",
     "rules",
     "systems",
     "setup.cfg",

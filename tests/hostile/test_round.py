@@ -91,7 +91,6 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
         *("score", root, "--tables", out / "ided", "--private-ids", out / "ids.json")
     ],
     "results": lambda root, out: ["results", root, "-o", out / "summary"],
-    "verify-round": lambda root, out: ["verify-round", root],
     "select": lambda root, out: ["select", root],
     "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],
@@ -109,7 +108,9 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "review": lambda root, out: ["review", root, "-o", out / "review"],
     "review previews": lambda root, out: ["review", "previews", "1.1", root],
     "review resubmitted": lambda root, out: ["review", "resubmitted", root, "5.1"],
-    "plot": lambda root, out: ["plot", root, "-o", out / "charts", "--chart", "scoreboard"],
+    "report --chart": lambda root, out: [
+        *("report", root, "-o", out / "charts", "--chart", "scoreboard")
+    ],
     "export": lambda root, out: ["export", root, "-o", out / "results.csv", "--evaluations"],
     "export as SQLite": lambda root, out: ["export", root, "-o", out / "results.sqlite"],
     "export as Parquet": lambda root, out: ["export", root, "-o", out / "results.parquet"],

@@ -109,7 +109,7 @@ ERRORS = [  # bytes, line, message
     (b'{"a": True}', 1, "found 'True'; expected a value"),
     (b"{} // end", 1, "found '//'; expected nothing after the end of the document"),
     (b'{"a": "b}', 1, "found '\"b}'; expected a closing double quote"),
-    (b'{"a": "b\n"}', 1, "found '\\n'; expected an escape (\\n, \\t) within a text"),
+    (b'{"a": "b\n"}', 1, "found '\\n'; expected an escape (\\n, \\t) within a string"),
     (b'"\\x"', 1, "found '\\\\x'; expected one of the escapes of JSON"),
     (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff'; expected JSON"),
     ("{}".encode("utf-16"), 1, f"the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}"),

@@ -19,10 +19,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    # A folder that is not locked looks unused to other tests, which would remove it from /tmp.
     return subprocess.run(
         [sys.executable, "-m", "tests.helpers.windows", *arguments],
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(cwd)},
         capture_output=True,
         text=True,
         check=False,

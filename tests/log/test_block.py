@@ -244,7 +244,7 @@ BLOCKS = [
      (["a"], True, False)),
     ("a part that ends the line too soon", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": [}',
      None),
-    ("a text that does not end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": "}', None),
+    ("a string that does not end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": "}', None),
     ("time too long", f"{record('a', 1, 10**18)}\n{record('a', 1, 9 * 10**18)}", None),
     ("from line to line", f":::MLLOG {{{NAMES}\n:::MLLOG }}{{{NAMES}}}\n", None),
     ("no, two, one", f"x\n{record('a')}\n:::MLLOG {{}}\n", None),

@@ -54,7 +54,7 @@ def test_olympic_mean(
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
         (
             [*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)],
-            Score(3, (("a", "fastest"), ("z", "has no time"))),
+            Score(3, (("a", "fastest"), ("z", "has no time-to-train"))),
         ),
         (
             [*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)],
@@ -65,7 +65,7 @@ def test_olympic_mean(
             Score(
                 None,
                 (("b", "did not converge"), ("d", "did not converge")),
-                "2 runs did not converge or have no time, at most 1 may",
+                "2 runs did not converge or have no time-to-train, at most 1 may",
             ),
         ),
         (

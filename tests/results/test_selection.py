@@ -79,7 +79,7 @@ def test_four_of_forty_may_fail() -> None:
     ("minutes", "reason"),
     [
         ([1, 2], "only 2 of 3 runs"),
-        ([F, F, 4], "2 runs did not converge or have no time, at most 1 may"),
+        ([F, F, 4], "2 runs did not converge or have no time-to-train, at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
         (
             [1, 2, 3, 4],

@@ -56,7 +56,7 @@ def test_runs(required: int | None, runs: str) -> None:
         ("success", "fastest", "success, fastest"),
         ("success", "did not converge", "success, did not converge"),
         ("aborted", "did not converge", "aborted, dropped"),
-        (None, "has no time", "no run_stop, dropped"),
+        (None, "has no time-to-train", "no run_stop, dropped"),
         (None, None, "no run_stop"),
     ],
 )

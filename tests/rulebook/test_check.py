@@ -61,7 +61,7 @@ IN_THE_BENCHMARK = [
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
     ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
     ("open:", "opne:", "17: unknown field 'opne' of the file; did you mean 'open'?"),
-    ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected small letters, digits and underscores"),
+    ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores"),
     # A source that does not exist.
     ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
     ("occurs: once, equals: adamw", 'source: "training_rules, run results"', "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading of training_rules; did you mean 'Run Results'?"),

@@ -33,6 +33,7 @@ from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.params import KEEP_SCALING
 
 BATCH_SIZE = "global_batch_size"
 MAX_VALUES = 3  # of one hyperparameter in a result set
@@ -47,7 +48,7 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
     logs: list[Log] = []
     settings: list[Setting] = []
     for folder in folders:
-        checked = check([folder], Options())
+        checked = check([folder], Options(flags=frozenset({KEEP_SCALING})))
         runs = {run.path: run for run in checked.runs}
         systems = {system.path: system for system in checked.systems}
         sources = {

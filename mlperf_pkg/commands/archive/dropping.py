@@ -1,4 +1,4 @@
-"""Leave the result sets that are not valid out of what is packed; the tree stays as it is."""
+"""Leave result sets that are not valid out of an archive, without changing the tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow, description_path, na
 
 
 def reasons(report: Report) -> dict[str, str]:
-    """Return why result sets of a tree are not valid, by their ids; as ``build`` judges them."""
+    """Return why ``build`` would leave out result sets of a tree, by their ids."""
     return {
         row.id: "\n".join([f"{_name(row)} is not valid:", *map(_line, failed)])
         for row in report.result_sets
@@ -39,10 +39,10 @@ def reasons(report: Report) -> dict[str, str]:
 def without_sets(
     tree: HashedTree, report: Report, ids: Collection[str], options: Options
 ) -> tuple[HashedTree, Report]:
-    """Return a tree without some of its result sets, and the report on what is left.
+    """Return a tree without some of its result sets, and the report on the rest.
 
-    Descriptions and code that only these sets need are left out, too. Tables that ``build`` wrote
-    and the manifest list what is left.
+    Descriptions and code that only these sets need are left out, too. The manifest and the tables
+    that ``build`` wrote list the rest.
 
     Raises:
         UserError: a file cannot be copied to be checked.
@@ -75,7 +75,7 @@ def _line(finding: Finding) -> str:
 def _needed_only_by(
     dropped: Collection[ResultSetRow], others: Collection[ResultSetRow]
 ) -> Iterator[str]:
-    """Yield the files and folders that the ``dropped`` sets need, and no other set."""
+    """Yield the files and folders that only the ``dropped`` sets need."""
     systems, benchmarks = {row.system for row in others}, {name(row.path) for row in others}
     for row in dropped:
         yield row.path
@@ -86,7 +86,7 @@ def _needed_only_by(
 
 
 def _checked(tree: HashedTree, options: Options) -> Report:
-    """Check a copy of the files, as a tree of the same name."""
+    """Check a copy of the files in a tree of the same name."""
     with scratch_folder(Path(gettempdir())) as work:
         root = work / tree.root.resolve().name
         for file in tree.files:
@@ -102,7 +102,7 @@ def _checked(tree: HashedTree, options: Options) -> Report:
 
 
 def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[HashedFile, ...]:
-    """Return the files with new tables and a new manifest, if the tree has one of this tool."""
+    """Return the files with new tables and a new manifest, if the tree has a manifest."""
     files = {file.path: file for file in tree.files}
     if MANIFEST not in files:
         return tree.files

@@ -22,7 +22,7 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
         return None
     return (
         "fix the errors, or pack the tree anyway with --keep-invalid;"
-        " --drop-invalid leaves out result sets that are not valid, but not all of them"
+        " --drop-invalid leaves out result sets that are not valid, if any others are valid"
     )
 
 

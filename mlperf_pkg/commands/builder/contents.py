@@ -126,7 +126,7 @@ def _in_a_tree(path: AnyPath, workspace: Workspace) -> bool:
 
 
 def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
-    """Return the tables of results of a tree, by their paths."""
+    """Return the tables of the results of a tree, by path."""
     return {
         "results.csv": results_csv(report),
         "results.html": results_html(report, notes),

@@ -84,7 +84,7 @@ def judge(
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
-    """Yield why systems and result sets are not valid: one text for each of them."""
+    """Yield why systems and result sets are not valid: one message for each of them."""
     for system in _systems(judged):
         if failed := failures(system.findings, rejected=True):
             yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
@@ -137,7 +137,7 @@ def _waivers(workspace: Workspace) -> Waivers:
 def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
     """Return the findings that fail a verdict.
 
-    Waived ones are among them only if the official checker ``rejected`` their subject for them.
+    Waived findings are included only if the official checker ``rejected`` their subject.
     """
     return [
         finding

@@ -73,7 +73,7 @@ class Chart(Struct, frozen=True):
     def document(self) -> Spec:
         """Return the chart with its data and a fixed size, for a file of its own.
 
-        All texts are made visible: the library that draws ends the process on some characters.
+        All strings are made visible: the library that draws ends the process on some characters.
         """
         document: Spec = _all_visible(self._document())
         return document

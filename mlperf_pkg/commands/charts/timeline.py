@@ -30,7 +30,7 @@ _COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 
 
 def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
-    """Return the chart, with about ``max_spans`` spans per phase of a run; None without spans."""
+    """Return the chart with about ``max_spans`` spans per phase of a run; None if it is empty."""
     rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
     if not rows:
         return None

@@ -1,1 +1,1 @@
-"""What a user's machine has of the tool: completion scripts, manual pages, a diagnosis."""
+"""What a user's machine has of the tool."""

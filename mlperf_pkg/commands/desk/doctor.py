@@ -148,7 +148,7 @@ def _libyaml() -> Iterator[Diagnosis]:
         yield Diagnosis("libyaml", State.OK, "installed")
         return
     repair = "pip install --force-reinstall --only-binary pyyaml pyyaml"
-    text = "PyYAML is without it: rule files that are not compiled are read more slowly"
+    text = "PyYAML was built without it, so rule files that are not compiled are read more slowly"
     yield Diagnosis("libyaml", State.NOTE, text, repair)
 
 

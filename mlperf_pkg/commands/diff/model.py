@@ -13,7 +13,7 @@ from mlperf_pkg.results.report import ResultSetRow
 
 
 def percent(old: float | None, new: float | None) -> float | None:
-    """Return by how much ``new`` exceeds ``old``, in percent; None without a base."""
+    """Return by how much ``new`` exceeds ``old``, in percent; None if there is no base."""
     return 100 * (new / old - 1) if old and new is not None else None
 
 

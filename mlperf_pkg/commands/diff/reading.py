@@ -160,7 +160,7 @@ def _outside(findings: Iterable[Finding], sets: Iterable[ResultSet]) -> Iterator
 
 
 def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield path and digest of the files that are not ``compared`` in another way."""
+    """Yield path and digest of the files that are not ``compared`` otherwise."""
     for log in contents.logs:
         if log.label not in compared:
             yield log.label, _digest(log.path)

@@ -23,7 +23,7 @@ def library() -> Any:
 def arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
     """Return the schema of a table; units and meanings are metadata of its columns.
 
-    ``zone`` is that of times, which are of UTC also without it.
+    ``zone`` is the time zone of timestamps; they are in UTC even if it is None.
     """
     pa = library()
     types = {

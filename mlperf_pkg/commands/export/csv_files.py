@@ -25,7 +25,7 @@ _WRITE: Mapping[type, Callable[[Any], Any]] = {bool: _BOOLEANS.__getitem__, date
 
 
 def write(path: Path, table: Table, rows: Sequence[Row]) -> None:
-    """Write a table; texts that a spreadsheet would run as formulas are escaped."""
+    """Write a table; strings that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
     cells = ([_WRITE[type(v)](v) if type(v) in _WRITE else v for v in row] for row in rows)
     path.write_text(csv_text(names, cells), "utf-8")

@@ -51,7 +51,7 @@ def rows_of(checked: Checked) -> Rows:
     runs = {run.path: run for run in checked.runs}
     paths = _texts(chain(runs, (system.path for system in checked.systems)))
     in_sets = [(row, scored.row) for scored in scores(checked).sets for row in scored.runs]
-    systems = {  # a description may be read twice: of a submission, and of its raw logs
+    systems = {  # a description may be read twice: for a submission and for its raw logs
         (rounds.of_system(system), system.path): _system(
             system, row.verdict, rounds, paths[system.path]
         )
@@ -99,7 +99,7 @@ def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
 
 
 def _texts(paths: Iterable[str]) -> dict[str, str]:
-    """Return the text of each path: escaped, and numbered if another path has the same text."""
+    """Return the escaped text of each path, numbered if another path has the same text."""
     by_text: dict[str, str] = {}
     for path in sorted(set(paths)):
         own = visible(path)
@@ -278,18 +278,18 @@ def _time(milliseconds: float | None) -> datetime | None:
 
 
 def iso(time: datetime) -> str:
-    """Return a time as ISO 8601 text, which the functions of SQLite read."""
+    """Return a time as ISO 8601 text, which SQLite's date functions can read."""
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def division_of(written: str | None) -> str | None:
-    """Return a division as the rules spell it, None if it is another text."""
+    """Return a division as the rules spell it; None if they have no such division."""
     division = known_division(written)
     return division if division in DIVISIONS else None
 
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
-    """Yield one record for each line and metric; of equal names the last one counts."""
+    """Yield one record per line and metric; if names of metrics are equal, the last one counts."""
     records = {
         (evaluation.line, visible(evaluation.metric)): evaluation
         for evaluation in evaluations_of(run)

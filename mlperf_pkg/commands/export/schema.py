@@ -1,7 +1,7 @@
 """The tables of an export: their columns, types, units and meanings.
 
 Each class is a table, each field a column. Documents and files are generated from these classes,
-so they always agree. Unprintable characters are escaped in all texts; numbers are finite.
+so they always agree. Unprintable characters are escaped in all strings; numbers are finite.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SystemRecord(Struct, frozen=True):
     division_written: Annotated[str | None, _about("the division, as the description spells it")]
     status: Annotated[
         str | None,
-        _about("the availability: `onprem`, `cloud`, `preview`, `research`; null if it is another"),
+        _about("the availability: `onprem`, `cloud`, `preview`, `research`; null if none of these"),
     ]
     status_written: Annotated[str | None, _about("the availability, as the description spells it")]
     system_name: Annotated[str | None, _about("the name of the system")]
@@ -77,7 +77,8 @@ class ResultSetRecord(Struct, frozen=True):
     benchmark: _Benchmark
     division: _Division
     division_written: Annotated[
-        str | None, _about("the division, as the description or, without one, the logs spell it")
+        str | None,
+        _about("the division, as the description spells it, or the logs if there is none"),
     ]
     path: Annotated[
         str, _about("the path of the result set; several sets of raw logs may have the same")
@@ -196,7 +197,7 @@ class FindingRecord(Struct, frozen=True):
 class Column(Struct, frozen=True):
     """A column: its type is one of ``str``, ``int``, ``float``, ``bool`` and ``datetime``.
 
-    Times are of UTC, in milliseconds.
+    Times are in UTC, in milliseconds.
     """
 
     name: str
@@ -209,7 +210,7 @@ class Column(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """A table; ``meaning`` describes its rows.
 
-    ``keys`` and ``indexes`` are SQL: constraints, and the columns of more indexes.
+    ``keys`` has constraints, and ``indexes`` the columns of other indexes, both as SQL.
     """
 
     name: str

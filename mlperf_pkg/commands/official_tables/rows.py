@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
@@ -38,9 +37,9 @@ class Summary(Struct, frozen=True):
 
     ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
     size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
-    for training. ``left_out`` lists results that are not in the tables, and why; the official
-    summarizer leaves out those without a description, and has ``crashed`` on the others. ``tested``
-    are the paths of the sets whose convergence it tests before.
+    for training. ``left_out`` lists results that are not in the tables, and why: the official
+    summarizer leaves out those without a description, and crashes on the others (``crashed``).
+    ``tested`` lists the paths of the sets whose convergence it tests before it crashes.
     """
 
     usage: str
@@ -56,7 +55,8 @@ class Summary(Struct, frozen=True):
 def summarize(checked: Checked) -> Summary:
     """Return the tables of the submissions of a check.
 
-    They are what the official summarizer writes after the package checker wrote ``scaling.json``.
+    They are what the official summarizer writes after the package checker has written
+    ``scaling.json``.
 
     Raises:
         UserError: there is no submission, the submissions are of several rounds, or the installed
@@ -78,6 +78,10 @@ def summarize(checked: Checked) -> Summary:
 def _benchmarks(usage: str, round_: str) -> tuple[str, ...]:
     """Return the benchmarks in the order of the official columns."""
     ruleset = load_round(usage, round_).ruleset
+    from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+        get_allowed_benchmarks,
+    )
+
     return tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
 
 
@@ -158,7 +162,7 @@ class _Collector:
         self._crashed = True
 
     def _blank_rcp(self) -> Row:
-        """Return empty texts for the RCP columns, which benchmarks without results keep."""
+        """Return empty strings for the RCP columns, which benchmarks without results keep."""
         return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:

@@ -47,7 +47,7 @@ def system_cells(description: Mapping[str, Any], private_id: str | None) -> dict
 
 
 def known_cells(description: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the cells that a description has, as texts, and the names of those that it lacks.
+    """Return the cells that a description has, as strings, and the names of those that it lacks.
 
     These are the cells before the scores, without the private id; one that is missing is empty.
     """

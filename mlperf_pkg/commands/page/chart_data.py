@@ -30,7 +30,7 @@ def packed(text: str) -> str:
 
 
 def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:
-    """Return a chart with short texts, and with its data as ``columns`` returns them.
+    """Return a chart with short strings, and with its data as ``columns`` returns them.
 
     ``packed_rows`` keeps the columns by the ``id`` of their rows, which many charts share.
     """

@@ -101,7 +101,7 @@ class Entry(Struct, frozen=True):
                 yield title, text
 
     def point(self, element: str) -> Point | None:
-        """Return the score for charts; None without a score or a number of accelerators."""
+        """Return the score for charts; None if it or the number of accelerators is missing."""
         row = self.row
         minutes = row.score_minutes
         if not minutes or not isfinite(minutes) or not self.accelerators or row.scaling == "weak":

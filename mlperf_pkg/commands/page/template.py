@@ -92,7 +92,7 @@ def _hash_source(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text from a log, cut to ``MAX_TEXT`` characters."""
+    """Return a string from a log, cut to ``MAX_TEXT`` characters."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 

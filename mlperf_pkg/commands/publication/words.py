@@ -1,4 +1,4 @@
-"""Private ids in words: four of 256, from the digest of a text.
+"""Private ids in words: four of 256, from the digest of a string.
 
 The words and their choice are those of humanhash3, which is in the public domain. The official
 summarizer uses it, so a system has the id that ``--generate_private_ids`` would give it.
@@ -38,7 +38,7 @@ _NUMBER = 4
 
 
 def in_words(text: str) -> str:
-    """Return the id of a text, such as ``table-sodium-kilo-orange``."""
+    """Return the id of a string, such as ``table-sodium-kilo-orange``."""
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()
     size = len(digest) // _NUMBER
     parts = (digest[start : start + size] for start in range(0, len(digest), size))

@@ -128,7 +128,7 @@ def summary(reviewed: Round, sections: Sequence[Section]) -> str:
 
 
 def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
-    """Return texts as at most ``most`` indented lines; if there are more, the last names a file."""
+    """Return at most ``most`` indented lines; if there are more, the last names a file."""
     lines = [line for text in texts for line in _wrapped(text)]
     if len(lines) <= most:
         return lines

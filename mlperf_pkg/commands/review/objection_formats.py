@@ -66,7 +66,7 @@ def _summary(outcome: Outcome) -> str:
 
 
 def json(outcome: Outcome, _: View) -> str:
-    """Return JSON; ``standing`` is null without a tree."""
+    """Return JSON; ``standing`` is null if there is no tree."""
     return tables.json_text(
         {
             "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Write the objections of a check: one text, or a folder with all texts and their states."""
+"""Write the objections of a check: one document, or a folder of files and their states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRINTED = 5  # objections
 
 
 def wanted_codes(text: str) -> tuple[str, ...]:
-    """Return the prefixes of codes in a text, separated by commas.
+    """Return the prefixes of codes in a string, separated by commas.
 
     Raises:
         UserError: no code begins with one of them.

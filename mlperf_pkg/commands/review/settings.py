@@ -169,7 +169,7 @@ def number(value: str) -> float | None:
 
 
 def plain(value: str) -> str:
-    """Return a value in JSON without the quotation marks of a text."""
+    """Return a value in JSON without the quotation marks of a string."""
     return value.strip('"')
 
 

@@ -24,7 +24,7 @@ class Standing(StrEnum):
 class Judged(Struct, frozen=True):
     """An objection in the file, and its ``standing`` in a tree.
 
-    ``standing`` is None without a tree, and in a tree of another submitter only. ``left`` are the
+    ``standing`` is None if there is no tree, or only one of another submitter. ``left`` are the
     subjects that still have the finding.
     """
 

@@ -65,14 +65,14 @@ class Entry(Struct, frozen=True, dict=True):
 
 
 class Side(Struct, frozen=True):
-    """The result sets of one argument; ``name`` is its name in texts."""
+    """The result sets of one argument; ``name`` is its name in messages."""
 
     name: str
     entries: tuple[Entry, ...]
 
     @property
     def newest(self) -> tuple[int, ...]:
-        """The newest round, as numbers; empty without a result set."""
+        """The newest round, as numbers; empty if there is no result set."""
         return max((entry.version for entry in self.entries), default=())
 
 

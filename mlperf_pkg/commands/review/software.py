@@ -16,7 +16,7 @@ from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 
 _MOST_KEYS = 4
-_TEXT = ""  # the part of a stack that is a text
+_TEXT = ""  # the part of a stack that is a string
 _VERSION = re.compile(
     r"([A-Za-z][A-Za-z _+-]{0,60}?)[ ,:_-]{0,4}v?([0-9]{1,6}(?:\.[0-9]{1,6}){1,4})"
 )
@@ -63,7 +63,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:
-    """Return the versions of each part; a stack in one text is one part without a name."""
+    """Return the versions of each part; a stack in one string is one part without a name."""
     stack = (system.contents or {}).get("other_software_stack")
     versions: dict[str, list[str]] = {}
     for item in stack if isinstance(stack, list) else [stack]:
@@ -113,7 +113,7 @@ def _by_submitter(results: PublishedResults, usage: str) -> Mapping[str, list[Pu
 
 
 def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Return the newest version of each name in texts, with the name and version as written."""
+    """Return the newest version of each name in strings, with the name and version as written."""
     newest: dict[str, tuple[tuple[int, ...], str]] = {}
     for text in dict.fromkeys(texts):
         for match in _VERSION.finditer(text):

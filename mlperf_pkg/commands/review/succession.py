@@ -202,7 +202,7 @@ def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
 
 
 def _changed(row: PublishedSet, round_: str) -> str:
-    """Return the difference of a benchmark in another round in words, empty without one."""
+    """Return the difference of a benchmark in another round in words, empty if there is none."""
     name = _benchmark_in(row, round_)
     if name is None:
         return f"not in {round_}"

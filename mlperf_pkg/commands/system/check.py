@@ -58,7 +58,7 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
 
 
 def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
-    """Return the newest round that follows from the times of logs; None without any."""
+    """Return the newest round that follows from the times of logs; None if there is none."""
     folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
     logs = [folder.parent / DEFAULT_LOGS for folder in folders]
     identities = [i for folder in logs if is_folder(folder) for i in _identities(folder, usage)]

@@ -137,7 +137,7 @@ def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]
 
 
 def _merged(answers: Mapping[str, _Answer]) -> Any:
-    """Return the only answer, or a text to fill in."""
+    """Return the only answer, or a placeholder with all answers."""
     texts = [text for text in answers if text]
     if len(texts) > 1:
         return f"{FILL_IN}: {' or '.join(_some(texts))}"

@@ -1,6 +1,6 @@
 """The sources of a machine's values: files, ``nvidia-smi`` and installed Python distributions.
 
-A source that is missing or cannot be read gives an empty text; nothing here raises.
+A source that is missing or cannot be read gives an empty string; nothing here raises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Sources(Struct, frozen=True):
 
     ``root`` is the folder of ``proc``, ``sys`` and ``etc``, None where there is none.
     ``nvidia_smi`` returns the output of that tool for some arguments, ``version_of`` the version
-    of an installed Python distribution; both return an empty text where there is none.
+    of an installed Python distribution; both return an empty string if there is none.
     """
 
     root: Path | None

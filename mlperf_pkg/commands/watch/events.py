@@ -74,7 +74,7 @@ class Progress(Event, frozen=True):
 
     @property
     def remaining(self) -> float | None:
-        """Minutes until the expected end, 0 when it is overdue; None without a forecast."""
+        """Minutes until the expected end, 0 when it is overdue; None if there is no forecast."""
         return max(0.0, self.forecast.minutes - self.minutes) if self.forecast else None
 
 

@@ -54,7 +54,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
     """Return the reference point at a batch size, interpolated between two, else the nearest.
 
-    None for Open runs, which may train in another way than the reference.
+    None for Open runs, which may train differently from the reference.
     """
     runs, ruleset = rules.runs, load_round(run.usage, run.round).ruleset
     points = prune(

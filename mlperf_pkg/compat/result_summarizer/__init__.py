@@ -1,6 +1,6 @@
 """``mlperf_logging.result_summarizer``: the tables of submissions.
 
-It also writes ``scaling.json`` into them, after reading it.
+It also writes ``scaling.json`` into them, after it has read the existing files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _POWER = "_power"
 _TABLES = ("", "_detailed", _POWER)
-_HINT = "'mlperf-pkg score --tables DIR' writes those of the other results"
+_HINT = "'mlperf-pkg score --tables DIR' writes the tables of the other results"
 _SORTED_BY = ["division", "system", "accelerator_model_name", "framework", "accelerators_count"]
 _SEVERAL = re.compile(r"(.*)\{(.*)\}")
 
@@ -49,11 +49,11 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("folder", help="a submission, or several as 'round/{*}'")
     add_rules(parser)
     parser.add_argument(
-        "--generate_private_ids", action="store_true", help=f"keep private ids in {IDS}, here"
+        "--generate_private_ids", action="store_true", help=f"keep private ids in ./{IDS}"
     )
     add_warnings(parser)
-    parser.add_argument("-csv", "--csv", help="the table as CSV, beside one as JSON")
-    parser.add_argument("-xlsx", "--xlsx", help="the tables as a workbook")
+    parser.add_argument("-csv", "--csv", help="write the table to this file, and as JSON beside it")
+    parser.add_argument("-xlsx", "--xlsx", help="write the tables to this workbook")
     return parser
 
 
@@ -84,7 +84,7 @@ def _summarize(args: Namespace, console: Console) -> int:
     for reason in (*summary.left_out, *crashes):
         console.log("ERROR", f"not in the tables: {reason}")
     if summary.crashed or crashes:
-        console.log("ERROR", f"the official summarizer crashes on this: no tables; {_HINT}")
+        console.log("ERROR", f"the official summarizer crashes here: no tables; {_HINT}")
         return CRASHED
     write_all(_contents(summary, args), replace=True)
     for _, table in _printed(summary):
@@ -114,8 +114,8 @@ def summarize_results(
 ) -> tuple[DataFrame, ...]:
     """Return the tables of one submission: strong and weak scaling, detailed, energy (weak).
 
-    As the command, it writes ``scaling.json`` into the submission. ``csv_file`` is not used. The
-    cells are those of the files.
+    Like the command, it writes ``scaling.json`` into the submission. ``csv_file`` has no effect.
+    The cells are those of the command's files.
 
     Raises:
         UserError: the folder is not a submission, or the official function would raise an
@@ -152,8 +152,8 @@ def _beside(csv: str, table: str, kind: str) -> Path:
 def _printed(summary: Summary) -> list[tuple[str, Table]]:
     """Return the tables in the order in which the summarizer writes them, with their names.
 
-    That of weak scaling is appended to the first, whose JSON it replaces. A last one, for the
-    energy of weak scaling, has no scores.
+    The table of weak scaling is appended to the CSV of the first, and replaces its JSON. The last
+    table, for the energy of weak scaling, has no scores.
     """
     tables = [("", summary.plain)]
     if weak := summary.weak if summary.weak and summary.weak.rows else None:

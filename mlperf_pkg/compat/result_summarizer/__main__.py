@@ -4,4 +4,5 @@ import sys
 
 from mlperf_pkg.compat.result_summarizer import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

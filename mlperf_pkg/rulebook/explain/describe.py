@@ -117,7 +117,7 @@ def runs(count: Runs) -> str:
 
 
 class Layer(Struct, frozen=True):
-    """Rules that hold together: of every run, a division, a benchmark, an optimizer.
+    """Rules that apply together: of every run, a division, a benchmark, an optimizer.
 
     ``benchmark`` is empty for the rules of a round, ``division`` for those common to both;
     ``variant`` says which choice of a run adds these rules ("opt_name lars").

@@ -34,7 +34,7 @@ class Subject(Struct, frozen=True):
 
 
 def subject_of(text: str) -> Subject:
-    """Return what a name means, in whatever case it is written.
+    """Return what a name means, ignoring case.
 
     Raises:
         UserError: it means nothing. The message names the nearest.

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive import untar
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.commands.archive import untar, verification
 from mlperf_pkg.commands.archive.checksum import SUFFIX
 from mlperf_pkg.commands.archive.compression import HEADER
 from mlperf_pkg.commands.archive.verification import verify_tree
@@ -208,6 +209,24 @@ def test_a_tree_without_logs(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", with_manifest({"x": b""}))
     with pytest.raises(UserError, match=r"ACME\.tar\.gz: no MLPerf log here"):
         verified(packed(tree))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_temporary_folder_that_vanishes_is_no_damage(
+    tiny: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    def checked(arguments: list[str], options: Options) -> Checked:
+        scratch = Path(arguments[0]).parents[1]
+        if before:
+            shutil.rmtree(scratch)
+        result = check(arguments, options)
+        shutil.rmtree(scratch)
+        return result
+
+    monkeypatch.setattr(verification, "check", checked)
+    archive = write(tmp_path / "x.tar.gz", tiny)
+    with pytest.raises(FileNotFoundError, match="was removed by another program"):
+        verified(archive)
 
 
 # ---- unpacking for good -------------------------------------------------------------------

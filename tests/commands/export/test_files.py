@@ -108,7 +108,7 @@ def rows(*rounds: str, text: str = "text") -> Rows:
 
 
 def seen(tables: Rows, ending: str) -> Rows:
-    """Rows as read from CSV: an empty text is null, and some characters are escaped."""
+    """Rows as read from CSV: an empty cell is null, and some characters are escaped."""
     if ending != ".csv":
         return tables
     with TemporaryDirectory() as folder:

@@ -350,7 +350,7 @@ def test_a_workbook(hostile: Path) -> None:
     head, section, row = sheets["closed"]
     assert head[:3] == ["id", "submitter", "system"]
     assert section[0] == "Available on-premise"
-    assert row[1] == FORMULA  # a text, which no spreadsheet computes
+    assert row[1] == FORMULA  # a string, which no spreadsheet computes
     assert "\x1b" not in row[2]
 
 

@@ -109,7 +109,7 @@ WRONG = {
     "a name of sets": (entry(sets="{near: [A/x]}"), 5, "unknown field 'near'"),
     "an empty list of sets": (entry(sets="{at: []}"), 5, "at"),
     "a set twice": (entry(sets="{at: [A/x, A/x]}"), 5, "no entry twice"),
-    "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a text"),
+    "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a string"),
     "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
     "not YAML": ("outlier: ]", 1, "not valid YAML"),
     "in two groups": (

@@ -179,7 +179,7 @@
 
   function csv() {
     const names = [...new Set([...Object.values(FACTS), "usage"])];
-    // A spreadsheet would take a text that begins so as a formula.
+    // A spreadsheet would take a cell that begins so as a formula.
     const safe = (text) => (/^[\s"']*[=+\-@]/.test(text) ? `'${text}` : text);
     const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value)
       : `"${safe(String(value)).replace(/"/g, '""')}"`);

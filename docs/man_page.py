@@ -1,25 +1,25 @@
-"""Manual pages of commands, in the language of man(7)."""
+"""Manual pages of commands, in the language of man(7); ``setup.py`` puts them into the wheel."""
 
 from __future__ import annotations
 
 import inspect
+import os
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
 
-from mlperf_pkg import __version__
-
 _EXIT_STATUS = "Exit status: "
 _EXAMPLES = "Examples:"
 
 
-def pages(ctx: click.Context) -> Iterator[tuple[str, str]]:
+def pages(ctx: click.Context, version: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of the page of a command, then those of its subcommands."""
     below = list(_subcommands(ctx))
-    yield f"{_name(ctx)}.1", _page(ctx, below)
+    yield f"{_name(ctx)}.1", _page(ctx, below, version)
     for child in below:
-        yield from pages(child)
+        yield from pages(child, version)
 
 
 def _subcommands(ctx: click.Context) -> Iterator[click.Context]:
@@ -34,7 +34,7 @@ def _name(ctx: click.Context) -> str:
     return ctx.command_path.replace(" ", "-")
 
 
-def _page(ctx: click.Context, below: Sequence[click.Context]) -> str:
+def _page(ctx: click.Context, below: Sequence[click.Context], version: str) -> str:
     command: click.Command = getattr(ctx.command, "default", ctx.command)  # of "review ROUND_DIR"
     name = _name(ctx)
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
@@ -43,9 +43,10 @@ def _page(ctx: click.Context, below: Sequence[click.Context]) -> str:
     examples = [text for text in paragraphs if text.startswith("\b")]
     usage = " ".join(command.collect_usage_pieces(ctx))
     records = [r for p in command.get_params(ctx) if (r := p.get_help_record(ctx)) and r[1]]
-    today = datetime.now(UTC).date()
+    seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+    date = datetime.fromtimestamp(seconds, UTC).date()
     sections = [
-        f'.TH "{_escaped(name.upper())}" "1" "{today}" "mlperf-pkg {__version__}" "mlperf-pkg"',
+        f'.TH "{_escaped(name.upper())}" "1" "{date}" "mlperf-pkg {version}" "mlperf-pkg"',
         *_section("NAME", f"{_escaped(name)} \\- {_escaped(_summary(command))}"),
         *_section("SYNOPSIS", f".B {_escaped(ctx.command_path)}\n{_escaped(usage)}"),
         *_section("DESCRIPTION", "\n.PP\n".join(map(_escaped, description))),
