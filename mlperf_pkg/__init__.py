@@ -75,8 +75,6 @@ def check(
         UserError: a path does not exist, cannot be read or holds no log; there is no such usage or
             round; a configuration is not valid.
     """
-    from msgspec.structs import replace  # noqa: PLC0415
-
     from mlperf_pkg.checker.check import check as check_paths  # noqa: PLC0415
     from mlperf_pkg.errors import UserError  # noqa: PLC0415
     from mlperf_pkg.submission.params import KEEP_SCALING  # noqa: PLC0415
@@ -84,9 +82,8 @@ def check(
     if not paths:
         raise UserError("no path: expected a log, a folder of logs or a submission")
     texts = list(map(_text, paths))
-    options = _options(texts, usage, round, config, partial=partial, jobs=jobs)
-    if keep_scaling:
-        options = replace(options, flags=frozenset({KEEP_SCALING}))
+    flags = frozenset({KEEP_SCALING} if keep_scaling else ())
+    options = _options(texts, usage, round, config, flags, partial=partial, jobs=jobs)
     return check_paths(texts, options).report
 
 
@@ -141,6 +138,7 @@ def _options(
     usage: str | None,
     round_: str | None,
     config: str | os.PathLike[str] | None = None,
+    flags: frozenset[str] = frozenset(),
     *,
     partial: bool = False,
     jobs: int | None = 1,
@@ -157,6 +155,6 @@ def _options(
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs is {jobs}; expected 1 or more")
     name = None if round_ is None else round_name(str(round_))
-    options = Options(usage, name, jobs, partial=partial)
+    options = Options(usage, name, jobs, flags=flags, partial=partial)
     file = None if config is None else Path(_text(config))
     return with_config(options, file, inputs, lambda text: warnings.warn(text, stacklevel=6))

@@ -10,11 +10,18 @@ import pytest
 
 from mlperf_pkg.compat import package_checker
 from mlperf_pkg.compat import result_summarizer as summarizer
-from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.compat.sequences import STATES, both, written
 from tests.helpers.broken_runs import SET, every_log, fast, slightly_fast
 from tests.helpers.logs import edited
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    remove,
+    simulated,
+    simulated_models,
+    write_set,
+    write_submission,
+    write_system,
+)
 
 Change = Callable[[Path], object]
 
@@ -119,15 +126,7 @@ def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Pat
     """The table of weak scaling is appended to the other; that of its energy has no scores."""
     root = tmp_path / "ACME"
     write_system(root / "systems", "box")
-    plan = RunPlan(
-        usage="hpc",
-        round="3.0",
-        benchmark="cosmoflow",
-        division="closed",
-        system="box",
-        organization="ACME",
-    )
-    logs = tuple(simulate_set(plan, seed=3, runs=10))
+    logs = simulated_models(10)
     for scaling in ("strong", "weak"):
         write_set(root / "results" / "box" / scaling / "cosmoflow", logs)
     STATES[state](root)

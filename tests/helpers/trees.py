@@ -35,6 +35,19 @@ def simulated(
     return tuple(simulate_set(plan, seed=seed, runs=runs))
 
 
+def simulated_models(runs: int) -> tuple[bytes, ...]:
+    """The logs of models that a system of HPC trains, at once or one after another."""
+    plan = RunPlan(
+        usage="hpc",
+        round="3.0",
+        benchmark="cosmoflow",
+        division="closed",
+        system="box",
+        organization="ACME",
+    )
+    return tuple(simulate_set(plan, seed=3, runs=runs))
+
+
 def write_system(folder: Path, name: str = SYSTEM, **changes: Any) -> Path:
     """A system description, with other values for some fields; ``...`` leaves one out."""
     defaults = json.loads((data_folder("systems") / f"{SYSTEM}.json").read_text("utf-8"))

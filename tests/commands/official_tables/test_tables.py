@@ -17,10 +17,16 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
 from mlperf_pkg.commands.official_tables.specs import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.official_summarizer import official_files, rows
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    simulated,
+    simulated_models,
+    write_set,
+    write_submission,
+    write_system,
+)
 
 DESCRIPTION = {
     **dict.fromkeys(REQUIRED, ""),
@@ -257,15 +263,7 @@ def test_missing_specs() -> None:
 def write_hpc(root: Path, models: int) -> Path:
     """Many models trained at once, of which all but ``models`` fail the official checker."""
     write_system(root / "systems", "box")
-    plan = RunPlan(
-        usage="hpc",
-        round="3.0",
-        benchmark="cosmoflow",
-        division="closed",
-        system="box",
-        organization="ACME",
-    )
-    logs = [*simulate_set(plan, seed=3, runs=12)]
+    logs = simulated_models(12)
     lost = [log.replace(b'"run_start"', b'"start"') for log in logs[models:]]
     write_set(root / "results" / "box" / "weak" / "cosmoflow", (*logs[:models], *lost))
     return root
