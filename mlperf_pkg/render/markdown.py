@@ -8,8 +8,9 @@ from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings, headings, tables
 from mlperf_pkg.render.groups import Submitters
-from mlperf_pkg.render.terminal import Group
-from mlperf_pkg.render.text import SUBMITTERS, submitter_cells
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.table import table_of
+from mlperf_pkg.render.text import SUBMITTERS
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
@@ -40,14 +41,6 @@ def _bounded(lines: Iterable[str]) -> str:
     return "\n".join(kept) + "\n"
 
 
-def section(titles: dict[str, bool], group: Group) -> str:
-    """Return a heading, a table (``titles`` as for ``tables.markdown_table``) and remarks."""
-    rows = [[cell for cell, _ in row] for row in group.rows]
-    table = tables.markdown_table(titles, rows) if rows else ""
-    remarks = "".join(f"\n- {escape_markdown(remark)}" for remark in group.remarks)
-    return f"### {escape_markdown(group.title)}\n\n{table}{remarks}".rstrip()
-
-
 def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
     lines = [
@@ -65,9 +58,7 @@ def _submitters(report: Report) -> str:
     submitters = Submitters(report)
     if submitters.number < 2:  # noqa: PLR2004 - several
         return ""
-    titles = {column.title: column.numbers for column in SUBMITTERS}
-    rows = [[cell for cell, _ in submitter_cells(row)] for row in submitters.rows()]
-    return f"### Submitters\n\n{tables.markdown_table(titles, rows).rstrip()}"
+    return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
 
 
 def _results(report: Report) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
+from mlperf_pkg.infra.text import escape_html, escape_markdown
+from mlperf_pkg.render.table import Column, Table, csv, html, markdown, records, table_of
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import (
     MAX_DEPTH,
@@ -30,22 +30,6 @@ _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
 # Python writes 1e+16 and 1e-05.
 _EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
-_TITLES = {  # column: whether it holds numbers
-    "Submitter": False,
-    "System": False,
-    "Benchmark": False,
-    "Division": False,
-    "Round": False,
-    "Accelerators": True,
-    "Runs": True,
-    "Minutes": True,
-    "RCP margin": False,
-    "Official": False,
-    "Rules": False,
-}
-
-
-_HTML_NUMBER = ' class="n"'
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -63,11 +47,7 @@ th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left
 </style>
 <h1>{title}</h1>
 <div class="wide" tabindex="0" role="region" aria-label="Results">
-<table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{rows}</tbody>
-</table>
+{table}
 </div>
 {remarks}</html>
 """
@@ -80,24 +60,46 @@ class Result(Struct, frozen=True):
     accelerators: int | None
 
 
-def _of_row(*names: str) -> dict[str, Callable[[Result], Any]]:
-    return {name: attrgetter(f"row.{name}") for name in names}
+def _column(title: str | None, name: str, **more: Any) -> Column:
+    """Return the column of a field of the row."""
+    return Column(title, key=name, of=attrgetter(f"row.{name}"), **more)
 
 
-# ``rcp`` is that of ``wording.rcp_state``.
-_FIELDS: Mapping[str, Callable[[Result], Any]] = {
-    **_of_row("submitter", "system", "benchmark", "division", "round"),
-    "accelerators": attrgetter("accelerators"),
-    **_of_row("runs_found", "runs_required", "score_minutes", "unscaled_minutes"),
-    **_of_row("scaling_factor", "official_minutes"),
-    "rcp": lambda result: wording.rcp_state(result.row),
-    "rcp_margin_percent": lambda result: result.row.rcp and result.row.rcp.margin_percent,
-    "rcp_message": lambda result: result.row.rcp.message if result.row.rcp else None,
-    "official": attrgetter("row.verdict.official"),
-    "rules": attrgetter("row.verdict.rules"),
-    "note": attrgetter("row.score_note"),
-    **_of_row("path", "id"),
-}
+def _in_words(title: str, text: Callable[[ResultSetRow], str], **more: Any) -> Column:
+    """Return a column of documents only."""
+    return Column(title, of=lambda result: text(result.row), **more)
+
+
+def _verdict(title: str, name: str) -> Column:
+    return Column(
+        title, key=name, of=attrgetter(f"row.verdict.{name}"), show=wording.VERDICTS.__getitem__
+    )
+
+
+COLUMNS = (
+    _column("Submitter", "submitter"),
+    _column("System", "system"),
+    _column("Benchmark", "benchmark"),
+    _column("Division", "division"),
+    _column("Round", "round"),
+    Column("Accelerators", numbers=True, key="accelerators", of=attrgetter("accelerators")),
+    _in_words("Runs", wording.runs, numbers=True),
+    _column(None, "runs_found"),
+    _column(None, "runs_required"),
+    _column("Minutes", "score_minutes", numbers=True, show=wording.minutes),
+    _column(None, "unscaled_minutes"),
+    _column(None, "scaling_factor"),
+    _column(None, "official_minutes"),
+    _in_words("RCP margin", wording.rcp),
+    Column(key="rcp", of=lambda result: wording.rcp_state(result.row)),
+    Column(key="rcp_margin_percent", of=lambda r: r.row.rcp and r.row.rcp.margin_percent),
+    Column(key="rcp_message", of=lambda r: r.row.rcp.message if r.row.rcp else None),
+    _verdict("Official", "official"),
+    _verdict("Rules", "rules"),
+    Column(key="note", of=attrgetter("row.score_note")),
+    _column(None, "path"),
+    _column(None, "id"),
+)
 
 
 def results(report: Report) -> tuple[Result, ...]:
@@ -116,67 +118,38 @@ def results(report: Report) -> tuple[Result, ...]:
     return tuple(Result(row, accelerators(row)) for row in rows)
 
 
+def _table(report: Report) -> Table:
+    return table_of(COLUMNS, results(report))
+
+
 def results_csv(report: Report) -> str:
     """Return the results as CSV with a header; no cell is a formula to a spreadsheet."""
-    return csv_text(tuple(_FIELDS), (tuple(_fields(r).values()) for r in results(report)))
+    return csv(_table(report))
 
 
 def results_json(report: Report) -> str:
     """Return the results as JSON: ``{"format": ..., "results": [...]}``."""
-    return json_text({"format": FORMAT, "results": [_fields(r) for r in results(report)]})
-
-
-def _fields(result: Result) -> dict[str, Any]:
-    """Return the fields of a result by name."""
-    return {name: field(result) for name, field in _FIELDS.items()}
+    return json_text({"format": FORMAT, "results": records(_table(report))})
 
 
 def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as a Markdown table with remarks below; without results, as a sentence."""
-    rows = [_row_texts(result) for result in results(report)]
-    table = markdown_table(_TITLES, rows) if rows else "No result set.\n"
+    table = markdown(_table(report)) or "No result set."
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
-    return f"{table}\n{below}" if below else table
+    return f"{table}\n\n{below}" if below else f"{table}\n"
 
 
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as an HTML page with one table, which loads and executes nothing."""
-    rows = "".join(
-        f"<tr>{_html_cells('td', _row_texts(result))}</tr>\n" for result in results(report)
-    )
     below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
         title=escape_html(
             f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
         ),
-        head=_html_cells('th scope="col"', list(_TITLES)),
-        rows=rows,
+        table=html(_table(report)),
         remarks=f"<ul>\n{below}</ul>\n" if below else "",
     )
-
-
-def _html_cells(tag: str, texts: Sequence[str]) -> str:
-    cells = zip(texts, _TITLES.values(), strict=True)
-    return "".join(
-        f"<{tag}{_HTML_NUMBER * numbers}>{escape_html(text)}</{tag[:2]}>" for text, numbers in cells
-    )
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return CSV with ``\\n`` line ends; None is empty, and no text is a formula."""
-    import csv  # noqa: PLC0415 - slow to import
-
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
-    return stream.getvalue()
-
-
-def _csv_cell(value: Any) -> Any:
-    plain = as_json(value)
-    return escape_cell(plain) if isinstance(plain, str) else plain
 
 
 def json_text(value: Any) -> str:
@@ -199,30 +172,6 @@ def _indented(value: Any) -> str:
     return msgspec.json.format(text, indent=2) + "\n"
 
 
-def markdown_table(titles: dict[str, bool], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; ``titles`` maps each column to whether it holds numbers."""
-    rules = ("---:" if numbers else "---" for numbers in titles.values())
-    escaped = ([escape_markdown(text) for text in row] for row in rows)
-    return "".join(f"| {' | '.join(line)} |\n" for line in (titles, rules, *escaped))
-
-
 def _sort_key(row: ResultSetRow) -> tuple[str, ...]:
     names = (row.submitter, row.system, row.benchmark, row.division, row.round, row.path, row.id)
     return tuple(name or "" for name in names)
-
-
-def _row_texts(result: Result) -> list[str]:
-    row, accelerators = result.row, result.accelerators
-    return [
-        row.submitter or wording.NOTHING,
-        row.system or wording.NOTHING,
-        row.benchmark,
-        row.division or wording.NOTHING,
-        row.round,
-        wording.NOTHING if accelerators is None else str(accelerators),
-        wording.runs(row),
-        wording.minutes(row.score_minutes),
-        wording.rcp(row),
-        wording.VERDICTS[row.verdict.official],
-        wording.VERDICTS[row.verdict.rules],
-    ]

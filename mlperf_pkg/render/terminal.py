@@ -10,19 +10,17 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
 from mlperf_pkg.render.view import View
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-HEADING = "bold"
-PLAIN = ""
 STYLES = {
     Verdict.PASS: "green",
     Verdict.FAIL: "bold red",
@@ -35,30 +33,6 @@ STYLES = {
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
 _HEIGHT = 25  # passed to rich so that it does not query the terminal
-
-Span = tuple[str, str]
-"""A piece of text and its style."""
-
-
-class Column(Struct, frozen=True):
-    """A column of a table: its title, its maximum width and whether it holds numbers.
-
-    The first column of a table takes the width that the others leave. A cell that is too wide for
-    it is folded or, if the column is ``whole``, put on a line of its own above the other cells.
-    """
-
-    title: str
-    width: int = 0
-    numbers: bool = False
-    whole: bool = False
-
-
-class Group(Struct, frozen=True):
-    """Rows of a table, indented below their title if any, and paragraphs (remarks) below."""
-
-    title: str
-    rows: Sequence[Sequence[Span]]
-    remarks: Sequence[str] = ()
 
 
 class Terminal:
@@ -86,16 +60,18 @@ class Terminal:
         else:
             self._stream.write(f"{plain}\n")
 
-    def table(
-        self, columns: Sequence[Column], groups: Iterable[Group], *, apart: bool = False
-    ) -> None:
+    def table(self, table: Table, *, apart: bool = False) -> None:
         """Add a table that fits the width, and an empty line after it or, ``apart``, each group.
 
         Text too wide for its column is folded.
         """
-        indented = [Group(g.title, [_indented(row) for row in g.rows], g.remarks) for g in groups]
-        columns = self._fitted(columns, [row for group in indented for row in group.rows])
-        self._rows(columns, [[(column.title, HEADING) for column in columns]])
+        indented = [
+            Group(group.title, [_indented(table.spans(row)) for row in group.rows], group.remarks)
+            for group in table.groups
+        ]
+        titled = [column for _, column in table.titled]
+        columns = self._fitted(titled, [row for group in indented for row in group.rows])
+        self._rows(columns, [[(column.heading, HEADING) for column in columns]])
         for group in indented:
             if group.title:
                 self.paragraph((group.title, HEADING))
@@ -140,7 +116,7 @@ class Terminal:
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
         """Return the columns narrowed to their contents."""
-        cells = zip(*([(column.title, HEADING) for column in columns], *rows), strict=True)
+        cells = zip(*([(column.heading, HEADING) for column in columns], *rows), strict=True)
         needed = [max(_width(visible(text)) for text, _ in column) for column in cells]
         others = [min(n, column.width) for n, column in zip(needed[1:], columns[1:], strict=True)]
         left = self._view.width - sum(others) - _GAP * len(others)

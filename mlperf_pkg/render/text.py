@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -12,12 +13,12 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
 from mlperf_pkg.render.groups import (
     CodeGroup,
-    SubmitterRow,
     Submitters,
     by_code,
     subjects_in_words,
 )
-from mlperf_pkg.render.terminal import HEADING, PLAIN, STYLES, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, shown, table_of
+from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.render.view import Show, View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
@@ -26,39 +27,58 @@ _Row = TypeVar("_Row")
 
 _MOST_RUNS = 20  # raw logs that are listed without ``--verbose``
 
-_VERDICTS = (Column("Official", 11), Column("Rules", 11))
+
+def verdict_columns(verdicts: Callable[[Any], Verdicts]) -> tuple[Column, Column]:
+    """Return a column for either verdict; ``verdicts`` returns those of a row."""
+
+    def column(title: str, basis: str) -> Column:
+        def verdict(row: Any) -> Verdict:
+            value: Verdict = getattr(verdicts(row), basis)
+            return value
+
+        style = lambda row: STYLES[verdict(row)]  # noqa: E731
+        return Column(title, 11, of=verdict, show=wording.VERDICTS.__getitem__, style=style)
+
+    return column("Official", "official"), column("Rules", "rules")
+
+
+def _rcp_style(row: ResultSetRow) -> str:
+    return STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN
+
+
+def _number(title: str, width: int, field: str) -> Column:
+    """Return a column of numbers that shows ``-`` for 0."""
+    return Column(title, width, numbers=True, of=attrgetter(field), show=lambda n: shown(n or None))
+
+
+_OF_ROW = verdict_columns(attrgetter("verdict"))
+_MINUTES = Column("Minutes", 9, numbers=True, show=wording.minutes)
 _SETS = (
-    Column("Result sets"),
-    Column("Runs", 5, numbers=True),
-    Column("Minutes", 9, numbers=True),
-    Column("RCP margin", 16),
-    *_VERDICTS,
+    Column("Result sets", of=wording.benchmark),
+    Column("Runs", 5, numbers=True, of=wording.runs),
+    replace(_MINUTES, of=attrgetter("score_minutes")),
+    Column("RCP margin", 16, of=wording.rcp, style=_rcp_style),
+    *_OF_ROW,
 )
 _RUNS = (
-    Column("Runs"),
-    Column("Minutes", 9, numbers=True),
-    Column("Status, dropped", 16),
-    *_VERDICTS,
+    Column("Runs", of=lambda row: name(row.path)),
+    replace(_MINUTES, of=attrgetter("minutes")),
+    Column("Status, dropped", 16, of=wording.outcome),
+    *_OF_ROW,
 )
 SUBMITTERS = (
-    Column("Submitters", whole=True),
-    Column("Sets", 4, numbers=True),
-    *_VERDICTS,
-    Column("Errors", 6, numbers=True),
-    Column("Warnings", 8, numbers=True),
-    Column("RCP failures", 12, numbers=True),
-)
-_STATISTICS = (
-    Column("Codes"),
-    Column("Findings", 8, numbers=True),
-    Column("Places", 9, numbers=True),
-    Column("Submitters", 40),
+    Column("Submitters", whole=True, of=attrgetter("name")),
+    Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
+    *verdict_columns(attrgetter("verdicts")),
+    _number("Errors", 6, "errors"),
+    _number("Warnings", 8, "warnings"),
+    _number("RCP failures", 12, "rcp_failures"),
 )
 _SYSTEMS = (
-    Column("Systems"),
-    Column("Division", 8),
-    Column("Accelerators", 12, numbers=True),
-    *_VERDICTS,
+    Column("Systems", of=attrgetter("id")),
+    Column("Division", 8, of=attrgetter("division")),
+    Column("Accelerators", 12, numbers=True, of=attrgetter("accelerators")),
+    *_OF_ROW,
 )
 
 
@@ -80,19 +100,11 @@ def warnings_text(report: Report, view: View) -> str:
     return terminal.text()
 
 
-def verdict_spans(verdicts: Verdicts) -> list[Span]:
-    """Return both verdicts as cells."""
-    both = (verdicts.official, verdicts.rules)
-    return [(wording.VERDICTS[verdict], STYLES[verdict]) for verdict in both]
-
-
-def _grouped(
-    rows: Iterable[_Row], title: Callable[[_Row], str], cells: Callable[[_Row], Sequence[Span]]
-) -> list[Group]:
+def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[Group]:
     """Return rows below their titles, in the order of the report."""
-    groups: dict[str, list[Sequence[Span]]] = {}
+    groups: dict[str, list[_Row]] = {}
     for row in rows:
-        groups.setdefault(title(row), []).append(cells(row))
+        groups.setdefault(title(row), []).append(row)
     return [Group(title, members) for title, members in groups.items()]
 
 
@@ -100,15 +112,7 @@ def _submitters(terminal: Terminal, report: Report, _: View) -> None:
     """Add the submissions, if there are several."""
     submitters = Submitters(report)
     if submitters.number > 1:
-        terminal.table(SUBMITTERS, [Group("", [submitter_cells(row) for row in submitters.rows()])])
-
-
-def submitter_cells(row: SubmitterRow) -> list[Span]:
-    """Return the cells of a submitter, for the columns of ``SUBMITTERS``."""
-    failures = str(row.rcp_failures) if row.rcp_failures else wording.NOTHING
-    numbers = [str(row.errors or wording.NOTHING), str(row.warnings or wording.NOTHING), failures]
-    cells = [(cell, PLAIN) for cell in numbers]
-    return [(row.name, PLAIN), (str(row.result_sets), PLAIN), *verdict_spans(row.verdicts), *cells]
+        terminal.table(table_of(SUBMITTERS, submitters.rows()))
 
 
 def _in_detail(report: Report, view: View) -> bool:
@@ -118,36 +122,24 @@ def _in_detail(report: Report, view: View) -> bool:
 def _sets(terminal: Terminal, report: Report, view: View) -> None:
     if report.result_sets and _in_detail(report, view):
         titles = headings.system_titles(report)
-        terminal.table(_SETS, _grouped(report.result_sets, titles, _set))
-
-
-def _set(row: ResultSetRow) -> list[Span]:
-    cells = (wording.benchmark(row), wording.runs(row), wording.minutes(row.score_minutes))
-    rcp = (wording.rcp(row), STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN)
-    return [*((cell, PLAIN) for cell in cells), rcp, *verdict_spans(row.verdict)]
+        terminal.table(Table(_SETS, _grouped(report.result_sets, titles)))
 
 
 def _systems(terminal: Terminal, report: Report, view: View) -> None:
     """Add the systems, unless the result sets show their verdicts already."""
     if report.systems and (view.verbose or not report.result_sets):
-        terminal.table(_SYSTEMS, _grouped(report.systems, _owner, _system))
+        terminal.table(Table(_SYSTEMS, _grouped(report.systems, _owner)))
 
 
 def _owner(row: SystemRow) -> str:
     return row.submitter or "unnamed submitter"
 
 
-def _system(row: SystemRow) -> list[Span]:
-    number = wording.NOTHING if row.accelerators is None else str(row.accelerators)
-    cells = (row.id, row.division or wording.NOTHING, number)
-    return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
-
-
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
     """Add all runs with ``verbose``, else only raw logs, if they are few."""
     rows = report.runs if view.verbose else tuple(_raw(report))
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        terminal.table(_RUNS, _grouped(rows, _run_title, _run))
+        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
 
 
 def _raw(report: Report) -> Iterator[RunRow]:
@@ -160,11 +152,6 @@ def _run_title(row: RunRow) -> str:
     about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
     parent = folder(row.path)
     return f"{parent}: {about}" if parent else about
-
-
-def _run(row: RunRow) -> list[Span]:
-    cells = (name(row.path), wording.minutes(row.minutes), wording.outcome(row))
-    return [*((cell, PLAIN) for cell in cells), *verdict_spans(row.verdict)]
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
@@ -247,20 +234,17 @@ def _style(finding: Finding) -> str:
 
 def _statistics(terminal: Terminal, report: Report) -> None:
     """Add the number of findings by code and, if there is a submission, submitter."""
-    groups, submitters = by_code(report.findings), Submitters(report)
-    titled = [
-        Group(title, [_statistic(group, submitters) for group in members])
-        for title, members in _titled(groups)
+    submitters = Submitters(report)
+    groups = [Group(title, members) for title, members in _titled(by_code(report.findings))]
+    columns = [
+        Column("Codes", of=lambda group: findings.label(group.first)),
+        Column("Findings", 8, numbers=True, of=lambda group: len(group.findings)),
+        Column("Places", 9, numbers=True, of=lambda group: sum(f.count for f in group.findings)),
     ]
-    if titled:
-        terminal.table(_STATISTICS if submitters.number else _STATISTICS[:-1], titled)
-
-
-def _statistic(group: CodeGroup, submitters: Submitters) -> list[Span]:
-    numbers = (str(len(group.findings)), str(sum(finding.count for finding in group.findings)))
-    by_submitter = [submitters.of_group(group)] if submitters.number else []
-    cells = (findings.label(group.first), *numbers, *by_submitter)
-    return [(cell, PLAIN) for cell in cells]
+    if submitters.number:
+        columns.append(Column("Submitters", 40, of=submitters.of_group))
+    if groups:
+        terminal.table(Table(columns, groups))
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:

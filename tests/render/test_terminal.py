@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mlperf_pkg.render.terminal import Column, Group, Terminal
+from mlperf_pkg.render.table import Column, Group, Table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 
 COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 10))
@@ -16,7 +17,7 @@ COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 
 def table(width: int, *names: str, **more: bool) -> list[str]:
     terminal = Terminal(View(width))
     rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
-    terminal.table(COLUMNS, [Group("a set", rows, ["a remark"])], **more)
+    terminal.table(Table(COLUMNS, [Group("a set", rows, ["a remark"])]), **more)
     return terminal.text().split("\n")
 
 
@@ -45,7 +46,7 @@ def test_a_long_name_in_a_whole_column_has_a_line_of_its_own() -> None:
     names = ("a" * 30, "a" * 30, "b", "c" * 40)
     rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
     terminal = Terminal(View(40))
-    terminal.table(columns, [Group("a set", rows)])
+    terminal.table(Table(columns, [Group("a set", rows)]))
     assert terminal.text().split("\n")[1:] == [
         "a set",
         "  " + "a" * 30,
@@ -100,7 +101,7 @@ def test_plain_text_equals_rich_text(
     cells = [[(cell, "") for cell in row] for row in rows]
     terminals = [kind(View(width)) for kind in (Terminal, RichTerminal)]
     for terminal in terminals:
-        terminal.table(columns, [Group(text, cells)])
+        terminal.table(Table(columns, [Group(text, cells)]))
         terminal.paragraph((text, "bold"), (text, ""))
         terminal.line((text, ""))
     assert terminals[0].text() == terminals[1].text()

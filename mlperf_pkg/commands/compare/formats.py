@@ -19,8 +19,9 @@ from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
@@ -131,9 +132,11 @@ def text(rows: Sequence[Row], view: View) -> str:
         if used := _used(table.fields, of_table):
             columns = [Column(field.title, field.width, field.numbers) for field in used]
             columns.insert(0, Column(table.title, whole=True))
-            terminal.table(columns, _in_groups(table, used, of_table, rows), apart=True)
+            terminal.table(
+                Table(columns, list(_in_groups(table, used, of_table, rows))), apart=True
+            )
     if groups := hyperparameters(shown, view):
-        terminal.table(HYPERPARAMETERS, groups, apart=True)
+        terminal.table(Table(HYPERPARAMETERS, groups), apart=True)
     for remark in (*_prices(shown), *_legend(shown)):
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
@@ -249,7 +252,7 @@ def json(rows: Sequence[Row], _: View) -> str:
 
 def csv(rows: Sequence[Row], _: View) -> str:
     """Return CSV with a row per result."""
-    return tables.csv_text(_NAMES, ([_flat(row)[name] for name in _NAMES] for row in rows))
+    return csv_text(_NAMES, ([_flat(row)[name] for name in _NAMES] for row in rows))
 
 
 _HIDDEN = ("argument", "hardware", "framework", _SETTINGS)
@@ -270,21 +273,26 @@ def markdown(rows: Sequence[Row], view: View) -> str:
     """Return Markdown with a section per benchmark, for a report."""
     shown = shown_rows(rows, view)
     used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
-    titles = {"System": False} | {_title(field): field.numbers for field in used}
+    columns = [Column("System"), *(Column(_title(f), numbers=f.numbers) for f in used)]
     name = _naming(shown, owned=False)
     sections = [
-        section(
-            titles,
-            Group(
-                members[0].result.group.title,
-                [_cells(row, used, name) for row in members],
-                [*_remarks(members, rows, name), *_units(members)],
-            ),
+        markdown_table(
+            Table(
+                columns,
+                [
+                    Group(
+                        members[0].result.group.title,
+                        [_cells(row, used, name) for row in members],
+                        [*_remarks(members, rows, name), *_units(members)],
+                    )
+                ],
+            )
         )
         for members in in_groups(shown)
     ]
-    titles = {column.title: False for column in HYPERPARAMETERS}
-    sections += [section(titles, group) for group in hyperparameters(shown, view)]
+    sections += [
+        markdown_table(Table(HYPERPARAMETERS, [group])) for group in hyperparameters(shown, view)
+    ]
     ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
     return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
 

@@ -22,15 +22,15 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import sentence
-from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/diff/1"
 
 _COLUMNS = (Column("Changed"), Column("Old", 18), Column("New", 22))
-_TITLES = {"Changed": False, "Old": False, "New": False}
 _SHOWN = 200  # characters of a value; the JSON has all of it
 _LISTED = 5  # names, or values of a setting, in a line
 _ENTRIES = 10  # of one kind
@@ -46,9 +46,9 @@ def text(comparison: Comparison, view: View) -> str:
     for line in _removed_and_added(comparison):
         terminal.line((line, PLAIN))
     if entries := list(_entry_groups(comparison.entries, view)):
-        terminal.table((Column("Entries in the review"),), entries, apart=True)
+        terminal.table(Table((Column("Entries in the review"),), entries), apart=True)
     if groups := list(_groups(comparison, view)):
-        terminal.table(_COLUMNS, groups, apart=True)
+        terminal.table(Table(_COLUMNS, groups), apart=True)
     terminal.paragraph((_summary(comparison), PLAIN))
     return terminal.text()
 
@@ -298,7 +298,7 @@ def markdown(comparison: Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
-    sections = [section(_TITLES, group) for group in groups]
+    sections = [markdown_table(Table(_COLUMNS, [group])) for group in groups]
     parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 

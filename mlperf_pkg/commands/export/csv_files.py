@@ -11,7 +11,7 @@ from typing import Any
 from mlperf_pkg.commands.export.rows import Row, iso
 from mlperf_pkg.commands.export.schema import Column, Table
 from mlperf_pkg.infra.text import unescape_formula
-from mlperf_pkg.render.tables import csv_text
+from mlperf_pkg.render.table import csv_text
 
 _BOOLEANS = {True: "true", False: "false"}
 _READ: Mapping[type, Callable[[str], Any]] = {

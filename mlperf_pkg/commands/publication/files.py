@@ -22,7 +22,8 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
-from mlperf_pkg.render.tables import csv_text, json_text
+from mlperf_pkg.render.table import csv_text
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.submission.model import Submission
 

@@ -9,7 +9,9 @@ from textwrap import shorten, wrap
 from mlperf_pkg.commands.publication.files import OFFICIAL, Written
 from mlperf_pkg.commands.publication.tables import Kind, Table
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import PLAIN, Column, Group
+from mlperf_pkg.render.table import Table as TextTable
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import counted
 
@@ -35,7 +37,9 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
     terminal.line()
     if written.tables:
-        terminal.table(_COLUMNS, [Group("", [_cells(table) for table in written.tables])])
+        terminal.table(
+            TextTable(_COLUMNS, [Group("", [_cells(table) for table in written.tables])])
+        )
     for line in (*_written(written, folder), *_remarks(written, folder)):
         terminal.line((line, PLAIN))
     return terminal.text()

@@ -19,7 +19,8 @@ from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.commands.rcp.table import about, heading, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint, numpy_mean, reaches
 from mlperf_pkg.results.rcp_margin import has_limit
@@ -157,7 +158,7 @@ def text(result: Bootstrap, view: View) -> str:
         [(cell, PLAIN) for cell in (name, number(item.value), _interval(item))]
         for name, item in (("mean", result.mean), ("limit", result.limit))
     ]
-    terminal.table(_COLUMNS, [Group("", rows)])
+    terminal.table(Table(_COLUMNS, [Group("", rows)]))
     for paragraph in _paragraphs(result):
         add_item(terminal, "", paragraph)
     return terminal.text()

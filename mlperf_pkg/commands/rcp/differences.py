@@ -13,7 +13,8 @@ from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, csv_text
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.rcp_margin import has_limit
@@ -219,7 +220,7 @@ def csv(result: Differences, _: View) -> str:
         for item in result.benchmarks
         for point in item.points
     )
-    return tables.csv_text(header, rows)
+    return csv_text(header, rows)
 
 
 _OF_POINT = ("runs", "mean", "minimum", "used")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.rules import wrapped
-from mlperf_pkg.render.terminal import PLAIN, Terminal
+from mlperf_pkg.render.table import PLAIN
+from mlperf_pkg.render.terminal import Terminal
 
 
 def add_item(terminal: Terminal, mark: str, text: str) -> None:

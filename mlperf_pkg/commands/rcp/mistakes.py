@@ -15,7 +15,8 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, csv_text
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.files import rounds, usages
@@ -131,7 +132,7 @@ def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
     for mistake in mistakes:
         by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
     rows = [[(name, PLAIN), (_rounds(of), PLAIN)] for name, of in sorted(by_benchmark.items())]
-    terminal.table(_COLUMNS, [Group("", rows)])
+    terminal.table(Table(_COLUMNS, [Group("", rows)]))
 
 
 def _rounds(problems: Sequence[PointProblem]) -> str:
@@ -176,7 +177,7 @@ def csv(result: Mistakes, _: View) -> str:
     """Render one line per mistake."""
     header = (*PointProblem.__struct_fields__, "known_because")
     rows = ([*asdict(m.problem).values(), m.reason] for m in result.mistakes)
-    return tables.csv_text(header, rows)
+    return csv_text(header, rows)
 
 
 LINT_FORMATS: Mapping[str, Callable[[Mistakes, View], str]] = {

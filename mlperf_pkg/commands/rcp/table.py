@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint
 from mlperf_pkg.results.rcp_margin import has_limit
@@ -124,7 +125,7 @@ def _add(terminal: Terminal, item: Shown) -> None:
     terminal.paragraph((heading(reference), HEADING))
     terminal.line((f"source: {reference.source}", PLAIN))
     terminal.line()
-    terminal.table(_COLUMNS, [Group("", [_cells(row, reference) for row in item.rows])])
+    terminal.table(Table(_COLUMNS, [Group("", [_cells(row, reference) for row in item.rows])]))
     for paragraph in (*_legend(item), *reference.notes):
         terminal.paragraph((paragraph, PLAIN))
 
@@ -198,7 +199,7 @@ def _add_overview(terminal: Terminal, references: Sequence[Reference]) -> None:
     terminal.line()
     rows = [[(cell, PLAIN) for cell in _line(reference)] for reference in references]
     notes = [note for reference in references if not reference.in_round for note in reference.notes]
-    terminal.table(_OVERVIEW, [Group("", rows)])
+    terminal.table(Table(_OVERVIEW, [Group("", rows)]))
     for note in notes:
         terminal.paragraph((note, PLAIN))
     count = counted(len(references), "benchmark")
@@ -221,7 +222,7 @@ def _line(reference: Reference) -> Iterator[str]:
 def csv(items: Sequence[Shown], _: View) -> str:
     """Render one line per point; means and minima are those of the official viewer."""
     rows = (_csv_row(item.reference, row) for item in items for row in item.rows)
-    return tables.csv_text(_FIELDS, rows)
+    return csv_text(_FIELDS, rows)
 
 
 def _csv_row(reference: Reference, row: PointRow) -> list[Any]:

@@ -21,7 +21,8 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings, tables
-from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
@@ -192,7 +193,7 @@ def text(result: TestedSets, view: View) -> str:
         )
         for name, items in sorted(by_benchmark.items())
     ]
-    terminal.table(_COLUMNS, groups, apart=True)
+    terminal.table(Table(_COLUMNS, groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
     terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
     terminal.paragraph((headings.round_in_words(result.report), PLAIN))
@@ -288,7 +289,7 @@ def json(result: TestedSets, _: View) -> str:
 def csv(result: TestedSets, _: View) -> str:
     """Render one line per result set."""
     header = (*_OF_SET, "state", *_OF_TEST, "reason", "before")
-    return tables.csv_text(header, map(_csv_row, result.sets))
+    return csv_text(header, map(_csv_row, result.sets))
 
 
 def _csv_row(item: TestedSet) -> Sequence[Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.infra.text import escape_markdown, visible
-from mlperf_pkg.render.tables import csv_text, json_text
+from mlperf_pkg.render.table import csv_text
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 

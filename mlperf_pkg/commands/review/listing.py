@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.review.model import Cell, Section, Table
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import markdown as render_markdown
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, csv_text
+from mlperf_pkg.render.table import Table as TextTable
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
@@ -56,7 +58,7 @@ def text(listing: Listing, view: View) -> str:
         terminal.paragraph((line, PLAIN))
     terminal.line()
     if shown := [*listing.groups, *(listing.others if view.verbose else ())]:
-        terminal.table(listing.columns, shown, apart=True)
+        terminal.table(TextTable(listing.columns, shown), apart=True)
         if listing.legend:
             terminal.paragraph((listing.legend, PLAIN))
     if listing.hidden and not view.verbose:
@@ -78,17 +80,16 @@ def json(listing: Listing, _: View) -> str:
 
 def csv(listing: Listing, _: View) -> str:
     """Return all rows as CSV."""
-    return tables.csv_text(listing.names, _rows(listing))
+    return csv_text(listing.names, _rows(listing))
 
 
 def markdown(listing: Listing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
-    titles = {column.title: column.numbers for column in listing.columns}
     groups = [*listing.groups, *listing.others]
     parts = [
         f"## {escape_markdown(listing.title)}",
         "\n".join(f"- {escape_markdown(line)}" for line in listing.summary),
-        *(render_markdown.section(titles, group) for group in groups),
+        *(markdown_table(TextTable(listing.columns, [group])) for group in groups),
         escape_markdown(listing.legend) if groups else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

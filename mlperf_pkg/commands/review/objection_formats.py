@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 from mlperf_pkg.commands.review.settled import Judged, NewError, Outcome, Standing
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Terminal
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
@@ -26,7 +27,7 @@ def text(outcome: Outcome, view: View) -> str:
     terminal = Terminal(view)
     if outcome.objections:
         rows = [[(cell, PLAIN) for cell in _row(item)] for item in outcome.objections]
-        terminal.table(_COLUMNS, [Group("", rows)])
+        terminal.table(Table(_COLUMNS, [Group("", rows)]))
     shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
     if shown:
         terminal.line(("Errors without an objection", PLAIN))

@@ -10,7 +10,7 @@ from mlperf_pkg.commands.review.listing import Listing, listed_section
 from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.sides import Side, published_before
 from mlperf_pkg.commands.review.succession import Outcome, Scale, Succession, successions
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Span
+from mlperf_pkg.render.table import PLAIN, Column, Group, Span
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import due_round
 

@@ -17,7 +17,7 @@ from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.sides import Entry, Side, published_before
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.terminal import PLAIN, Column, Group, Span
+from mlperf_pkg.render.table import PLAIN, Column, Group, Span
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 

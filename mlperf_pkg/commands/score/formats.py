@@ -14,8 +14,9 @@ from mlperf_pkg.commands.score import summary
 from mlperf_pkg.commands.score.ranks import standing_in_words
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
-from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, as_json, name
@@ -23,7 +24,7 @@ from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, as_j
 FORMAT = "mlperf-pkg/score/1"
 
 _COLUMNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
-_TITLES = {"Run": False, "Minutes": True, "Status, dropped": False}
+_RUN = Column("Run")  # of Markdown, whose groups have headings
 _RUN_FIELDS = ("path", "status", "minutes", "dropped")
 _SET_FIELDS = (
     "unscaled_minutes",
@@ -42,7 +43,7 @@ def text(scores: Scores, view: View) -> str:
     if _in_short(scores, view):
         summary.add_table(terminal, scores)
     elif scores.sets:
-        terminal.table(_COLUMNS, _groups(scores), apart=True)
+        terminal.table(Table(_COLUMNS, _groups(scores)), apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
     for remark in _checked(scores.report):
@@ -133,7 +134,7 @@ def csv(scores: Scores, _: View) -> str:
     """Render one row per run, with the score of its set beside it."""
     header = (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS, *_PUBLISHED_FIELDS)
     rows = (_csv_cells(scored, run) for scored in scores.sets for run in scored.runs)
-    return tables.csv_text(header, rows)
+    return csv_text(header, rows)
 
 
 def _csv_cells(scored: ScoredSet, run: RunRow) -> Sequence[Any]:
@@ -147,7 +148,7 @@ def _csv_cells(scored: ScoredSet, run: RunRow) -> Sequence[Any]:
 
 def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
-    detailed = (section(_TITLES, group) for group in _groups(scores))
+    detailed = (markdown_table(Table((_RUN, *_COLUMNS[1:]), [group])) for group in _groups(scores))
     sections = summary.sections(scores) if _in_short(scores, view) else detailed
     endings = (*_checked(scores.report), headings.round_in_words(scores.report))
     paragraphs = ["## MLPerf scores", *sections, *map(escape_markdown, endings)]

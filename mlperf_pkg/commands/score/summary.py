@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from mlperf_pkg.checker.scores import ScoredSet, Scores
 from mlperf_pkg.commands.score.ranks import standing_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
-from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import PLAIN, Column, Group, Span, Table, markdown
+from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
@@ -19,20 +19,14 @@ _COLUMNS = (
     Column("RCP margin", 16),
     Column("Verdict", 14),
 )
-_TITLES = {  # column: whether it holds numbers
-    "System": False,
-    "Benchmark": False,
-    "Minutes": True,
-    "RCP margin": False,
-    "Verdict": False,
-}
+_SYSTEM = Column("System")  # of Markdown, whose groups have headings
 _FEW = 10  # result sets; each one has another line
 _GRAVITY = (Verdict.PASS, Verdict.NOT_CHECKED, Verdict.FAIL)
 
 
 def add_table(terminal: Terminal, scores: Scores) -> None:
     """Add a line per result set, grouped by submitter and division, and how to see more."""
-    terminal.table(_COLUMNS, _groups(scores), apart=True)
+    terminal.table(Table(_COLUMNS, _groups(scores)), apart=True)
     number = wording.counted(len(scores.sets), "result set")
     details = "--verbose shows the runs and how each score is computed"
     terminal.paragraph((f"{number}; {details}", PLAIN))
@@ -40,7 +34,7 @@ def add_table(terminal: Terminal, scores: Scores) -> None:
 
 def sections(scores: Scores) -> Iterator[str]:
     """Yield a Markdown section per submitter and division."""
-    yield from (section(_TITLES, group) for group in _groups(scores))
+    yield from (markdown(Table((_SYSTEM, *_COLUMNS[1:]), [group])) for group in _groups(scores))
 
 
 def verdict_in_short(verdicts: Verdicts) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from mlperf_pkg.commands.select.selections import SelectedSet, Selections, State
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings, tables
-from mlperf_pkg.render.markdown import section
-from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json, name
@@ -24,7 +25,6 @@ _COLUMNS = (
     Column("Minutes", 9, numbers=True),
     Column("Status", 46),
 )
-_TITLES = {"Runs by start, windows": False, "Minutes": True, "Status": False}
 _SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
 _RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
 _SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
@@ -35,7 +35,7 @@ def text(selections: Selections, view: View) -> str:
     """Render for a terminal or a pipe."""
     terminal = Terminal(view)
     if selections.sets:
-        terminal.table(_COLUMNS, _groups(selections), apart=True)
+        terminal.table(Table(_COLUMNS, _groups(selections)), apart=True)
     else:
         terminal.line((headings.NO_RESULT_SET, PLAIN))
     for line in _ending(selections):
@@ -147,7 +147,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
 def csv(selections: Selections, _: View) -> str:
     """Render one row per run by start, with the outcome of its set beside it."""
     rows = (row for selected in selections.sets for row in _csv_rows(selected))
-    return tables.csv_text((*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS), rows)
+    return csv_text((*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS), rows)
 
 
 def _csv_rows(selected: SelectedSet) -> Iterator[list[Any]]:
@@ -160,7 +160,7 @@ def _csv_rows(selected: SelectedSet) -> Iterator[list[Any]]:
 
 def markdown(selections: Selections, _: View) -> str:
     """Render for the summary of a CI job, a section per result set."""
-    sections = [section(_TITLES, group) for group in _groups(selections)]
+    sections = [markdown_table(Table(_COLUMNS, [group])) for group in _groups(selections)]
     ending = map(escape_markdown, _ending(selections))
     return "\n\n".join(["## MLPerf selection of runs", *sections, *ending]) + "\n"
 

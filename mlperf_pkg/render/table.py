@@ -1,0 +1,201 @@
+"""One table, and how it is written: Markdown, CSV, rows of JSON, HTML. ``Terminal`` writes text."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+
+HEADING = "bold"
+PLAIN = ""
+
+Span = tuple[str, str]
+"""A piece of text and its style."""
+
+
+def shown(value: Any) -> str:
+    """Return the text of a cell in a document: numbers with at most 10 digits, ``-`` for None."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return wording.NOTHING
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+class Column(Struct, frozen=True):
+    """A column of a table.
+
+    ``title`` heads it in documents (text, Markdown, HTML), ``key`` names it in data (CSV, JSON): a
+    column without one of them is left out there. ``of`` returns its value from a row; without it,
+    rows are sequences, and the value is at the place of the column; such a value may be a ``Span``.
+    ``show`` returns the text of a value in documents, and ``style`` the style of the cell of a row.
+
+    In text, a column is at most ``width`` wide, the first one as wide as the others leave room. A
+    cell that is too wide is folded or, if the column is ``whole``, put on a line of its own above
+    the other cells. ``numbers`` are aligned to the right.
+    """
+
+    title: str | None = None
+    width: int = 0
+    numbers: bool = False
+    whole: bool = False
+    unit: str = ""
+    key: str | None = None
+    of: Callable[[Any], Any] | None = None
+    show: Callable[[Any], str] = shown
+    style: Callable[[Any], str] | None = None
+
+    @property
+    def heading(self) -> str:
+        """The title with the unit, if any: ``Energy (kJ)``."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title or ""
+
+
+class Group(Struct, frozen=True):
+    """Rows of a table, indented below their title if any, and paragraphs (remarks) below."""
+
+    title: str
+    rows: Sequence[Any]
+    remarks: Sequence[str] = ()
+
+
+class Table(Struct, frozen=True):
+    """A table: columns, rows in groups, and a note below.
+
+    ``marked`` are the cells that differ from what is expected, as (row, column), both from 0.
+    """
+
+    columns: Sequence[Column]
+    groups: Sequence[Group] = ()
+    title: str = ""
+    note: str = ""
+    marked: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def rows(self) -> Iterator[Any]:
+        """The rows of all groups."""
+        return (row for group in self.groups for row in group.rows)
+
+    @property
+    def titled(self) -> list[tuple[int, Column]]:
+        """The columns of documents with their places."""
+        return [pair for pair in enumerate(self.columns) if pair[1].title is not None]
+
+    def spans(self, row: Any) -> list[Span]:
+        """Return the cells of a row in documents, with their styles."""
+        return [_span(row, place, column) for place, column in self.titled]
+
+
+def table_of(columns: Sequence[Column], rows: Iterable[Any], **more: Any) -> Table:
+    """Return a table whose rows are one group without a title."""
+    return Table(columns, (Group("", list(rows)),), **more)
+
+
+def _value(row: Any, place: int, column: Column) -> Any:
+    return row[place] if column.of is None else column.of(row)
+
+
+def _span(row: Any, place: int, column: Column) -> Span:
+    value = _value(row, place, column)
+    if isinstance(value, tuple):
+        return value
+    return column.show(value), column.style(row) if column.style else PLAIN
+
+
+# ---- Markdown -----------------------------------------------------------------------------
+
+
+def markdown(table: Table) -> str:
+    """Return a table for each group, below its title and above its remarks; marked cells are bold.
+
+    Without groups, the result is empty.
+    """
+    place, parts = 0, []
+    for group in table.groups:
+        body = _markdown_body(table, group, place)
+        place += len(group.rows)
+        remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in group.remarks)
+        title = f"### {escape_markdown(group.title)}" if group.title else ""
+        parts += [part for part in (title, body, remarks) if part]
+    return "\n\n".join([*parts, *([escape_markdown(table.note)] if table.note else [])])
+
+
+def _markdown_body(table: Table, group: Group, first: int) -> str:
+    if not group.rows:
+        return ""
+    titles = [escape_markdown(column.heading) for _, column in table.titled]
+    rules = ["---:" if column.numbers else "---" for _, column in table.titled]
+    lines = [titles, rules]
+    for number, row in enumerate(group.rows, first):
+        cells = [escape_markdown(text) for text, _ in table.spans(row)]
+        lines.append(
+            [
+                f"**{cell}**" if (number, place) in table.marked else cell
+                for cell, (place, _) in zip(cells, table.titled, strict=True)
+            ]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# ---- data ---------------------------------------------------------------------------------
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """Return the rows as objects of JSON: the values of the columns by key."""
+    keyed = [(place, column) for place, column in enumerate(table.columns) if column.key]
+    return [
+        {column.key or "": as_json(_value(row, place, column)) for place, column in keyed}
+        for row in table.rows
+    ]
+
+
+def csv(table: Table) -> str:
+    """Return the rows as CSV; the header has the keys of the columns."""
+    keyed = [(place, column) for place, column in enumerate(table.columns) if column.key]
+    rows = ([_value(row, place, column) for place, column in keyed] for row in table.rows)
+    return csv_text([column.key or "" for _, column in keyed], rows)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return CSV with ``\\n`` line ends; None is empty, and no text is a formula."""
+    from csv import writer  # noqa: PLC0415 - slow to import
+
+    stream = io.StringIO()
+    lines = writer(stream, lineterminator="\n")
+    lines.writerow(header)
+    lines.writerows([_csv_cell(value) for value in row] for row in rows)
+    return stream.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    plain = as_json(value)
+    return escape_cell(plain) if isinstance(plain, str) else plain
+
+
+# ---- HTML ---------------------------------------------------------------------------------
+
+
+def html(table: Table) -> str:
+    """Return an element ``table``: numbers have the class ``n``, marked cells the class ``m``."""
+    head = "".join(
+        f'<th scope="col"{_class(column)}>{escape_html(column.heading)}</th>'
+        for _, column in table.titled
+    )
+    lines = []
+    for number, row in enumerate(table.rows):
+        cells = (
+            f"<td{_class(column, 'm' * ((number, place) in table.marked))}>{escape_html(text)}</td>"
+            for (text, _), (place, column) in zip(table.spans(row), table.titled, strict=True)
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>\n")
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody>\n</table>"
+
+
+def _class(column: Column, more: str = "") -> str:
+    kinds = " ".join(filter(None, ("n" * column.numbers, more)))
+    return f' class="{kinds}"' if kinds else ""
