@@ -13,9 +13,9 @@ from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.hashed_tree import HashedTree
 from mlperf_pkg.commands.archive.packing import default_target, pack, written_names
 from mlperf_pkg.commands.archive.show import packed_text, refusal
+from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within

@@ -10,7 +10,7 @@ from tempfile import gettempdir
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
+from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree
 from mlperf_pkg.commands.archive.verification import report_on
 from mlperf_pkg.commands.builder.contents import remarks, tables
 from mlperf_pkg.commands.builder.judge import failures

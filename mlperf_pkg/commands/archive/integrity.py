@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlperf_pkg.commands.archive.checksum import SUFFIX, digest_of, expected_of
-from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
+from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.findings import Basis, Finding, Severity
 

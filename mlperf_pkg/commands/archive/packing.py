@@ -12,8 +12,7 @@ from msgspec import Struct
 from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
-from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
-from mlperf_pkg.commands.archive.tar import Sink, write_tar
+from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree, Sink, write_tar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import private_folder

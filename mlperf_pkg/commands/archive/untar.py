@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.errors import damaged, too_large, unsafe
+from mlperf_pkg.commands.archive.compression import damaged, too_large, unsafe
 from mlperf_pkg.commands.archive.tar import BLOCK, MARK
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER, Names
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.checks.workspace import (
-    FOREIGN,
-    check_membership,
-    proposed,
-    raw_sets,
-    stated,
-)
-from mlperf_pkg.commands.builder.submitter import (
-    FOLDER_NAME,
-    submitter_notes,
-    submitter_problems,
-    submitters_of,
-)
+from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import Workspace
-from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
@@ -313,3 +302,39 @@ def _named(paths: Sequence[str]) -> str:
     """Return the number of paths and the first of them: ``20 logs (a, b, c and 17 more)``."""
     names = words.shortened(list(map(visible, paths)), _NAMED_LOGS)
     return f"{words.counted(len(paths), 'log')} ({names})"
+
+
+FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
+"""Names of systems, benchmarks and submitters, which name folders in git."""
+
+
+def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
+    """Return the configuration's, else those of the systems, else the logs' organizations."""
+    if config.submitter:
+        return [config.submitter]
+    described = {system.submitter or "" for system in systems}
+    logged = {run.text("org") for run in runs}
+    return sorted(filter(None, described)) or sorted(filter(None, logged))
+
+
+def submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
+    """Yield why the plan does not have exactly one submitter that can name a folder."""
+    lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
+    if not submitters:
+        yield f"neither a system description nor a log names a submitter. {lines}..."
+    elif len(submitters) > 1:
+        names = [visible(submitter) for submitter in submitters]
+        yield (
+            f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
+            f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
+        )
+    elif not FOLDER_NAME.fullmatch(submitters[0]):
+        proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
+        yield f"the submitter {submitters[0]!r} cannot name a folder in git. {lines}{proposed}"
+
+
+def submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Yield which descriptions name another submitter."""
+    for system in systems:
+        if system.submitter and system.submitter not in submitters:
+            yield f"{visible(system.path)} names another submitter: {system.submitter!r}"

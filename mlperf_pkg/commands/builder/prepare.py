@@ -15,7 +15,6 @@ from mlperf_pkg.commands.builder.contents import (
     tree_files,
     unfit,
 )
-from mlperf_pkg.commands.builder.foreign import lost, others_in
 from mlperf_pkg.commands.builder.judge import (
     JudgedSet,
     judge,
@@ -31,6 +30,7 @@ from mlperf_pkg.commands.builder.workspace import (
     refuse_outside,
     refuse_overlap,
 )
+from mlperf_pkg.commands.builder.writing import lost, others_in
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results import wording as words

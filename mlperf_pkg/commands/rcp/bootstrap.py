@@ -14,9 +14,8 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mlperf_pkg.commands.rcp.lines import add_item
 from mlperf_pkg.commands.rcp.reference import Reference
-from mlperf_pkg.commands.rcp.table import about, heading, number
+from mlperf_pkg.commands.rcp.table import about, add_item, heading, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.rcp.custom import refused_point, unit_key
-from mlperf_pkg.commands.rcp.reference import Reference, reference_of
+from mlperf_pkg.commands.rcp.reference import Reference, reference_of, refused_point, unit_key
 from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded

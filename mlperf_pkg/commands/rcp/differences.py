@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.rcp.lines import add_item
 from mlperf_pkg.commands.rcp.reference import Reference, reference_of
-from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.commands.rcp.table import add_item, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import tables

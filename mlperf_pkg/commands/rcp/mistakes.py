@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mlperf_pkg.commands.rcp.lines import add_item
 from mlperf_pkg.commands.rcp.reference import Origin, reference
+from mlperf_pkg.commands.rcp.table import add_item
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible

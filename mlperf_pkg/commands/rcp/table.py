@@ -8,7 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.commands.rcp.reference import Reference
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.rules import wrapped
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
@@ -278,3 +280,9 @@ SHOW_FORMATS: Mapping[str, Callable[[Sequence[Shown], View], str]] = {
     "csv": csv,
     "json": json,
 }
+
+
+def add_item(terminal: Terminal, mark: str, text: str) -> None:
+    """Add an item of a list; its continuation lines are indented by two columns."""
+    for line in wrapped(mark, visible(text), len(mark) + 2).split("\n"):
+        terminal.line((line, PLAIN))

@@ -13,8 +13,7 @@ from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
-from mlperf_pkg.commands.rcp.custom import benchmarks_in
-from mlperf_pkg.commands.rcp.reference import Origin, reference_of
+from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_of
 from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict

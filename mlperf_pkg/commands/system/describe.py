@@ -19,18 +19,19 @@ from mlperf_pkg.checks.system_schema import (
     status_of_round,
     statuses,
 )
-from mlperf_pkg.commands.system.accelerators import accelerators
-from mlperf_pkg.commands.system.host import (
+from mlperf_pkg.commands.system.machine import (
+    Sources,
+    accelerators,
+    frameworks,
+    libraries,
     memory,
+    network,
     numa,
     operating_system,
     processors,
     product,
     storage,
 )
-from mlperf_pkg.commands.system.network import network
-from mlperf_pkg.commands.system.software import frameworks, libraries
-from mlperf_pkg.commands.system.sources import Sources
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.model import DIVISIONS

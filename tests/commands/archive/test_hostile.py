@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive.errors import BadArchive
+from mlperf_pkg.commands.archive.compression import BadArchive
 from mlperf_pkg.commands.archive.untar import untar
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
 from mlperf_pkg.errors import UserError

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from mlperf_logging.rcp_checker import rcp_checker as official
 
-from mlperf_pkg.commands.rcp.custom import unit_key
-from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference
+from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference, unit_key
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, Shown, shown
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import rcp
