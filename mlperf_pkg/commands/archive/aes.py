@@ -58,7 +58,7 @@ _TRIED = (PBKDF2, Derivation(10_000), OLD)
 
 
 @contextmanager
-def encrypting(target: BinaryIO, passphrase: str, how: Derivation) -> Iterator[Sink]:
+def encrypting_aes(target: BinaryIO, passphrase: str, how: Derivation) -> Iterator[Sink]:
     """Provide a function that encrypts bytes and writes them to ``target``.
 
     Raises:

@@ -73,7 +73,7 @@ def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
     """
     with target.open("xb") as stream:
         if how.form is not Form.AGE:
-            with aes.encrypting(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
+            with aes.encrypting_aes(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
                 yield sink
         elif how.recipients:
             with _age_for(stream, recipients(how.recipients)) as sink:

@@ -10,15 +10,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
-from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
-from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree, Sink, write_tar
+from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree, Sink
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import private_folder
 from mlperf_pkg.infra.member_names import unfit
 
-ENDING = ".tar.gz"
 _SHA1 = ".sha1"
 
 
@@ -103,13 +101,6 @@ def write_archive(
 def _writing(path: Path) -> Iterator[Sink]:
     with path.open("xb") as stream:
         yield stream.write
-
-
-def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """Call ``sink`` with the bytes of an archive, in portions."""
-    compressor = Compressor(sink)
-    write_tar(compressor.write, top, tree, files)
-    compressor.finish()
 
 
 def _with_manifest(tree: HashedTree) -> tuple[HashedFile, ...]:

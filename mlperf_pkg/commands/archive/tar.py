@@ -18,6 +18,7 @@ from typing import IO
 
 from msgspec import Struct
 
+from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.tree import Entry, walk
@@ -29,7 +30,15 @@ BLOCK = tarfile.BLOCKSIZE
 TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
 _CHUNK = 1 << 20
 
+ENDING = ".tar.gz"
 Sink = Callable[[bytes], object]
+
+
+def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
+    """Call ``sink`` with the bytes of an archive, in portions."""
+    compressor = Compressor(sink)
+    write_tar(compressor.write, top, tree, files)
+    compressor.finish()
 
 
 def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> None:

@@ -17,8 +17,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
 from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest, finding
-from mlperf_pkg.commands.archive.packing import ENDING, compress
-from mlperf_pkg.commands.archive.tar import HashedTree, hash_tree
+from mlperf_pkg.commands.archive.tar import ENDING, HashedTree, compress, hash_tree
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_order

@@ -68,7 +68,7 @@ def plain(tmp_path: Path) -> Path:
 
 
 def encrypt_aes(data: bytes, target: Path, how: aes.Derivation) -> None:
-    with target.open("xb") as stream, aes.encrypting(stream, SECRET, how) as sink:
+    with target.open("xb") as stream, aes.encrypting_aes(stream, SECRET, how) as sink:
         sink(data[:7])
         sink(data[7:])
 

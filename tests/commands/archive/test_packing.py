@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
-from mlperf_pkg.commands.archive.packing import compress, default_target, name_of, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, hash_tree
+from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
+from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST, read_manifest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.member_names import Names
