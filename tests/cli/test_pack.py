@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli.secret import VARIABLE
-from mlperf_pkg.commands.archive import aes
-from mlperf_pkg.commands.archive.checksum import digest_of
+from mlperf_pkg.commands.archive import encryption
+from mlperf_pkg.commands.archive.verification import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.archives import manifest_of
@@ -257,7 +257,9 @@ def test_a_passphrase_is_all_bytes_to_the_line_feed(
     file = ("--passphrase-file", tmp_path / "secret")
     assert call("pack", tree, "--encrypt", "openssl", *file).exit_code == 0
     archive = tree.with_name("ACME.tar.gz.enc")
-    line = f"openssl enc -d {aes.PBKDF2.flags} -in {archive} -pass file:{tmp_path / 'secret'}"
+    line = (
+        f"openssl enc -d {encryption.PBKDF2.flags} -in {archive} -pass file:{tmp_path / 'secret'}"
+    )
     assert subprocess.run(line.split(), capture_output=True, check=False).returncode == 0
     assert call("verify", archive, *file).exit_code == 0
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct, field
 
-from mlperf_pkg.commands.archive import aes
+from mlperf_pkg.commands.archive.compression import GZIP
 from mlperf_pkg.commands.archive.tar import Sink
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import require
@@ -35,7 +37,7 @@ class Form(StrEnum):
     OFFICIAL = "official"
 
 
-_DERIVATIONS = {Form.OPENSSL: aes.PBKDF2, Form.OFFICIAL: aes.OLD}
+_DERIVATIONS = {Form.OPENSSL: PBKDF2, Form.OFFICIAL: OLD}
 SUFFIXES = {Form.AGE: ".age", Form.OPENSSL: ".enc", Form.OFFICIAL: ""}
 
 Ask = Callable[[], str]
@@ -58,7 +60,7 @@ def form_of(path: Path) -> Form | None:
         head = stream.read(len(AGE_HEAD))
     if head == AGE_HEAD:
         return Form.AGE
-    return Form.OPENSSL if head.startswith(aes.MAGIC) else None
+    return Form.OPENSSL if head.startswith(MAGIC) else None
 
 
 @contextmanager
@@ -73,7 +75,7 @@ def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
     """
     with target.open("xb") as stream:
         if how.form is not Form.AGE:
-            with aes.encrypting_aes(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
+            with encrypting_aes(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
                 yield sink
         elif how.recipients:
             with _age_for(stream, recipients(how.recipients)) as sink:
@@ -123,7 +125,7 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
         UserError: the passphrase or identity is wrong, or the file is damaged.
     """
     if form_of(source) is not Form.AGE:
-        aes.decrypt_file(source, target, ask())
+        decrypt_file(source, target, ask())
         return
     age = _age()
     try:
@@ -158,10 +160,10 @@ def command(how: Encryption, archive: Path) -> str:
     """Return the shell command that decrypts an archive without this tool."""
     name = shlex.quote(archive.name)
     if how.form is Form.OFFICIAL:  # its name is that of a plain archive
-        return f"openssl enc -d {aes.OLD.flags} -in {name} | tar -xz"
+        return f"openssl enc -d {OLD.flags} -in {name} | tar -xz"
     plain = shlex.quote(_without(archive.name, SUFFIXES[how.form]))
     if how.form is Form.OPENSSL:
-        return f"openssl enc -d {aes.PBKDF2.flags} -in {name} -out {plain}"
+        return f"openssl enc -d {PBKDF2.flags} -in {name} -out {plain}"
     identity = "-i IDENTITY_FILE " if how.recipients else ""
     return f"age -d {identity}-o {plain} {name}"
 
@@ -214,3 +216,109 @@ def _of_age(passphrase: str) -> str:
 
 def _age() -> Any:
     return require("pyrage", "encrypt", "age encryption")
+
+
+MAGIC = b"Salted__"
+_SALT = 8
+_HEAD = len(MAGIC) + _SALT
+_BLOCK = 16
+_KEY, _VECTOR = 32, 16
+_CHUNK = 1 << 20
+
+
+class Derivation(Struct, frozen=True):
+    """How the key and the initialization vector are derived from passphrase and salt.
+
+    Without ``iterations`` it is EVP_BytesToKey with SHA-256, the default since OpenSSL 1.1.0. That
+    is a single round, so passphrases can be guessed quickly: only a long random one is safe.
+    """
+
+    iterations: int | None = None
+
+    @property
+    def flags(self) -> str:
+        """The cipher and the derivation as options of ``openssl enc``."""
+        stretched = f" -pbkdf2 -iter {self.iterations}" if self.iterations else ""
+        return f"-aes-256-cbc -md sha256{stretched}"
+
+    def derive(self, secret: bytes, salt: bytes) -> bytes:
+        """Return the key followed by the initialization vector."""
+        if self.iterations:
+            size = _KEY + _VECTOR
+            return hashlib.pbkdf2_hmac("sha256", secret, salt, self.iterations, size)
+        first = hashlib.sha256(secret + salt).digest()
+        return first + hashlib.sha256(first + secret + salt).digest()[:_VECTOR]
+
+
+PBKDF2 = Derivation(600_000)
+OLD = Derivation()
+# Ours, that of -pbkdf2 without -iter, and that without either.
+_TRIED = (PBKDF2, Derivation(10_000), OLD)
+
+
+@contextmanager
+def encrypting_aes(target: BinaryIO, passphrase: str, how: Derivation) -> Iterator[Sink]:
+    """Provide a function that encrypts bytes and writes them to ``target``.
+
+    Raises:
+        MissingPackageError: cryptography is not installed.
+    """
+    salt = secrets.token_bytes(_SALT)
+    cipher = _cipher(how.derive(_bytes(passphrase), salt)).encryptor()
+    padder = _padding().padder()
+    target.write(MAGIC + salt)
+    yield lambda data: target.write(cipher.update(padder.update(data)))
+    target.write(cipher.update(padder.finalize()) + cipher.finalize())
+
+
+def decrypt_file(source: Path, target: Path, passphrase: str) -> None:
+    """Decrypt a file into a new one, whatever derivation of its key was used.
+
+    Raises:
+        UserError: the passphrase is wrong, the file is damaged or does not contain gzip, or
+            cryptography is not installed.
+    """
+    if (source.stat().st_size - _HEAD) % _BLOCK:
+        raise UserError(f"{source}: cannot be decrypted: it is cut off")
+    with source.open("rb") as read, target.open("xb") as write:
+        salt, first = read.read(_HEAD)[len(MAGIC) :], read.read(_BLOCK)
+        material = _matching(_bytes(passphrase), salt, first)
+        if material is None:
+            raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
+        cipher, unpadder = _cipher(material).decryptor(), _padding().unpadder()
+        read.seek(_HEAD)
+        while chunk := read.read(_CHUNK):
+            write.write(unpadder.update(cipher.update(chunk)))
+        try:
+            write.write(unpadder.finalize())
+        except ValueError as error:
+            raise UserError(f"{source}: cannot be decrypted: it is damaged at its end") from error
+
+
+def _bytes(passphrase: str) -> bytes:
+    """Return the bytes of a passphrase, which may not be UTF-8."""
+    return passphrase.encode("utf-8", "surrogateescape")
+
+
+def _matching(secret: bytes, salt: bytes, first: bytes) -> bytes | None:
+    """Return the key material that decrypts the first block to the beginning of a gzip file."""
+    materials = (how.derive(secret, salt) for how in _TRIED)
+    return next((m for m in materials if _decrypted(m, first).startswith(GZIP)), None)
+
+
+def _decrypted(material: bytes, block: bytes) -> bytes:
+    plain: bytes = _cipher(material).decryptor().update(block)
+    return plain
+
+
+def _cipher(material: bytes) -> Any:
+    algorithm = _primitive("ciphers.algorithms").AES(material[:_KEY])
+    return _primitive("ciphers").Cipher(algorithm, _primitive("ciphers.modes").CBC(material[_KEY:]))
+
+
+def _padding() -> Any:
+    return _primitive("padding").PKCS7(8 * _BLOCK)
+
+
+def _primitive(name: str) -> Any:
+    return require(f"cryptography.hazmat.primitives.{name}", "encrypt", "AES encryption")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
 from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree, Sink
+from mlperf_pkg.commands.archive.verification import SUFFIX, checksum_line, digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import private_folder

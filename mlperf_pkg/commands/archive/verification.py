@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +18,11 @@ from mlperf_pkg.checker.fold import tool
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
-from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest, finding
-from mlperf_pkg.commands.archive.tar import ENDING, HashedTree, compress, hash_tree
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress, hash_tree
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.folders import new_folder, scratch_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
@@ -216,3 +218,98 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL),
         findings=tuple(findings),
     )
+
+
+_SOURCE = "mlperf-pkg: integrity of archives and trees"
+_LARGEST_MANIFEST = 64 << 20
+
+
+def finding(
+    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: str | int
+) -> Finding:
+    """Return a finding about integrity: reviewers must get what was checked and packed."""
+    return Finding(
+        code=code,
+        message=message,
+        path=path,
+        severity=severity,
+        basis=Basis.RULES if severity is Severity.ERROR else Basis.ADVICE,
+        source=_SOURCE,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def check_checksum(archive: Path) -> Iterator[Finding]:
+    """Compare an archive with the checksum file beside it."""
+    beside = archive.with_name(archive.name + SUFFIX)
+    if not beside.exists():
+        message = f"no checksum file {beside.name} beside it"
+        yield finding("PACK107", message, archive.name, Severity.NOTE)
+        return
+    expected = expected_of(beside.read_bytes().decode("utf-8", "replace"), archive.name)
+    digest = digest_of(archive)
+    if expected is None:
+        yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
+    elif digest != expected:
+        message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
+        yield finding("PACK101", message, archive.name, found=digest, expected=expected)
+
+
+def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
+    """Compare the files of a tree with its manifest."""
+    for path, reason in tree.unfit.items():
+        yield finding("PACK206", reason, path)
+    own = next((file for file in tree.files if file.path == MANIFEST), None)
+    if own is None:
+        if required:
+            yield finding("PACK201", "no manifest lists the files", MANIFEST)
+        return
+    if own.size > _LARGEST_MANIFEST:
+        yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
+        return
+    try:
+        entries = read_manifest((tree.root / MANIFEST).read_bytes())
+    except ValueError as error:
+        yield finding("PACK202", str(error), MANIFEST)
+        return
+    yield from _compare(entries, {file.path: file for file in tree.files if file is not own})
+
+
+def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) -> Iterator[Finding]:
+    for path in sorted(entries.keys() | files.keys()):
+        if path not in files:
+            yield finding("PACK203", f"listed in {MANIFEST}, but does not exist", path)
+        elif path not in entries:
+            yield finding("PACK205", f"not listed in {MANIFEST}", path)
+        else:
+            yield from _compare_one(entries[path], files[path])
+
+
+def _compare_one(entry: ManifestEntry, file: HashedFile) -> Iterator[Finding]:
+    if file.size != entry.size:
+        message = f"{file.size} bytes; expected {entry.size} as in {MANIFEST}"
+        yield finding("PACK204", message, file.path, found=file.size, expected=entry.size)
+    elif file.sha256 != entry.sha256:
+        message = f"the content differs from {MANIFEST} (SHA-256)"
+        yield finding("PACK204", message, file.path, found=file.sha256, expected=entry.sha256)
+
+
+SUFFIX = ".sha256"
+_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+
+
+def digest_of(path: Path, algorithm: str = "sha256") -> str:
+    """Return the digest of a file, in hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def checksum_line(digest: str, name: str) -> str:
+    """Return the line of a checksum file for the file ``name``."""
+    return f"{digest}  {name}\n"
+
+
+def expected_of(text: str, name: str) -> str | None:
+    """Return the SHA-256 of the file ``name`` in a checksum file; None if it is not listed."""
+    matches = filter(None, map(_LINE.fullmatch, text.splitlines()))
+    return next((match[1].lower() for match in matches if match[2] == name), None)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive import aes, encryption
+from mlperf_pkg.commands.archive import encryption
 from mlperf_pkg.commands.archive.compression import HEADER
 from mlperf_pkg.commands.archive.encryption import (
     Encryption,
@@ -67,8 +67,8 @@ def plain(tmp_path: Path) -> Path:
     return write(tmp_path / "plain", HEADER + b"some content")
 
 
-def encrypt_aes(data: bytes, target: Path, how: aes.Derivation) -> None:
-    with target.open("xb") as stream, aes.encrypting_aes(stream, SECRET, how) as sink:
+def encrypt_aes(data: bytes, target: Path, how: encryption.Derivation) -> None:
+    with target.open("xb") as stream, encryption.encrypting_aes(stream, SECRET, how) as sink:
         sink(data[:7])
         sink(data[7:])
 
@@ -81,12 +81,12 @@ def encrypt(source: Path, target: Path, how: Encryption) -> None:
 # ---- AES ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [aes.PBKDF2, aes.OLD], ids=["pbkdf2", "old"])
+@pytest.mark.parametrize("how", [encryption.PBKDF2, encryption.OLD], ids=["pbkdf2", "old"])
 @pytest.mark.parametrize("size", [10, 15, 16, 17, CHUNK - 16, CHUNK - 1, CHUNK, CHUNK + 1])
-def test_aes_round_trip(tmp_path: Path, how: aes.Derivation, size: int) -> None:
+def test_aes_round_trip(tmp_path: Path, how: encryption.Derivation, size: int) -> None:
     data = (HEADER + os.urandom(CHUNK + 1))[:size]
     encrypt_aes(data, tmp_path / "x", how)
-    aes.decrypt_file(tmp_path / "x", tmp_path / "back", SECRET)
+    encryption.decrypt_file(tmp_path / "x", tmp_path / "back", SECRET)
     assert (tmp_path / "back").read_bytes() == data
     assert (tmp_path / "x").read_bytes().startswith(b"Salted__")
 
@@ -95,19 +95,19 @@ def test_aes_round_trip(tmp_path: Path, how: aes.Derivation, size: int) -> None:
 @pytest.mark.parametrize(
     ("flags", "how"),
     [
-        (aes.PBKDF2.flags, aes.PBKDF2),
-        ("-aes-256-cbc -pbkdf2", aes.Derivation(10_000)),
-        ("-aes256", aes.OLD),
-        (aes.OLD.flags, aes.OLD),
+        (encryption.PBKDF2.flags, encryption.PBKDF2),
+        ("-aes-256-cbc -pbkdf2", encryption.Derivation(10_000)),
+        ("-aes256", encryption.OLD),
+        (encryption.OLD.flags, encryption.OLD),
     ],
 )
 def test_openssl_reads_and_writes_the_same(
-    plain: Path, tmp_path: Path, flags: str, how: aes.Derivation
+    plain: Path, tmp_path: Path, flags: str, how: encryption.Derivation
 ) -> None:
     encrypt_aes(plain.read_bytes(), tmp_path / "ours", how)
     assert run(f"openssl enc -d {flags} -in ours -pass env:PASS", tmp_path) == plain.read_bytes()
     run(f"openssl enc -e {flags} -in plain -out theirs -pass env:PASS", tmp_path)
-    aes.decrypt_file(tmp_path / "theirs", tmp_path / "back", SECRET)
+    encryption.decrypt_file(tmp_path / "theirs", tmp_path / "back", SECRET)
     assert (tmp_path / "back").read_bytes() == plain.read_bytes()
 
 

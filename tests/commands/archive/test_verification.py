@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.archive import untar, verification
-from mlperf_pkg.commands.archive.checksum import SUFFIX
 from mlperf_pkg.commands.archive.compression import HEADER
-from mlperf_pkg.commands.archive.verification import verify_tree
+from mlperf_pkg.commands.archive.verification import SUFFIX, verify_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict
