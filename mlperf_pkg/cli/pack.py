@@ -11,10 +11,16 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.packing import default_target, pack, written_names
-from mlperf_pkg.commands.archive.show import packed_text, refusal
+from mlperf_pkg.commands.archive.packing import (
+    default_target,
+    pack,
+    packed_text,
+    reasons,
+    refusal,
+    without_sets,
+    written_names,
+)
 from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
