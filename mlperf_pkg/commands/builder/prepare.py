@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.builder.choose import choose_runs
 from mlperf_pkg.commands.builder.contents import (
     PlannedFile,
     code_notes,
@@ -22,7 +21,7 @@ from mlperf_pkg.commands.builder.judge import (
     waiver_notes,
     without_invalid,
 )
-from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan
 from mlperf_pkg.commands.builder.workspace import (
     Folders,
     Workspace,
