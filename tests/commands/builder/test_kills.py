@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.builder.accept import acceptance
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, acceptance, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from tests.helpers.workspaces import bytes_below, closed_workspace
