@@ -163,7 +163,7 @@ def command(
     Output().write(
         config_text(explained(prepared.workspace, plan))
         if explain
-        else prepare.plan_text(prepared, logs=dry_run)
+        else plan_text(prepared, logs=dry_run)
     )
     _echo("note", prepared.notes)
     if prepared.lost:
@@ -176,7 +176,7 @@ def command(
         accept = () if keep_invalid else (acceptance(prepared),)
         division = prepared.plan.division
         write_tree(prepared.target, prepared.files, *accept, force=force, division=division)
-        Output().write(prepare.built_text(prepared))
+        Output().write(built_text(prepared))
     return 0
 
 

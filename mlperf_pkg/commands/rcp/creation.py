@@ -126,7 +126,7 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     converged = [run for run in runs if run not in failed]
     uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
     yield from _of_logs("no number of epochs or samples to converge", uncounted)
-    yield from _of_logs("copies of other logs", list(_copies(runs)))
+    yield from _of_logs("copies of other logs", list(_copied_runs(runs)))
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
@@ -151,7 +151,7 @@ def _differing(values: Iterator[Any]) -> str:
     return " and ".join(words) if len(words) > 1 else ""
 
 
-def _copies(runs: Sequence[Run]) -> Iterator[Run]:
+def _copied_runs(runs: Sequence[Run]) -> Iterator[Run]:
     seen: set[bytes] = set()
     for run in runs:
         if run.fingerprint is not None and run.fingerprint in seen:

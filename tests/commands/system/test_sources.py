@@ -32,7 +32,7 @@ def test_the_tool(
 ) -> None:
     tool(tmp_path, script)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(sources, "_PATIENCE_S", 0.3 if "sleep" in script else 30)
+    monkeypatch.setattr(machine, "_PATIENCE_S", 0.3 if "sleep" in script else 30)
     assert this_machine().nvidia_smi("--query") == output
 
 
@@ -46,8 +46,8 @@ def test_no_tool(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_versions() -> None:
     sources = this_machine()
-    assert machine.version_of("click") == version("click")
-    assert machine.version_of("no-such-distribution") == ""
+    assert sources.version_of("click") == version("click")
+    assert sources.version_of("no-such-distribution") == ""
 
 
 def test_only_linux_has_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,6 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xff\x00x")
     (tmp_path / "c").write_text("\u0663")
     sources = Sources(tmp_path, lambda *_: "", lambda _: "")
-    assert [machine.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
-    assert [machine.number(name) for name in "abcd"] == [None, 12, None, None]
-    assert machine.paths("[a-b]") == ["a", "b"]
+    assert [sources.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
+    assert [sources.number(name) for name in "abcd"] == [None, 12, None, None]
+    assert sources.paths("[a-b]") == ["a", "b"]
