@@ -10,7 +10,7 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import round_option, usage_option
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.rcp.mistakes import (
+from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
     Mistakes,
     mistakes_of_file,
