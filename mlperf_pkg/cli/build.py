@@ -11,10 +11,16 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.builder import prepare
 from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, acceptance, prepare
+from mlperf_pkg.commands.builder.prepare import (
+    Order,
+    Prepared,
+    acceptance,
+    built_text,
+    plan_text,
+    prepare,
+)
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
