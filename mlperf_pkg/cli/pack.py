@@ -74,9 +74,9 @@ def command(
     system descriptions and code that only they need, and checks the rest again. The
     tables and MANIFEST.json in the archive list the rest.
 
-    --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
-    -pbkdf2, and official the form that pack_submission.sh --unpack reads, with its file
-    name. The command that decrypts the archive is printed.
+    --encrypt age writes the age format, and official the form that pack_submission.sh
+    --unpack reads, with its file name. The command that decrypts the archive is
+    printed.
 
     Exit status: 0 if the tree was packed, 1 if it is not valid, 2 if it could not be
     packed.
@@ -87,7 +87,7 @@ def command(
       mlperf-pkg pack submissions/ACME -o /scratch/ACME.tar.gz --force
       mlperf-pkg pack submissions/ACME --drop-invalid
       mlperf-pkg pack submissions/ACME --encrypt age --recipient age1...
-      mlperf-pkg pack submissions/ACME --encrypt openssl --passphrase-file FILE
+      mlperf-pkg pack submissions/ACME --encrypt official --passphrase-file FILE
     """
     if keep_invalid and drop_invalid:
         raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")

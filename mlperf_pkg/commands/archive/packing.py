@@ -1,4 +1,4 @@
-"""Write an archive and its checksum file: both or neither."""
+"""Write an archive and its checksum file: both or neither; leave out sets that are not valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
 from mlperf_pkg.commands.archive.encryption import command as decrypt_command
-from mlperf_pkg.commands.archive.tar import HashedFile, HashedTree, Sink
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, Sink, compress
 from mlperf_pkg.commands.archive.verification import (
     SUFFIX,
     checksum_line,
@@ -24,7 +24,7 @@ from mlperf_pkg.commands.archive.verification import (
     report_on,
 )
 from mlperf_pkg.commands.builder.contents import remarks, tables
-from mlperf_pkg.commands.builder.judge import failures
+from mlperf_pkg.commands.builder.judge import failures, line
 from mlperf_pkg.commands.builder.manifest import (
     MANIFEST,
     ManifestEntry,
@@ -38,11 +38,8 @@ from mlperf_pkg.infra.folders import scratch_folder
 from mlperf_pkg.infra.member_names import unfit
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
-
-_SHA1 = ".sha1"
 
 
 class Packed(Struct, frozen=True):
@@ -85,7 +82,7 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     """
     if not target.name or not target.name.isprintable() or "\\" in target.name:
         raise UserError(f"{target}: the name cannot be in a checksum file")
-    old = [target.name.removesuffix(ENDING) + _SHA1] if form is Form.OFFICIAL else []
+    old = [target.name.removesuffix(ENDING) + ".sha1"] if form is Form.OFFICIAL else []
     return [*old, target.name + SUFFIX, target.name]
 
 
@@ -99,7 +96,8 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     if tree.unfit:
         path = min(tree.unfit)
         raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
-    files = _with_manifest(tree)
+    is_listed = any(file.path == MANIFEST for file in tree.files)
+    files = tree.files if is_listed else _with_manifest(tree.files)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
@@ -109,7 +107,8 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
             (new / name).write_text(checksum_line(digest_of(archive, algorithm), target.name))
         for name in names:
-            _sync(new / name)
+            with (new / name).open("rb") as stream:
+                os.fsync(stream.fileno())
         size = archive.stat().st_size
     return Packed(digest, len(files), sum(file.size for file in files), size)
 
@@ -128,25 +127,27 @@ def _writing(path: Path) -> Iterator[Sink]:
         yield stream.write
 
 
-def _with_manifest(tree: HashedTree) -> tuple[HashedFile, ...]:
-    if any(file.path == MANIFEST for file in tree.files):
-        return tree.files
+def _with_manifest(
+    files: Collection[HashedFile], origins: Mapping[str, str | None] | None = None
+) -> tuple[HashedFile, ...]:
+    """Return files and a manifest of them, by path."""
     text = manifest_text(
-        ManifestEntry(file.path, file.size, file.sha256, None) for file in tree.files
+        ManifestEntry(file.path, file.size, file.sha256, (origins or {}).get(file.path))
+        for file in files
     )
     manifest = HashedFile.of(MANIFEST, text.encode())
-    return tuple(sorted((*tree.files, manifest), key=lambda file: file.path))
+    return tuple(sorted((*files, manifest), key=lambda file: file.path))
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())
+# ---- result sets that are not valid -------------------------------------------------------
 
 
 def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
     return {
-        row.id: "\n".join([f"{_name(row)} is not valid:", *map(_line, failed)])
+        row.id: "\n".join(
+            [f"{_name(row)} is not valid:", *(f"  {line(finding)}" for finding in failed)]
+        )
         for row in report.result_sets
         if (failed := list(_failures(row, report)))
     }
@@ -184,10 +185,6 @@ def _name(row: ResultSetRow) -> str:
     return row.path.removeprefix("results/")
 
 
-def _line(finding: Finding) -> str:
-    return f"  {location(finding)}: {finding.code}: {sentence(finding)}"
-
-
 def _needed_only_by(
     dropped: Collection[ResultSetRow], others: Collection[ResultSetRow]
 ) -> Iterator[str]:
@@ -223,22 +220,16 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
     if MANIFEST not in files:
         return tree.files
     entries = read_manifest((tree.root / MANIFEST).read_bytes())
-    for path, text in _tables(report, options).items():
+    names = [_name(row) for row in report.result_sets]
+    systems = {row.system or "" for row in report.result_sets}
+    for path, text in tables(report, remarks(options.config, names, systems)).items():
         if path in files and entries[path].origin is None:
             files[path] = HashedFile.of(path, text.encode())
     del files[MANIFEST]
-    text = manifest_text(
-        ManifestEntry(file.path, file.size, file.sha256, entries[file.path].origin)
-        for file in files.values()
-    )
-    files[MANIFEST] = HashedFile.of(MANIFEST, text.encode())
-    return tuple(files[path] for path in sorted(files))
+    return _with_manifest(files.values(), {path: entry.origin for path, entry in entries.items()})
 
 
-def _tables(report: Report, options: Options) -> Mapping[str, str]:
-    names = [_name(row) for row in report.result_sets]
-    systems = {row.system or "" for row in report.result_sets}
-    return tables(report, remarks(options.config, names, systems))
+# ---- messages -----------------------------------------------------------------------------
 
 
 def refusal(report: Report, *, keep_invalid: bool) -> str | None:

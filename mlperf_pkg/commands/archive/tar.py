@@ -1,8 +1,8 @@
-"""Write a tree as a tar stream: the same files give the same bytes on every machine.
+"""Hash the files of a tree, and write them as a tar stream: equal files give equal bytes anywhere.
 
-It contains only files, by path, without user and group, with one time for all and the modes 0644
-and 0755. Names that do not fit a ustar header, because of their length or letters, are in a pax
-header (POSIX.1-2001).
+The stream contains only files, by path, without user and group, with one time for all and the modes
+0644 and 0755. Names that do not fit a ustar header, because of their length or letters, are in a
+pax header (POSIX.1-2001).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -23,72 +24,17 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.member_names import Names
 from mlperf_pkg.infra.tree import Entry, walk
 
+ENDING = ".tar.gz"
 MARK = "mlperf-pkg/archive/1"
 """The comment before the first member of an archive that ``pack`` writes."""
 
 BLOCK = tarfile.BLOCKSIZE
 TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
 _CHUNK = 1 << 20
-
-ENDING = ".tar.gz"
-Sink = Callable[[bytes], object]
-
-
-def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """Call ``sink`` with the bytes of an archive, in portions."""
-    compressor = Compressor(sink)
-    write_tar(compressor.write, top, tree, files)
-    compressor.finish()
-
-
-def write_tar(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> None:
-    """Write the files of ``tree`` below a folder called ``top``.
-
-    Raises:
-        UserError: a file cannot be read, or has changed since it was hashed.
-    """
-    written = 0
-
-    def write(data: bytes) -> None:
-        nonlocal written
-        written += len(data)
-        sink(data)
-
-    write(tarfile.TarInfo.create_pax_global_header({"comment": MARK}))
-    for file in files:
-        _write_file(write, f"{top}/{file.path}", tree, file)
-    write(bytes(2 * BLOCK))
-    write(bytes(-written % tarfile.RECORDSIZE))
-
-
-def _write_file(write: Sink, name: str, tree: Path, file: HashedFile) -> None:
-    write(_header(name, file))
-    digest, size = hashlib.sha256(), 0
-    with open_file(tree, file) as stream:
-        while chunk := _read(stream, tree, file):
-            digest.update(chunk)
-            size += len(chunk)
-            write(chunk)
-    if (size, digest.hexdigest()) != (file.size, file.sha256):
-        raise UserError(f"{tree / file.path}: changed while it was packed")
-    write(bytes(-size % BLOCK))
-
-
-def _read(stream: IO[bytes], tree: Path, file: HashedFile) -> bytes:
-    try:
-        return stream.read(_CHUNK)
-    except OSError as error:
-        raise UserError(f"{tree / file.path}: cannot be read: {error.strerror}") from error
-
-
-def _header(name: str, file: HashedFile) -> bytes:
-    info = tarfile.TarInfo(name)
-    info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
-    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
-
-
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
+
+Sink = Callable[[bytes], object]
 
 
 class HashedFile(Struct, frozen=True):
@@ -131,8 +77,9 @@ def hash_tree(root: Path) -> HashedTree:
     files: list[HashedFile] = []
     try:
         entries = list(walk(root))
+        folders = {entry.path for entry in entries if entry.folder and entry.link is None}
         for entry in entries:
-            if _is_inner_folder(entry):
+            if entry.path in folders:
                 continue
             if reason := _irregular(entry) or names.add(entry.path):
                 unfit[entry.path] = reason
@@ -141,16 +88,33 @@ def hash_tree(root: Path) -> HashedTree:
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
-    return HashedTree(root, tuple(files), _empty_folders(entries), unfit)
-
-
-def _empty_folders(entries: Sequence[Entry]) -> tuple[str, ...]:
     parents = {entry.path.rpartition("/")[0] for entry in entries}
-    return tuple(e.path for e in entries if _is_inner_folder(e) and e.path not in parents)
+    empty = (entry.path for entry in entries if entry.path in folders - parents)
+    return HashedTree(root, tuple(files), tuple(empty), unfit)
 
 
-def _is_inner_folder(entry: Entry) -> bool:
-    return entry.folder and entry.link is None
+def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> None:
+    """Call ``sink`` with the bytes of an archive of files below a folder ``top``, in portions.
+
+    Raises:
+        UserError: a file of ``tree`` cannot be read, or has changed since it was hashed.
+    """
+    compressor, written = Compressor(sink), 0
+
+    def write(data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        compressor.write(data)
+
+    write(tarfile.TarInfo.create_pax_global_header({"comment": MARK}))
+    for file in files:
+        info = tarfile.TarInfo(f"{top}/{file.path}")
+        info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
+        write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
+        _write_content(write, tree, file)
+    write(bytes(2 * BLOCK))
+    write(bytes(-written % tarfile.RECORDSIZE))
+    compressor.finish()
 
 
 def _irregular(entry: Entry) -> str | None:
@@ -166,19 +130,26 @@ def _hash_file(root: Path, path: str) -> HashedFile:
     return HashedFile(path, state.st_size, digest.hexdigest(), bool(state.st_mode & stat.S_IXUSR))
 
 
-def open_file(root: Path, file: HashedFile) -> IO[bytes]:
-    """Open the content of a file.
+def _write_content(write: Sink, tree: Path, file: HashedFile) -> None:
+    digest, size = hashlib.sha256(), 0
+    for chunk in _chunks(tree, file):
+        digest.update(chunk)
+        size += len(chunk)
+        write(chunk)
+    if (size, digest.hexdigest()) != (file.size, file.sha256):
+        raise UserError(f"{tree / file.path}: changed while it was packed")
+    write(bytes(-size % BLOCK))
 
-    Raises:
-        UserError: it cannot be opened, or has become a link.
-    """
-    if file.content is not None:
-        return io.BytesIO(file.content)
+
+def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:
+    in_memory = None if file.content is None else io.BytesIO(file.content)
     try:
-        return _open(root / file.path)
+        with in_memory or _open(tree / file.path) as stream:
+            yield from iter(partial(stream.read, _CHUNK), b"")
     except OSError as error:
-        raise UserError(f"{root / file.path}: cannot be read: {error.strerror}") from error
+        raise UserError(f"{tree / file.path}: cannot be read: {error.strerror}") from error
 
 
 def _open(path: Path) -> IO[bytes]:
+    """Open a file unless it has become a link."""
     return os.fdopen(os.open(path, _FLAGS), "rb")

@@ -27,6 +27,13 @@ from mlperf_pkg.infra.folders import new_folder, scratch_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
+SUFFIX = ".sha256"
+"""The ending of checksum files, which ``sha256sum -c`` reads."""
+
+_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+_SOURCE = "mlperf-pkg: integrity of archives and trees"
+_LARGEST_MANIFEST = 64 << 20
+
 
 class Secrets(Struct, frozen=True):
     """The secrets to decrypt with: a file of age identities, else the passphrase from ``ask``."""
@@ -98,7 +105,8 @@ def _verify_unpacked(
     largest: int,
 ) -> Report:
     try:
-        unpacked = _unpack(plain, folder, largest)
+        with plain.open("rb") as stream:
+            unpacked = untar(Decompressor(stream).read, folder, largest)
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*findings, finding(bad.code, bad.message, path)])
@@ -132,11 +140,6 @@ def _require_gzip(plain: Path, archive: Path) -> None:
     with plain.open("rb") as stream:
         if stream.read(len(GZIP)) != GZIP:
             raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
-
-
-def _unpack(plain: Path, folder: Path, largest: int) -> Unpacked:
-    with plain.open("rb") as stream:
-        return untar(Decompressor(stream).read, folder, largest)
 
 
 def _top(folder: Path, unpacked: Unpacked) -> Path:
@@ -199,14 +202,11 @@ def report_on(root: Path, name: str, options: Options, integrity: Sequence[Findi
             return _unchecked(integrity)
         raise UserError(str(error).replace(str(root), name)) from error
     findings = in_order((*report.findings, *folded(integrity)))
-    verdict = _without_pass(report.verdict) if failed else report.verdict
+    verdict = report.verdict
+    if failed:  # a tree that is not what was packed cannot pass
+        is_fail = verdict.official is Verdict.FAIL
+        verdict = Verdicts(Verdict.FAIL if is_fail else Verdict.NOT_CHECKED, Verdict.FAIL)
     return replace(report, findings=findings, verdict=verdict)
-
-
-def _without_pass(verdicts: Verdicts) -> Verdicts:
-    """A tree that is not what was packed cannot pass."""
-    failed = verdicts.official is Verdict.FAIL
-    return Verdicts(Verdict.FAIL if failed else Verdict.NOT_CHECKED, Verdict.FAIL)
 
 
 def _unchecked(findings: Sequence[Finding]) -> Report:
@@ -220,8 +220,7 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
     )
 
 
-_SOURCE = "mlperf-pkg: integrity of archives and trees"
-_LARGEST_MANIFEST = 64 << 20
+# ---- integrity ----------------------------------------------------------------------------
 
 
 def finding(
@@ -246,7 +245,9 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
         message = f"no checksum file {beside.name} beside it"
         yield finding("PACK107", message, archive.name, Severity.NOTE)
         return
-    expected = expected_of(beside.read_bytes().decode("utf-8", "replace"), archive.name)
+    lines = beside.read_bytes().decode("utf-8", "replace").splitlines()
+    matches = filter(None, map(_CHECKSUM.fullmatch, lines))
+    expected = next((match[1].lower() for match in matches if match[2] == archive.name), None)
     digest = digest_of(archive)
     if expected is None:
         yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
@@ -294,8 +295,7 @@ def _compare_one(entry: ManifestEntry, file: HashedFile) -> Iterator[Finding]:
         yield finding("PACK204", message, file.path, found=file.sha256, expected=entry.sha256)
 
 
-SUFFIX = ".sha256"
-_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+# ---- checksums ----------------------------------------------------------------------------
 
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:
@@ -307,9 +307,3 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
 def checksum_line(digest: str, name: str) -> str:
     """Return the line of a checksum file for the file ``name``."""
     return f"{digest}  {name}\n"
-
-
-def expected_of(text: str, name: str) -> str | None:
-    """Return the SHA-256 of the file ``name`` in a checksum file; None if it is not listed."""
-    matches = filter(None, map(_LINE.fullmatch, text.splitlines()))
-    return next((match[1].lower() for match in matches if match[2] == name), None)

@@ -21,6 +21,7 @@ from mlperf_pkg.commands.builder.judge import (
     JudgedSet,
     failures,
     judge,
+    line,
     reasons,
     report,
     waiver_notes,
@@ -40,7 +41,6 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
 from mlperf_pkg.render.view import View
@@ -171,8 +171,7 @@ def acceptance(prepared: Prepared) -> Callable[[Path], None]:
         findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
         new = [finding for finding in failures(findings) if finding.code not in accepted]
         if new:
-            lines = (f"{location(f)}: {f.code}: {sentence(f)}" for f in new)
-            raise UserError("\n  ".join(["the tree would not be valid:", *lines]))
+            raise UserError("\n  ".join(["the tree would not be valid:", *map(line, new)]))
 
     return accept
 

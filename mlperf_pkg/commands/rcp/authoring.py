@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class NewPoint(Struct, frozen=True):
 
     def json(self) -> str:
         """Return the file of this point."""
-        return json.dumps({self.name: as_json(self.record)}, indent=2) + "\n"
+        return dumps({self.name: as_json(self.record)}, indent=2) + "\n"
 
 
 class _Logs(Struct, frozen=True):

@@ -194,7 +194,6 @@ def test_the_archive_is_readable_as_usual(tmp_path: Path) -> None:
     [
         (None, "ACME.tar.gz"),
         (Form.AGE, "ACME.tar.gz.age"),
-        (Form.OPENSSL, "ACME.tar.gz.enc"),
         (Form.OFFICIAL, "mlperf_submission_ACME.tar.gz"),
     ],
 )
