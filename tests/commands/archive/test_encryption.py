@@ -255,7 +255,7 @@ def test_an_encrypted_archive_is_verified(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(encryption, "_ITERATIONS", (0, 10))
     with pytest.raises(UserError, match="a wrong passphrase"):
         verified(archive, "wrong")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", "x", "x.sha256"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", "x", "x.sha1", "x.sha256"]
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert (tmp_path / "x.sha256").read_text() == f"{digest}  x\n"
 
