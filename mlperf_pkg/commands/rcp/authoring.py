@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from json import dumps
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.rcp.reference import (
@@ -22,15 +22,16 @@ from mlperf_pkg.commands.rcp.reference import (
     refused_point,
     unit_key,
 )
-from mlperf_pkg.commands.rcp.table import add_item, number
+from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, csv_text
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
@@ -331,6 +332,10 @@ def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
 # ---- output -------------------------------------------------------------------------------
 
 _COLUMNS = (Column("Benchmark", 20), Column("Rounds: batch sizes", 58))
+_DATA = (
+    *(Column(key=n, of=attrgetter(f"problem.{n}")) for n in PointProblem.__struct_fields__),
+    Column(key="known_because", of=attrgetter("reason")),
+)
 
 
 def text(result: Mistakes, view: View) -> str:
@@ -356,8 +361,8 @@ def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
     by_benchmark: dict[str, list[PointProblem]] = {}
     for mistake in mistakes:
         by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
-    rows = [[(name, PLAIN), (_rounds(of), PLAIN)] for name, of in sorted(by_benchmark.items())]
-    terminal.table(Table(_COLUMNS, [Group("", rows)]))
+    rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
+    terminal.table(table_of(_COLUMNS, rows))
 
 
 def _rounds(problems: Sequence[PointProblem]) -> str:
@@ -369,13 +374,13 @@ def _rounds(problems: Sequence[PointProblem]) -> str:
 
 
 def _sizes(problems: Iterator[PointProblem]) -> str:
-    return ", ".join(f"{problem.batch_size:.15g}" for problem in problems)
+    return ", ".join(size(problem.batch_size) for problem in problems)
 
 
 def _add_details(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
     for mistake in mistakes:
         problem = mistake.problem
-        where = f"{problem.point} ({problem.usage} {problem.round}, {problem.batch_size:.15g})"
+        where = f"{problem.point} ({problem.usage} {problem.round}, {size(problem.batch_size)})"
         add_item(terminal, "  ", f"{where}: {problem.found}; expected {problem.expected}")
     terminal.line()
 
@@ -394,15 +399,13 @@ def _summary(result: Mistakes, *, detailed: bool) -> str:
 
 def json(result: Mistakes, _: View) -> str:
     """Render all fields."""
-    mistakes = [{**asdict(m.problem), "known_because": m.reason} for m in result.mistakes]
-    return tables.json_text({"format": FORMAT, "source": result.source, "mistakes": mistakes})
+    mistakes = tables.records(table_of(_DATA, result.mistakes))
+    return json_text({"format": FORMAT, "source": result.source, "mistakes": mistakes})
 
 
 def csv(result: Mistakes, _: View) -> str:
     """Render one line per mistake."""
-    header = (*PointProblem.__struct_fields__, "known_because")
-    rows = ([*asdict(m.problem).values(), m.reason] for m in result.mistakes)
-    return csv_text(header, rows)
+    return tables.csv(table_of(_DATA, result.mistakes))
 
 
 LINT_FORMATS: Mapping[str, Callable[[Mistakes, View], str]] = {
