@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -55,25 +56,18 @@ class PointRow(Struct, frozen=True):
     limits: bool = True
 
 
-class Shown(Struct, frozen=True):
-    """A reference with the rows to show."""
-
-    reference: Reference
-    rows: tuple[PointRow, ...]
-
-
 def shown(
     reference: Reference, batch_sizes: Sequence[float] = (), *, pruned: bool = False
-) -> Shown:
+) -> Sequence[PointRow]:
     """Return a row for each point or, if ``pruned``, for each one that remains after pruning.
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
     if batch_sizes:
-        return Shown(reference, tuple(_at(reference, size) for size in batch_sizes))
+        return [_at(reference, batch_size) for batch_size in batch_sizes]
     used = reference.used
     rows = (_row(reference, point, USED if point in used else PRUNED) for point in reference.points)
-    return Shown(reference, tuple(row for row in rows if row.state == USED or not pruned))
+    return [row for row in rows if row.state == USED or not pruned]
 
 
 def _at(reference: Reference, batch_size: float) -> PointRow:
@@ -156,18 +150,19 @@ _OVERVIEW = (
 )
 
 
-def text(items: Sequence[Shown], view: View) -> str:
+def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
     """Render for a terminal: the table of one benchmark, or one line per benchmark."""
     terminal = Terminal(view)
     if len(items) > 1:
-        _add_overview(terminal, [item.reference for item in items])
-    for item in items if len(items) == 1 else ():
-        add_heading(terminal, item.reference)
-        terminal.table(table_of(_COLUMNS, item.rows))
-        for paragraph in (*_legend(item), *item.reference.notes):
+        _add_overview(terminal, [rows[0].reference for rows in items])
+    for rows in items if len(items) == 1 else ():
+        reference = rows[0].reference
+        add_heading(terminal, reference)
+        terminal.table(table_of(_COLUMNS, rows))
+        for paragraph in (*_legend(rows), *reference.notes):
             terminal.paragraph((paragraph, PLAIN))
         if view.verbose:
-            _add_runs(terminal, item.reference)
+            _add_runs(terminal, reference)
     return terminal.text()
 
 
@@ -188,16 +183,16 @@ def _add_runs(terminal: Terminal, reference: Reference) -> None:
         terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
 
 
-def _legend(item: Shown) -> Iterator[str]:
-    runs = item.reference.runs
+def _legend(rows: Sequence[PointRow]) -> Iterator[str]:
+    runs = rows[0].reference.runs
     dropped = "fastest and the slowest" if runs.drop == 1 else f"{runs.drop} fastest and slowest"
     yield (
         f"limit: the smallest acceptable mean of {runs.required} runs without the {dropped}"
         " (t-test, p = 0.05)"
     )
-    states = {row.state for row in item.rows}
+    states = {row.state for row in rows}
     yield from (words for state, words in _LEGEND.items() if state in states)
-    if not all(row.limits for row in item.rows):
+    if not all(row.limits for row in rows):
         yield "none: no lower limit, as the reference runs differ too much"
 
 
@@ -222,18 +217,18 @@ def add_item(terminal: Terminal, mark: str, text: str) -> None:
 # ---- data ---------------------------------------------------------------------------------
 
 
-def csv(items: Sequence[Shown], _: View) -> str:
+def csv(items: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render one line per point; means and minima are those of the official viewer."""
-    return tables.csv(table_of(_COLUMNS, [row for item in items for row in item.rows]))
+    return tables.csv(table_of(_COLUMNS, list(chain.from_iterable(items))))
 
 
-def json(items: Sequence[Shown], _: View) -> str:
+def json(items: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render all fields, with the reference runs of each point."""
     return json_text({"format": FORMAT, "references": list(map(_fields, items))})
 
 
-def _fields(item: Shown) -> dict[str, Any]:
-    reference = item.reference
+def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
+    reference = rows[0].reference
     runs_by_point = {point.name: list(point.to_converge) for point in reference.points}
     return {
         **about(reference),
@@ -248,7 +243,7 @@ def _fields(item: Shown) -> dict[str, Any]:
                 "has_limit": row.limits,
                 "to_converge": runs_by_point[row.points[0]] if len(row.points) == 1 else [],
             }
-            for row in item.rows
+            for row in rows
         ],
     }
 
@@ -269,7 +264,7 @@ def about(reference: Reference) -> dict[str, Any]:
     }
 
 
-SHOW_FORMATS: Mapping[str, Callable[[Sequence[Shown], View], str]] = {
+SHOW_FORMATS: Mapping[str, Callable[[Sequence[Sequence[PointRow]], View], str]] = {
     "text": text,
     "csv": csv,
     "json": json,
