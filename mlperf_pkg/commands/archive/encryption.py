@@ -8,7 +8,7 @@ import secrets
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -57,17 +57,19 @@ def form_of(path: Path) -> Form | None:
 
 
 @contextmanager
-def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
-    """Provide a function that encrypts bytes into a new file.
+def encrypting(target: Path, how: Encryption | None) -> Iterator[Sink]:
+    """Provide a function that encrypts bytes into a new file, or writes them as they are (None).
 
-    No plaintext is written to disk. With a passphrase, age needs all bytes in memory.
+    Else no plaintext is written to disk. With a passphrase, age needs all bytes in memory.
 
     Raises:
         UserError: a recipient is not valid, age cannot use the passphrase, there are too
             many bytes for one, or the library is not installed.
     """
     with target.open("xb") as stream:
-        if how.form is Form.OFFICIAL:
+        if how is None:
+            encrypted: AbstractContextManager[Sink] = nullcontext(stream.write)
+        elif how.form is Form.OFFICIAL:
             encrypted = _by_aes(stream, how.passphrase)
         elif how.recipients:
             encrypted = _for_recipients(stream, recipients(how.recipients))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
 from mlperf_pkg.commands.archive.encryption import command as decrypt_command
-from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, Sink, compress
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress
 from mlperf_pkg.commands.archive.verification import (
     SUFFIX,
     checksum_line,
@@ -101,7 +100,8 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
-        write_archive(archive, how, name_of(tree.root), tree.root, files)
+        with encrypting(archive, how) as sink:
+            compress(sink, name_of(tree.root), tree.root, files)
         digest = digest_of(archive)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
@@ -111,20 +111,6 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
                 os.fsync(stream.fileno())
         size = archive.stat().st_size
     return Packed(digest, len(files), sum(file.size for file in files), size)
-
-
-def write_archive(
-    path: Path, how: Encryption | None, top: str, tree: Path, files: tuple[HashedFile, ...]
-) -> None:
-    """Write a new archive with files below the folder ``top``, perhaps encrypted."""
-    with encrypting(path, how) if how else _writing(path) as sink:
-        compress(sink, top, tree, files)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[Sink]:
-    with path.open("xb") as stream:
-        yield stream.write
 
 
 def _with_manifest(

@@ -83,7 +83,6 @@ def verify_archive(
         plain = work / "plain" if encrypted else archive
         if encrypted:
             decrypt(archive, plain, secrets.identities, secrets.ask)
-        _require_gzip(plain, archive)
         report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
@@ -106,11 +105,16 @@ def _verify_unpacked(
 ) -> Report:
     try:
         with plain.open("rb") as stream:
+            if stream.read(len(GZIP)) != GZIP:
+                raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
+            stream.seek(0)
             unpacked = untar(Decompressor(stream).read, folder, largest)
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*findings, finding(bad.code, bad.message, path)])
-    tree = hash_tree(_top(folder, unpacked))
+    inner = folder / min(unpacked.tops, default="")
+    is_only = len(unpacked.tops) == 1 and inner.is_dir()
+    tree = hash_tree(inner if is_only else folder)
     findings += check_manifest(tree)
     findings += _check_canonical(plain, archive.name, unpacked, tree)
     return report_on(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
@@ -134,18 +138,6 @@ def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
             yield folder
     except OSError as error:
         raise UserError(f"{extract}: cannot be written: {error.strerror}") from error
-
-
-def _require_gzip(plain: Path, archive: Path) -> None:
-    with plain.open("rb") as stream:
-        if stream.read(len(GZIP)) != GZIP:
-            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
-
-
-def _top(folder: Path, unpacked: Unpacked) -> Path:
-    """Return the only folder at the top of an archive; if there is more, the folder of all."""
-    inner = folder / min(unpacked.tops, default="")
-    return inner if len(unpacked.tops) == 1 and inner.is_dir() else folder
 
 
 # ---- judging ------------------------------------------------------------------------------
@@ -282,17 +274,12 @@ def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) ->
             yield finding("PACK203", f"listed in {MANIFEST}, but does not exist", path)
         elif path not in entries:
             yield finding("PACK205", f"not listed in {MANIFEST}", path)
-        else:
-            yield from _compare_one(entries[path], files[path])
-
-
-def _compare_one(entry: ManifestEntry, file: HashedFile) -> Iterator[Finding]:
-    if file.size != entry.size:
-        message = f"{file.size} bytes; expected {entry.size} as in {MANIFEST}"
-        yield finding("PACK204", message, file.path, found=file.size, expected=entry.size)
-    elif file.sha256 != entry.sha256:
-        message = f"the content differs from {MANIFEST} (SHA-256)"
-        yield finding("PACK204", message, file.path, found=file.sha256, expected=entry.sha256)
+        elif (size := files[path].size) != (listed_size := entries[path].size):
+            message = f"{size} bytes; expected {listed_size} as in {MANIFEST}"
+            yield finding("PACK204", message, path, found=size, expected=listed_size)
+        elif (digest := files[path].sha256) != (listed := entries[path].sha256):
+            message = f"the content differs from {MANIFEST} (SHA-256)"
+            yield finding("PACK204", message, path, found=digest, expected=listed)
 
 
 # ---- checksums ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Express a plan as the configuration that defines all of it."""
+"""Express a plan as a configuration, propose one, and write it with an explanation of every key."""
 
 from __future__ import annotations
 
@@ -34,9 +34,6 @@ def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
     }
 
 
-# ---- the logs of each system --------------------------------------------------------------
-
-
 def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
     """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
     owners: dict[str, list[str]] = {}
@@ -62,6 +59,9 @@ def _patterns(paths: Sequence[str], every: Iterable[Run]) -> list[str]:
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+# ---- init ---------------------------------------------------------------------------------
 
 
 class Proposal(Struct, frozen=True):
@@ -102,6 +102,8 @@ def _certain(plan: Plan) -> Iterator[tuple[str, str]]:
         if platform and len(ids) == 1 and platform not in others:
             yield platform, min(ids)
 
+
+# ---- the file -----------------------------------------------------------------------------
 
 _WIDTH = 80
 _HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' shows them."

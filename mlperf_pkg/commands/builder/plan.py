@@ -26,6 +26,8 @@ from mlperf_pkg.submission.membership import OPEN, matches
 from mlperf_pkg.submission.model import Place
 
 _NAMED_LOGS = 3
+_FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
+"""Names of systems, benchmarks and submitters, which name folders in git."""
 
 
 class PlannedSet(Struct, frozen=True):
@@ -115,7 +117,10 @@ def make_plan(
     logs = {run.path: run for run in identified}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
-    every_set = sorted(filter(None, map(_planned, contexts)), key=_order)
+    every_set = sorted(
+        filter(None, map(_planned, contexts)),
+        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark),
+    )
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
     wanted = {run.path for planned in all_sets for run in planned.runs}
@@ -124,10 +129,10 @@ def make_plan(
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
     contexts = [*unmapped, *(planned.context for planned in sets)]
-    submitters = submitters_of(
+    submitters = _submitters_of(
         workspace.config, systems or workspace.systems, runs or workspace.runs
     )
-    of_submitter = tuple(submitter_problems(submitters)) if sets else ()
+    of_submitter = tuple(_submitter_problems(submitters)) if sets else ()
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
@@ -147,7 +152,7 @@ def make_plan(
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
-        *submitter_notes(submitters, systems),
+        *_submitter_notes(submitters, systems),
         *_no_code(workspace, sets),
     ]
     submitter = submitters[0] if submitters else ""
@@ -168,10 +173,6 @@ def make_plan(
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
-
-
-def _order(planned: PlannedSet) -> tuple[str, str, str]:
-    return planned.system.id, planned.scaling or "", planned.benchmark
 
 
 def _planned(context: SetContext) -> PlannedSet | None:
@@ -228,10 +229,10 @@ def _bad_systems(workspace: Workspace) -> Iterator[str]:
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
-        if not FOLDER_NAME.fullmatch(name):
+        if not _FOLDER_NAME.fullmatch(name):
             yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
     for planned in sets:
-        if not FOLDER_NAME.fullmatch(planned.benchmark):
+        if not _FOLDER_NAME.fullmatch(planned.benchmark):
             logs = _named([run.path for run in planned.runs])
             yield f"{logs}: {planned.benchmark!r} is not a valid name of a benchmark"
 
@@ -306,11 +307,10 @@ def _named(paths: Sequence[str]) -> str:
     return f"{words.counted(len(paths), 'log')} ({names})"
 
 
-FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
-"""Names of systems, benchmarks and submitters, which name folders in git."""
+# ---- the submitter ------------------------------------------------------------------------
 
 
-def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
+def _submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
     """Return the configuration's, else those of the systems, else the logs' organizations."""
     if config.submitter:
         return [config.submitter]
@@ -319,7 +319,7 @@ def submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[
     return sorted(filter(None, described)) or sorted(filter(None, logged))
 
 
-def submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
+def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
     """Yield why the plan does not have exactly one submitter that can name a folder."""
     lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
     if not submitters:
@@ -330,16 +330,19 @@ def submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
             f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
             f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
         )
-    elif not FOLDER_NAME.fullmatch(submitters[0]):
+    elif not _FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
         yield f"the submitter {submitters[0]!r} cannot name a folder in git. {lines}{proposed}"
 
 
-def submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) -> Iterator[str]:
+def _submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield which descriptions name another submitter."""
     for system in systems:
         if system.submitter and system.submitter not in submitters:
             yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
+
+
+# ---- the choice of runs -------------------------------------------------------------------
 
 
 def choose_runs(plan: Plan, round_: Round) -> Plan:

@@ -1,8 +1,8 @@
-"""Do all that comes before the first byte is written: read, plan, judge, refuse."""
+"""Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -126,7 +126,11 @@ def prepare(folders: Folders, order: Order) -> Prepared:
             *staying,
             *dropped,
             *code_notes(files),
-            *_bypass_notes(judged),
+            *(
+                f"{file.path} asks for {file.content.decode()}: expect a review of it"
+                for file in parameters(judged)
+                if isinstance(file.content, bytes)
+            ),
             *waiver_notes(judged, workspace),
         ),
         refusals=plan.problems + (() if order.keep_invalid else invalid),
@@ -150,15 +154,6 @@ def _plan(workspace: Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     return plan, (f"kept {number} of the {others.division} division in {target}",)
 
 
-def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:
-    """Return which bypasses the tree asks the official checker for, and in which files."""
-    return [
-        f"{file.path} asks for {file.content.decode()}: expect a review of it"
-        for file in parameters(judged)
-        if isinstance(file.content, bytes)
-    ]
-
-
 def acceptance(prepared: Prepared) -> Callable[[Path], None]:
     """Return a function that checks a tree and raises ``UserError`` if it is not valid.
 
@@ -176,6 +171,9 @@ def acceptance(prepared: Prepared) -> Callable[[Path], None]:
     return accept
 
 
+# ---- text ---------------------------------------------------------------------------------
+
+
 def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
     """Return the submission with its result sets; ``logs`` adds the source of every log."""
     round_ = prepared.workspace.round
@@ -185,7 +183,8 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
     for judged in prepared.judged:
         lines.append(f"  {judged.planned.name:<{width}}  {_set_line(judged)}")
         if logs:
-            lines += _log_lines(judged)
+            pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
+            lines += [f"    {target} <- {run.path}" for run, target in pairs]
     return _printable(lines)
 
 
@@ -202,11 +201,6 @@ def _state(judged: JudgedSet) -> Iterator[str]:
         yield "NOT VALID"
     elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
         yield "not checked: the rulebook or the official checker does not cover it"
-
-
-def _log_lines(judged: JudgedSet) -> Iterator[str]:
-    for run, target in zip(judged.planned.runs, judged.planned.targets, strict=True):
-        yield f"    {target} <- {run.path}"
 
 
 def built_text(prepared: Prepared) -> str:
@@ -228,5 +222,5 @@ def built_text(prepared: Prepared) -> str:
     return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
 
 
-def _printable(lines: list[str]) -> str:
+def _printable(lines: Iterable[str]) -> str:
     return "".join(f"{visible(line)}\n" for line in lines)

@@ -1,4 +1,7 @@
-"""Write a submission tree completely or not at all."""
+"""Write a submission tree completely or not at all, and lose nothing of an existing one.
+
+A build must keep what was added to a tree, and what it has of another division.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec import Struct, field
 
@@ -27,6 +29,8 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.names import is_result_log
+
+_NAMED = 10
 
 
 def write_tree(
@@ -92,11 +96,11 @@ def refuse_to_replace(
             f"{target}: has results of the {division} division already; --force replaces them and"
             f" keeps those of the {others.division} division"
         )
-    refuse_foreign(target, files)
+    _refuse_foreign(target, files)
     if message := lost(target, files, division):
         raise UserError(message)
     if not force:
-        refuse_to_change(target, files)
+        _refuse_to_change(target, files)
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -110,22 +114,16 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
         for chunk in chunks(file.content):
             digest.update(chunk)
             size += stream.write(chunk)
-        if isinstance(file.content, Path) and os.access(file.content, os.X_OK):
-            _make_executable(stream)
+        executable = isinstance(file.content, Path) and os.access(file.content, os.X_OK)
+        if executable and hasattr(os, "fchmod"):  # not on Windows
+            mode = os.fstat(stream.fileno()).st_mode
+            os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)  # for all who may read it
         stream.flush()
         os.fsync(stream.fileno())
     return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
 
 
-def _make_executable(stream: BinaryIO) -> None:
-    """Allow all who may read the file to execute it, where files have such a mode."""
-    if not hasattr(os, "fchmod"):  # Windows
-        return
-    mode = os.fstat(stream.fileno()).st_mode
-    os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)
-
-
-_NAMED = 10
+# ---- the other division -------------------------------------------------------------------
 
 
 class Others(Struct, frozen=True):
@@ -172,7 +170,7 @@ def _built(target: Path) -> dict[str, ManifestEntry]:
     """Return the files of a tree that its manifest lists; none if the manifest was changed."""
     try:
         entries = read_manifest((target / MANIFEST).read_bytes())
-    except ValueError:  # which refuse_foreign reports
+    except ValueError:  # which _refuse_foreign reports
         return {}
     there = sorted(e.path for e in walk(target) if e.file and e.link is None)
     return {path: entries[path] for path in there if path in entries}
@@ -202,7 +200,10 @@ def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> st
     return None
 
 
-def refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
+# ---- additions and changes ----------------------------------------------------------------
+
+
+def _refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
     """Refuse a build that does more than add to a tree.
 
     Raises:
@@ -224,7 +225,7 @@ def _changes(
     return [path for path in changing if _is_as_listed(target / path, built[path])]
 
 
-def refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
+def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     """Refuse to replace a tree that holds something that neither was built nor will be.
 
     Raises:
@@ -235,14 +236,19 @@ def refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
         entries = read_manifest((target / MANIFEST).read_bytes())
     except ValueError as error:
         raise UserError(f"{target / MANIFEST}: {error}: nothing was replaced") from error
-    if foreign := sorted(_foreign(target, entries, files)):
-        raise UserError(_message(target, foreign))
+    planned = {file.path: file for file in files}
+    if foreign := sorted(_foreign(target, entries, planned)):
+        raise UserError(
+            f"{target}: {_named(foreign)}: added or changed since the tree was built,"
+            " so the tree is not replaced. Move them away or, if they belong in the submission,"
+            f" into the workspace, and name them in {CONFIG_NAME}:\n"
+            f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
+        )
 
 
 def _foreign(
-    target: Path, entries: Mapping[str, ManifestEntry], files: Sequence[PlannedFile]
+    target: Path, entries: Mapping[str, ManifestEntry], planned: Mapping[str, PlannedFile]
 ) -> Iterator[str]:
-    planned = {file.path: file for file in files}
     for entry in walk(target):
         if not (entry.folder and entry.link is None) and entry.path != MANIFEST:
             regular = entry.link is None and not entry.special
@@ -273,12 +279,3 @@ def _digest(content: bytes | Path | Source) -> str:
 def _named(paths: Sequence[str], separator: str = ", ") -> str:
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return f"{separator.join(paths[:_NAMED])}{more}"
-
-
-def _message(target: Path, foreign: Sequence[str]) -> str:
-    return (
-        f"{target}: {_named(foreign)}: added or changed since the tree was built,"
-        " so the tree is not replaced. Move them away or, if they belong in the submission, into"
-        f" the workspace, and name them in {CONFIG_NAME}:\n"
-        f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
-    )

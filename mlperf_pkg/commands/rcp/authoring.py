@@ -1,4 +1,7 @@
-"""Make a new reference point from the logs of reference runs."""
+"""Make a new reference point from the logs of reference runs, and find mistakes in points.
+
+The points are those of mlperf-logging or of a file.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,14 @@ from mlperf_pkg.rulebook.upstream.points import (
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
 
+FORMAT = "mlperf-pkg/rcp-lint/1"
+_MEANING = {
+    Kind.OUTLIER: "a run more than three times the median, or less than a third",
+    Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
+    Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
+    Kind.MISNAMED: "the benchmark of the point is not that of its file",
+    Kind.UNUSED: "the round does not have the benchmark",
+}
 _SHOWN = 3  # logs that a reason names
 
 
@@ -141,7 +152,7 @@ def _reasons(logs: _Logs) -> Iterator[str]:
         )
     if sizes := _differing(run.convergence.batch_size for run in runs):
         yield f"batch sizes {sizes}; expected one"
-    elif not _is_size(runs[0].convergence.batch_size):
+    elif (to_finite(runs[0].convergence.batch_size) or 0) <= 0:
         yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
     yield from _of_logs("unreadable", [run for run in runs if not run.is_read])
     crashing = [run for run in runs if run.convergence.crash]
@@ -155,11 +166,6 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
-
-
-def _is_size(value: Any) -> bool:
-    size = to_finite(value)
-    return size is not None and size > 0
 
 
 def _of_logs(problem: str, runs: Sequence[Run]) -> Iterator[str]:
@@ -250,14 +256,7 @@ def _pruning(package: Reference, new: ReferencePoint) -> str:
     )
 
 
-FORMAT = "mlperf-pkg/rcp-lint/1"
-_MEANING = {
-    Kind.OUTLIER: "a run more than three times the median, or less than a third",
-    Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
-    Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
-    Kind.MISNAMED: "the benchmark of the point is not that of its file",
-    Kind.UNUSED: "the round does not have the benchmark",
-}
+# ---- mistakes -----------------------------------------------------------------------------
 
 
 class Mistake(Struct, frozen=True):
@@ -367,14 +366,11 @@ def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
 
 def _rounds(problems: Sequence[PointProblem]) -> str:
     """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
-    return "; ".join(
-        f"{'' if usage == 'training' else f'{usage} '}{name}: {_sizes(of_round)}"
-        for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round))
-    )
-
-
-def _sizes(problems: Iterator[PointProblem]) -> str:
-    return ", ".join(size(problem.batch_size) for problem in problems)
+    words = []
+    for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):
+        sizes = ", ".join(size(problem.batch_size) for problem in of_round)
+        words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
+    return "; ".join(words)
 
 
 def _add_details(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:

@@ -1,6 +1,8 @@
-"""The sources of a machine's values: files, ``nvidia-smi`` and installed Python distributions.
+"""The values of a machine: host, network adapters, accelerators and software.
 
-A source that is missing or cannot be read gives an empty string; nothing here raises.
+They are from ``/proc`` and ``/sys``, from ``nvidia-smi`` or, without it, the driver's files, and
+from installed Python distributions. A source that is missing or cannot be read gives an empty
+string; nothing here raises. Descriptions of network adapters are not read: they have host names.
 """
 
 from __future__ import annotations
@@ -97,6 +99,8 @@ def _version_of(distribution: str) -> str:
         return ""
 
 
+# ---- the host -----------------------------------------------------------------------------
+
 _CPU = "sys/devices/system/cpu"
 _SECTOR = 512  # bytes, the unit of ``size`` for every device
 _ARM = {"0xd0c": "Neoverse-N1", "0xd40": "Neoverse-V1", "0xd49": "Neoverse-N2"} | {
@@ -110,7 +114,6 @@ _LINKS = (
 """The interconnect of the sockets of a server, by the start of its processor's name."""
 
 _KINDS = {"Data": "d", "Instruction": "i"}
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def processors(sources: Sources) -> dict[str, str]:
@@ -121,6 +124,7 @@ def processors(sources: Sources) -> dict[str, str]:
     sockets = _sockets(sources, logical)
     cores = set().union(*sockets.values())
     count = len(sockets)
+    link = next((link for begins, link in _LINKS if model.startswith(begins)), "")
     return {
         "host_processors_per_node": str(count or ""),
         "host_processor_model_name": model,
@@ -128,7 +132,7 @@ def processors(sources: Sources) -> dict[str, str]:
         "host_processor_vcpu_count": str(len(logical) or ""),
         "host_processor_frequency": _frequency(sources),
         "host_processor_caches": _caches(sources),
-        "host_processor_interconnect": _link(model) if count > 1 else "",
+        "host_processor_interconnect": link if count > 1 else "",
     }
 
 
@@ -159,7 +163,8 @@ def storage(sources: Sources) -> dict[str, str]:
         kind = _kind(sources, disk)
         if size and kind and sources.text(f"{disk}/removable") != "1":
             kinds[kind] += 1
-            sizes[_decimal(size)] += 1
+            tb = size / 1e12
+            sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
     return {
         "host_storage_type": ", ".join(sorted(kinds)),
         "host_storage_capacity": counted(sizes),
@@ -254,10 +259,6 @@ def _caches(sources: Sources) -> str:
     return ", ".join(f"{_times(number)}{size} {name}" for name, size, number in caches)
 
 
-def _link(model: str) -> str:
-    return next((link for begins, link in _LINKS if model.startswith(begins)), "")
-
-
 def _modules(sources: Sources) -> str:
     """Return the memory modules that the memory controllers report; sizes are in MiB."""
     modules = Counter[str]()
@@ -286,9 +287,7 @@ def _binary(size: str) -> str:
     return "" if not kib else f"{kib / 1024:g} MiB" if kib >= 1024 else f"{kib} KiB"  # noqa: PLR2004
 
 
-def _decimal(size: int) -> str:
-    return f"{size / 1e12:.3g} TB" if size >= 1e12 else f"{size / 1e9:.3g} GB"  # noqa: PLR2004
-
+# ---- network adapters ---------------------------------------------------------------------
 
 _ETHERNET = "1"  # ARPHRD_ETHER
 
@@ -297,8 +296,9 @@ def network(sources: Sources) -> str:
     """Return adapters by kind and speed, without those whose link is down: they have no speed."""
     ports = Counter[str]()
     for port in sources.paths("sys/class/infiniband/*/ports/*"):
+        is_up = sources.text(f"{port}/state").endswith("ACTIVE")
         rate = re.match(r"([\d.]+ Gb/s)ec(?: \(\w+ (\w+)\))?", sources.text(f"{port}/rate"))
-        if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and _is_up(sources, port):
+        if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and is_up:
             ports[" ".join(filter(None, ("InfiniBand", rate[2], rate[1])))] += 1
     for card in sources.paths("sys/class/net/*"):
         built_in = sources.exists(f"{card}/device")
@@ -308,9 +308,7 @@ def network(sources: Sources) -> str:
     return counted(ports)
 
 
-def _is_up(sources: Sources, port: str) -> bool:
-    return sources.text(f"{port}/state").endswith("ACTIVE")
-
+# ---- NVIDIA accelerators ------------------------------------------------------------------
 
 _QUERY = {
     "name": "name",
@@ -387,6 +385,8 @@ def _links(sources: Sources) -> str:
     speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
     return f"NVLink: {counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
 
+
+# ---- software -----------------------------------------------------------------------------
 
 _FRAMEWORKS = {
     "torch": "PyTorch",

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
+from mlperf_pkg.commands.archive.tar import HashedFile, Sink, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST, read_manifest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.member_names import Names
@@ -172,11 +172,11 @@ def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -
 def test_an_interruption_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    def stop(path: Path, *_: object) -> None:
-        path.write_bytes(b"half")
+    def stop(sink: Sink, *_: object) -> None:
+        sink(b"half")
         raise error
 
-    monkeypatch.setattr(packing, "write_archive", stop)
+    monkeypatch.setattr(packing, "compress", stop)
     tree = lay(tmp_path / "ACME", FILES)
     with pytest.raises((KeyboardInterrupt, UserError)):
         packed(tree)
