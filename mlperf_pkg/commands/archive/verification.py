@@ -277,9 +277,9 @@ def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) ->
         elif (size := files[path].size) != (listed_size := entries[path].size):
             message = f"{size} bytes; expected {listed_size} as in {MANIFEST}"
             yield finding("PACK204", message, path, found=size, expected=listed_size)
-        elif (digest := files[path].sha256) != (listed := entries[path].sha256):
+        elif (digest := files[path].sha256) != (listed_digest := entries[path].sha256):
             message = f"the content differs from {MANIFEST} (SHA-256)"
-            yield finding("PACK204", message, path, found=digest, expected=listed)
+            yield finding("PACK204", message, path, found=digest, expected=listed_digest)
 
 
 # ---- checksums ----------------------------------------------------------------------------
