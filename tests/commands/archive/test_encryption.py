@@ -160,12 +160,24 @@ def test_what_does_not_fit_its_checksum_is_not_decrypted(tmp_path: Path) -> None
 # ---- age ----------------------------------------------------------------------------------
 
 
+CHEAP = (
+    b"age-encryption.org/v1\n-> scrypt AAECAwQFBgcICQoLDA0ODw 2\n"
+    b"HjjelEsZbRj3cvstbaUPzVUGR1mgUcdslx0qcXsEKJ0\n"
+    b"--- N8RZc+pOLSV/Bs94ZJ2ZcZ/TDp6Ijc+gAdkfLJVvSTg\n"
+    + bytes(16)
+    + b"\xf1\xb4.\xdb\xcb\n.:\xe1\xf1y>\xaa\x1a)|\xb7\x89VR\0*\x04\xe2[\xbf\x9e\x8a"
+)
+"""``some content``, by a passphrase whose work factor is 4; that of what is written is 2**18."""
+
+
 def test_age_by_passphrase(plain: Path, tmp_path: Path) -> None:
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, SECRET))
     assert form_of(tmp_path / "x") is Form.AGE
     assert decrypted(tmp_path / "x") == plain.read_bytes()
+    cheap = write(tmp_path / "cheap", CHEAP)
+    assert decrypted(cheap) == b"some content"
     with pytest.raises(UserError, match="it needs a passphrase: a wrong one"):
-        decrypted(tmp_path / "x", secret="wrong")
+        decrypted(cheap, secret="wrong")
 
 
 def identity(folder: Path, name: str = "key") -> tuple[str, Path]:
