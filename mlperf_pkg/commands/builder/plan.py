@@ -76,14 +76,18 @@ class Plan(Struct, frozen=True):
     ``configuration`` is the ``mlperf-pkg.yaml`` to complete; empty if there is nothing to complete.
     """
 
-    submitter: str
+    submitters: tuple[str, ...]
     sets: tuple[PlannedSet, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
-    division: str | None = None
-    submitters: tuple[str, ...] = ()
-    unmapped: tuple[SetContext, ...] = ()
-    configuration: str = ""
+    division: str | None
+    unmapped: tuple[SetContext, ...]
+    configuration: str
+
+    @property
+    def submitter(self) -> str:
+        """The first submitter, empty if there is none."""
+        return next(iter(self.submitters), "")
 
     @property
     def systems(self) -> tuple[SystemFile, ...]:
@@ -155,16 +159,14 @@ def make_plan(
         *_submitter_notes(submitters, systems),
         *_no_code(workspace, sets),
     ]
-    submitter = submitters[0] if submitters else ""
     return Plan(
-        submitter,
-        sets,
-        tuple(problems),
-        tuple(notes),
-        division,
-        tuple(submitters),
-        tuple(unmapped),
-        proposed(workspace.config, contexts),
+        submitters=tuple(submitters),
+        sets=sets,
+        problems=tuple(problems),
+        notes=tuple(notes),
+        division=division,
+        unmapped=tuple(unmapped),
+        configuration=proposed(workspace.config, contexts),
     )
 
 
