@@ -23,7 +23,7 @@ from mlperf_pkg.commands.archive.verification import (
     report_on,
 )
 from mlperf_pkg.commands.builder.contents import remarks, tables
-from mlperf_pkg.commands.builder.judge import failures, line
+from mlperf_pkg.commands.builder.judge import failures, line_of
 from mlperf_pkg.commands.builder.manifest import (
     MANIFEST,
     ManifestEntry,
@@ -132,7 +132,7 @@ def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
     return {
         row.id: "\n".join(
-            [f"{_name(row)} is not valid:", *(f"  {line(finding)}" for finding in failed)]
+            [f"{_name(row)} is not valid:", *(f"  {line_of(finding)}" for finding in failed)]
         )
         for row in report.result_sets
         if (failed := list(_failures(row, report)))

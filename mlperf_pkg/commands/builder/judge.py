@@ -217,7 +217,7 @@ def _context(
 # ---- messages -----------------------------------------------------------------------------
 
 
-def line(finding: Finding) -> str:
+def line_of(finding: Finding) -> str:
     """Return a finding in one line: where, its code, and what it says."""
     return f"{location(finding)}: {finding.code}: {sentence(finding)}"
 
@@ -225,7 +225,7 @@ def line(finding: Finding) -> str:
 def _lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each finding, and its hint."""
     for finding in in_order(findings):
-        yield f"  {visible(line(finding))} [{_BASES[finding.basis]}]"
+        yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
         if hint := _hint(finding):
             yield f"    {hint}"
 

@@ -21,7 +21,7 @@ from mlperf_pkg.commands.builder.judge import (
     JudgedSet,
     failures,
     judge,
-    line,
+    line_of,
     reasons,
     report,
     waiver_notes,
@@ -166,7 +166,7 @@ def acceptance(prepared: Prepared) -> Callable[[Path], None]:
         findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
         new = [finding for finding in failures(findings) if finding.code not in accepted]
         if new:
-            raise UserError("\n  ".join(["the tree would not be valid:", *map(line, new)]))
+            raise UserError("\n  ".join(["the tree would not be valid:", *map(line_of, new)]))
 
     return accept
 
