@@ -6,7 +6,7 @@ The points are those of mlperf-logging or of a file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from json import dumps
 from operator import attrgetter
@@ -404,8 +404,4 @@ def csv(result: Mistakes, _: View) -> str:
     return tables.csv(table_of(_DATA, result.mistakes))
 
 
-LINT_FORMATS: Mapping[str, Callable[[Mistakes, View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+LINT_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -7,7 +7,7 @@ Bootstrap, 1993, chapter 13). Pruning is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -238,4 +238,4 @@ def json(result: Bootstrap, _: View) -> str:
     )
 
 
-BOOTSTRAP_FORMATS: Mapping[str, Callable[[Bootstrap, View], str]] = {"text": text, "json": json}
+BOOTSTRAP_FORMATS = {"text": text, "json": json}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -235,8 +235,4 @@ def csv(result: Differences, _: View) -> str:
     return tables.csv(table_of(_COLUMNS, rows))
 
 
-DIFF_FORMATS: Mapping[str, Callable[[Differences, View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+DIFF_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -264,11 +264,7 @@ def about(reference: Reference) -> dict[str, Any]:
     }
 
 
-SHOW_FORMATS: Mapping[str, Callable[[Sequence[Sequence[PointRow]], View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+SHOW_FORMATS = {"text": text, "csv": csv, "json": json}
 
 
 # ---- chart --------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isnan
 from operator import attrgetter
 from typing import Any
@@ -296,8 +296,4 @@ def csv(result: TestedSets, _: View) -> str:
     return tables.csv(table_of(_columns(), result.sets))
 
 
-CHECK_FORMATS: Mapping[str, Callable[[TestedSets, View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+CHECK_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -64,6 +65,21 @@ def this_machine() -> Sources:
     """Return the sources of this machine; only Linux has files."""
     root = Path("/") if sys.platform == "linux" else None
     return Sources(root, _nvidia_smi, _version_of)
+
+
+def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
+    """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
+    return {
+        **_processors(sources),
+        **_memory(sources),
+        **_storage(sources),
+        **_accelerators(sources),
+        "host_networking": _network(sources),
+        "hw_notes": ", ".join(filter(None, (_product(sources), _numa(sources)))),
+        "framework": installed[0] if len(installed) == 1 else None,
+        "other_software_stack": _libraries(sources),
+        "operating_system": _operating_system(sources),
+    }
 
 
 def _text(path: Path) -> str:
@@ -116,7 +132,7 @@ _LINKS = (
 _KINDS = {"Data": "d", "Instruction": "i"}
 
 
-def processors(sources: Sources) -> dict[str, str]:
+def _processors(sources: Sources) -> dict[str, str]:
     """Return the fields of the host's processors."""
     blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
     logical = [block for block in blocks if "processor" in block]
@@ -136,7 +152,7 @@ def processors(sources: Sources) -> dict[str, str]:
     }
 
 
-def memory(sources: Sources) -> dict[str, str]:
+def _memory(sources: Sources) -> dict[str, str]:
     """Return the fields of the host's memory.
 
     The memory blocks add up to the installed memory; the kernel's total, used where there are no
@@ -155,7 +171,7 @@ def memory(sources: Sources) -> dict[str, str]:
     }
 
 
-def storage(sources: Sources) -> dict[str, str]:
+def _storage(sources: Sources) -> dict[str, str]:
     """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
     kinds, sizes = Counter[str](), Counter[str]()
     for disk in sources.paths("sys/block/*"):
@@ -167,30 +183,30 @@ def storage(sources: Sources) -> dict[str, str]:
             sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
     return {
         "host_storage_type": ", ".join(sorted(kinds)),
-        "host_storage_capacity": counted(sizes),
+        "host_storage_capacity": _counted(sizes),
     }
 
 
-def operating_system(sources: Sources) -> str:
+def _operating_system(sources: Sources) -> str:
     """Return name and version of the distribution."""
     lines = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
     match = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
     return match[2].strip() if match else ""
 
 
-def product(sources: Sources) -> str:
+def _product(sources: Sources) -> str:
     """Return the vendor and the name of the machine."""
     names = ("sys_vendor", "product_name")
     return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
 
 
-def numa(sources: Sources) -> str:
+def _numa(sources: Sources) -> str:
     """Return the number of NUMA nodes, if there are several."""
     nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
     return f"{nodes} NUMA nodes" if nodes > 1 else ""
 
 
-def counted(names: Counter[str]) -> str:
+def _counted(names: Counter[str]) -> str:
     """Return text like ``8 x 3.84 TB, 480 GB``, the most frequent name first."""
     ordered = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{_times(number)}{name}" for name, number in ordered)
@@ -266,7 +282,7 @@ def _modules(sources: Sources) -> str:
         if size := sources.number(f"{module}/size"):
             kind = sources.text(f"{module}/dimm_mem_type")
             modules[f"{size / 1024:g} GiB {kind}".strip()] += 1
-    return counted(modules)
+    return _counted(modules)
 
 
 def _kind(sources: Sources, disk: str) -> str:
@@ -292,7 +308,7 @@ def _binary(size: str) -> str:
 _ETHERNET = "1"  # ARPHRD_ETHER
 
 
-def network(sources: Sources) -> str:
+def _network(sources: Sources) -> str:
     """Return adapters by kind and speed, without those whose link is down: they have no speed."""
     ports = Counter[str]()
     for port in sources.paths("sys/class/infiniband/*/ports/*"):
@@ -305,7 +321,7 @@ def network(sources: Sources) -> str:
         speed = sources.number(f"{card}/speed")
         if built_in and speed and sources.text(f"{card}/type") == _ETHERNET:
             ports[f"{speed / 1000:g} GbE"] += 1
-    return counted(ports)
+    return _counted(ports)
 
 
 # ---- NVIDIA accelerators ------------------------------------------------------------------
@@ -321,7 +337,7 @@ _QUERY = {
 _LINK = re.compile(r"^\s*Link \d+: ([\d.]+) GB/s", re.MULTILINE)
 
 
-def accelerators(sources: Sources) -> dict[str, str]:
+def _accelerators(sources: Sources) -> dict[str, str]:
     """Return the fields of accelerators; no field where there is no NVIDIA accelerator.
 
     The number is never given as 0, as there may be accelerators of another vendor.
@@ -329,11 +345,11 @@ def accelerators(sources: Sources) -> dict[str, str]:
     cards = _cards(sources)
     if not cards:
         models = _models_of_driver(sources)
-        count, model = len(models), counted(Counter(models))
+        count, model = len(models), _counted(Counter(models))
         return _counted_fields(count, model) if models else {}
     first = cards[0]
     uniform = len({card["name"] for card in cards}) == 1
-    model = first["name"] if uniform else counted(Counter(card["name"] for card in cards))
+    model = first["name"] if uniform else _counted(Counter(card["name"] for card in cards))
     return {
         **_counted_fields(len(cards), model),
         "accelerator_host_interconnect": _pcie(first),
@@ -343,7 +359,7 @@ def accelerators(sources: Sources) -> dict[str, str]:
     }
 
 
-def driver(sources: Sources) -> str:
+def _driver(sources: Sources) -> str:
     """Return the version of the driver."""
     text = sources.text("proc/driver/nvidia/version")
     version = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
@@ -383,7 +399,7 @@ def _pcie(card: dict[str, str]) -> str:
 def _links(sources: Sources) -> str:
     """Return the links of the first accelerator; the tool reports GB/s per direction."""
     speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
-    return f"NVLink: {counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
+    return f"NVLink: {_counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
 
 
 # ---- software -----------------------------------------------------------------------------
@@ -428,11 +444,11 @@ def frameworks(sources: Sources) -> list[str]:
     return [f"{name} {version}" for name, version in versions if version]
 
 
-def libraries(sources: Sources) -> dict[str, str]:
+def _libraries(sources: Sources) -> dict[str, str]:
     """Return the versions of libraries and of the driver, by name."""
     versions = {
         name: next(filter(None, map(sources.version_of, packages)), "")
         for name, packages in _LIBRARIES.items()
     }
-    versions["NVIDIA driver"] = driver(sources)
+    versions["NVIDIA driver"] = _driver(sources)
     return {name: version for name, version in versions.items() if version}
