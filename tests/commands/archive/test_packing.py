@@ -23,7 +23,7 @@ from mlperf_pkg.commands.archive.tar import HashedFile, Sink, compress, hash_tre
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.member_names import Names
-from tests.helpers.archives import FILES, lay, manifest_of, names, packed, with_manifest
+from tests.helpers.archives import FILES, lay, manifest_of, names, packed
 
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
 PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
@@ -111,13 +111,13 @@ def test_every_tool_reads_it(tmp_path: Path) -> None:
 LONG = "n" * 200
 
 
-@pytest.mark.parametrize("files", [FILES, with_manifest(FILES)], ids=["made", "kept"])
-def test_the_manifest(tmp_path: Path, files: dict[str, bytes]) -> None:
+@pytest.mark.parametrize("own", [{}, {MANIFEST: b"own"}], ids=["made", "kept"])
+def test_the_manifest(tmp_path: Path, own: dict[str, bytes]) -> None:
     """The tree does not change."""
-    tree = lay(tmp_path / "ACME", files)
-    inside = members(packed(tree))
-    assert inside[f"ACME/{MANIFEST}"].decode() == manifest_of(FILES)
-    assert (MANIFEST in names(tree)) is (MANIFEST in files)
+    tree = lay(tmp_path / "ACME", FILES | own)
+    expected = own.get(MANIFEST, manifest_of(FILES).encode())
+    assert members(packed(tree))[f"ACME/{MANIFEST}"] == expected
+    assert (MANIFEST in names(tree)) is bool(own)
 
 
 def test_empty_folders_are_listed_and_links_are_unfit(tmp_path: Path) -> None:

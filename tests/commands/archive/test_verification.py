@@ -147,10 +147,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay(tmp_path_factory.mktemp("tree") / "ACME", with_manifest(FILES))
 
 
-def test_a_tree_as_it_was_built(tree: Path) -> None:
-    assert tree_codes(tree) == set()
-
-
 @settings(max_examples=75, deadline=None)
 @given(
     name=st.sampled_from([LOG, "systems/box.json", MANIFEST]),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
@@ -118,18 +117,6 @@ def test_leave_out(origin: str) -> None:
     # The configuration may be about both divisions, a command line is about what it builds.
     expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
     assert (plan.notes, plan.problems) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "folder"),
-    [
-        ("results/box/weak/resnet/result_0.txt", "results/box/weak/resnet"),
-        ("logs/box/a.log", "results/box/strong/resnet"),
-    ],
-)
-def test_hpc_has_a_level_more(path: str, folder: str) -> None:
-    plan = make_plan(workspace([replace(run(path), usage="hpc", round="2.0")], [BOX]))
-    assert [planned_set.folder for planned_set in plan.sets] == [folder]
 
 
 @pytest.mark.parametrize(

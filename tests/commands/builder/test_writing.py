@@ -77,16 +77,6 @@ def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
 # ---- what is there already ----------------------------------------------------------------
 
 
-def test_own_tree_is_replaced_by_force_only(tmp_path: Path) -> None:
-    target = write(tmp_path / "ACME")
-    with pytest.raises(UserError, match="exists already; --force replaces it"):
-        write(target, OTHER)
-    assert "two" in names(target)
-    write(target, OTHER, force=True)
-    assert names(target) == [MANIFEST, "three"]
-    assert names(tmp_path) == ["ACME", f"ACME/{MANIFEST}", "ACME/three"]
-
-
 FOREIGN: dict[str, Callable[[Path], object]] = {
     "empty": Path.mkdir,
     "a file": Path.touch,
