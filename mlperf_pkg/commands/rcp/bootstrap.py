@@ -61,12 +61,13 @@ class Bootstrap(Struct, frozen=True):
     reference: Reference
     batch_size: float
     points: tuple[ReferencePoint, ...]
-    resamples: int
-    seed: int
     mean: Estimate
     limit: Estimate
     fails_percent: float | None
     error_percent: float | None
+    method: str
+    resamples: int
+    seed: int
 
 
 def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: int) -> Bootstrap:
@@ -96,12 +97,13 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
         reference=reference,
         batch_size=batch_size,
         points=points,
-        resamples=resamples,
-        seed=seed,
         mean=_estimate(limit.mean, means),
         limit=_estimate(limit.minimum, limits),
         fails_percent=None if share is None else 100 * share,
         error_percent=None if share is None else 100 * sqrt(share * (1 - share) / resamples),
+        method=METHOD,
+        resamples=resamples,
+        seed=seed,
     )
 
 
@@ -214,28 +216,16 @@ def _paragraphs(result: Bootstrap) -> Iterator[str]:
         yield "A point has no lower limit, as its runs differ too much."
     yield from result.reference.notes
     yield (
-        f"Method: {METHOD}; {counted(result.resamples, 'resample')} of the runs at batch size"
+        f"Method: {result.method}; {counted(result.resamples, 'resample')} of the runs at batch size"
         f" {sizes}, seed {result.seed}."
     )
 
 
 def json(result: Bootstrap, _: View) -> str:
     """Render all fields."""
-    return json_text(
-        {
-            "format": FORMAT,
-            **about(result.reference),
-            "batch_size": result.batch_size,
-            "points": [point.name for point in result.points],
-            "mean": asdict(result.mean),
-            "limit": asdict(result.limit),
-            "fails_percent": result.fails_percent,
-            "error_percent": result.error_percent,
-            "method": METHOD,
-            "resamples": result.resamples,
-            "seed": result.seed,
-        }
-    )
+    fields = asdict(result) | {"points": [point.name for point in result.points]}
+    del fields["reference"]
+    return json_text({"format": FORMAT, **about(result.reference), **fields})
 
 
 BOOTSTRAP_FORMATS = {"text": text, "json": json}
