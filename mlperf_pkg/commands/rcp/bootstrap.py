@@ -215,9 +215,10 @@ def _paragraphs(result: Bootstrap) -> Iterator[str]:
     if not all(map(has_limit, points)):
         yield "A point has no lower limit, as its runs differ too much."
     yield from result.reference.notes
+    resamples = counted(result.resamples, "resample")
     yield (
-        f"Method: {result.method}; {counted(result.resamples, 'resample')} of the runs at batch size"
-        f" {sizes}, seed {result.seed}."
+        f"Method: {result.method}; {resamples} of the runs at batch size {sizes},"
+        f" seed {result.seed}."
     )
 
 
