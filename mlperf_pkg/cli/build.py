@@ -11,12 +11,16 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.builder import show
-from mlperf_pkg.commands.builder.accept import acceptance
-from mlperf_pkg.commands.builder.explain import explained
+from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.template import config_text
+from mlperf_pkg.commands.builder.prepare import (
+    Order,
+    Prepared,
+    acceptance,
+    built_text,
+    plan_text,
+    prepare,
+)
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
@@ -165,7 +169,7 @@ def command(
     Output().write(
         config_text(explained(prepared.workspace, plan))
         if explain
-        else show.plan_text(prepared, logs=dry_run)
+        else plan_text(prepared, logs=dry_run)
     )
     _echo("note", prepared.notes)
     if prepared.lost:
@@ -178,7 +182,7 @@ def command(
         accept = () if keep_invalid else (acceptance(prepared),)
         division = prepared.plan.division
         write_tree(prepared.target, prepared.files, *accept, force=force, division=division)
-        Output().write(show.built_text(prepared))
+        Output().write(built_text(prepared))
     return 0
 
 

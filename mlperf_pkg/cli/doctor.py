@@ -9,7 +9,7 @@ import click
 
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import Choice
-from mlperf_pkg.commands.desk.doctor import FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import json_text
 

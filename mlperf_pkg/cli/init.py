@@ -9,9 +9,13 @@ import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.commands.builder.configuration import (
+    Proposal,
+    config_text,
+    left_to_fill_in,
+    proposed,
+)
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.propose import Proposal, left_to_fill_in, proposed
-from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
 from mlperf_pkg.errors import UserError

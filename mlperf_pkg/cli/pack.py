@@ -11,11 +11,17 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.hashed_tree import HashedTree
-from mlperf_pkg.commands.archive.packing import default_target, pack, written_names
-from mlperf_pkg.commands.archive.show import packed_text, refusal
+from mlperf_pkg.commands.archive.packing import (
+    default_target,
+    pack,
+    packed_text,
+    reasons,
+    refusal,
+    without_sets,
+    written_names,
+)
+from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within
@@ -68,9 +74,9 @@ def command(
     system descriptions and code that only they need, and checks the rest again. The
     tables and MANIFEST.json in the archive list the rest.
 
-    --encrypt age writes the age format, openssl that of openssl enc -aes-256-cbc
-    -pbkdf2, and official the form that pack_submission.sh --unpack reads, with its file
-    name. The command that decrypts the archive is printed.
+    --encrypt age writes the age format, and official the form that pack_submission.sh
+    --unpack reads, with its file name. The command that decrypts the archive is
+    printed.
 
     Exit status: 0 if the tree was packed, 1 if it is not valid, 2 if it could not be
     packed.
@@ -81,7 +87,7 @@ def command(
       mlperf-pkg pack submissions/ACME -o /scratch/ACME.tar.gz --force
       mlperf-pkg pack submissions/ACME --drop-invalid
       mlperf-pkg pack submissions/ACME --encrypt age --recipient age1...
-      mlperf-pkg pack submissions/ACME --encrypt openssl --passphrase-file FILE
+      mlperf-pkg pack submissions/ACME --encrypt official --passphrase-file FILE
     """
     if keep_invalid and drop_invalid:
         raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")

@@ -31,7 +31,7 @@ def command(*, reference: Reference, output: Path, force: bool) -> int:
       mlperf-pkg rcp chart bert -o bert.svg
       mlperf-pkg rcp chart llama31_8b --round 5.1 -o points.html
     """
-    from mlperf_pkg.commands.rcp.picture import points_picture  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
     from mlperf_pkg.infra.files import write_whole  # noqa: PLC0415
 
     Output(output, force).refuse_early([])

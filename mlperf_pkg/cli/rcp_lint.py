@@ -10,13 +10,13 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import round_option, usage_option
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.rcp.custom import benchmarks_in
-from mlperf_pkg.commands.rcp.mistakes import (
+from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
     Mistakes,
     mistakes_of_file,
     mistakes_of_package,
 )
+from mlperf_pkg.commands.rcp.reference import benchmarks_in
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 

@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.commands.rcp.creation import Author, new_point
+from mlperf_pkg.commands.rcp.authoring import Author, new_point
 from mlperf_pkg.infra.text import visible
 
 

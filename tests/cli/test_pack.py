@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli.secret import VARIABLE
-from mlperf_pkg.commands.archive import aes
-from mlperf_pkg.commands.archive.checksum import digest_of
+from mlperf_pkg.commands.archive.verification import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.archives import manifest_of
@@ -104,7 +103,7 @@ def test_empty_folders_are_noted(tree: Path) -> None:
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
         (["--recipient", "age1x"], "--recipient applies only to --encrypt age"),
         (
-            ["--encrypt", "openssl", "--recipient", "age1x"],
+            ["--encrypt", "official", "--recipient", "age1x"],
             "--recipient applies only to --encrypt age",
         ),
         (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is not a recipient"),
@@ -115,6 +114,7 @@ def test_empty_folders_are_noted(tree: Path) -> None:
             "--recipient and --passphrase-file cannot be used together",
         ),
         (["--encrypt", "zip"], "'zip' is not one of"),
+        (["--encrypt", "openssl"], "'openssl' is not one of 'age', 'official'"),
         (["--drop-invalid", "--keep-invalid"], "cannot be used together"),
     ],
 )
@@ -227,7 +227,7 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
 @pytest.mark.parametrize("text", ["", "\n", "\nsecond line\n"])
 def test_an_empty_passphrase(tree: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "secret").write_text(text)
-    result = call("pack", tree, "--encrypt", "openssl", "--passphrase-file", tmp_path / "secret")
+    result = call("pack", tree, "--encrypt", "official", "--passphrase-file", tmp_path / "secret")
     assert result.exit_code == 2
     assert "the passphrase is empty" in result.stderr
 
@@ -235,13 +235,13 @@ def test_an_empty_passphrase(tree: Path, tmp_path: Path, text: str) -> None:
 def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secret").write_text("correct horse\nmore\n")
     monkeypatch.setenv(VARIABLE, "something else")
-    packed = call("pack", tree, "--encrypt", "openssl", "--passphrase-file", tmp_path / "secret")
+    packed = call("pack", tree, "--encrypt", "official", "--passphrase-file", tmp_path / "secret")
     assert packed.exit_code == 0
     assert packed.stdout.splitlines()[2] == (
-        "decrypt with: openssl enc -d -aes-256-cbc -md sha256 -pbkdf2 -iter 600000"
-        " -in ACME.tar.gz.enc -out ACME.tar.gz"
+        "decrypt with: openssl enc -d -aes-256-cbc -md sha256"
+        " -in mlperf_submission_ACME.tar.gz | tar -xz"
     )
-    archive = tree.with_name("ACME.tar.gz.enc")
+    archive = tree.with_name("mlperf_submission_ACME.tar.gz")
     assert call("verify", archive).exit_code == 2
     monkeypatch.setenv(VARIABLE, "correct horse")
     assert call("verify", archive).exit_code == 0
@@ -255,9 +255,9 @@ def test_a_passphrase_is_all_bytes_to_the_line_feed(
 ) -> None:
     (tmp_path / "secret").write_bytes(secret + b"\nmore")
     file = ("--passphrase-file", tmp_path / "secret")
-    assert call("pack", tree, "--encrypt", "openssl", *file).exit_code == 0
-    archive = tree.with_name("ACME.tar.gz.enc")
-    line = f"openssl enc -d {aes.PBKDF2.flags} -in {archive} -pass file:{tmp_path / 'secret'}"
+    assert call("pack", tree, "--encrypt", "official", *file).exit_code == 0
+    archive = tree.with_name("mlperf_submission_ACME.tar.gz")
+    line = f"openssl enc -d -aes256 -in {archive} -pass file:{tmp_path / 'secret'}"
     assert subprocess.run(line.split(), capture_output=True, check=False).returncode == 0
     assert call("verify", archive, *file).exit_code == 0
 
@@ -272,7 +272,7 @@ def test_age_refuses_a_passphrase_that_is_not_utf_8(tree: Path, tmp_path: Path) 
 
 def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
     terminal, inner = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "openssl"], start_new_session=True, stdin=inner, stdout=inner, stderr=inner)  # fmt: skip
+    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "official"], start_new_session=True, stdin=inner, stdout=inner, stderr=inner)  # fmt: skip
     shown = b""
     for prompt in (b"Passphrase: ", b"Repeat for confirmation: "):
         while prompt not in shown:
@@ -286,7 +286,7 @@ def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
     os.close(terminal)
     assert b"decrypt with: openssl" in shown
     assert b"secret" not in shown
-    assert tree.with_name("ACME.tar.gz.enc").exists()
+    assert tree.with_name("mlperf_submission_ACME.tar.gz").exists()
 
 
 # ---- the end ------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from mlperf_pkg.commands.archive.errors import damaged
-
 PIECE = 4 << 20
 LEVEL = 6
 # No flags, no time, no extra flags, unknown operating system.
@@ -22,6 +20,23 @@ GZIP = HEADER[:3]
 
 _READ = 1 << 14
 _WITH_HEADER = 16 + zlib.MAX_WBITS
+
+
+class BadArchive(Exception):  # noqa: N818 - the state of a file, which becomes a finding
+    """An archive cannot or must not be unpacked further.
+
+    ``code`` is the code of the finding that it becomes; ``path`` is the member concerned, if any.
+    """
+
+    def __init__(self, code: str, message: str, path: str = "") -> None:
+        """Keep all three."""
+        super().__init__(message)
+        self.code, self.message, self.path = code, message, path
+
+
+def damaged(message: str) -> BadArchive:
+    """Return the error of an archive that is cut off, changed, or not an archive."""
+    return BadArchive("PACK102", message)
 
 
 class Compressor:

@@ -1,44 +1,35 @@
-"""Encrypt archives in one of three forms, and recognize and decrypt them."""
+"""Encrypt archives in one of two forms, and recognize and decrypt them."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from mlperf_pkg.commands.archive import aes
+from mlperf_pkg.commands.archive.compression import GZIP
 from mlperf_pkg.commands.archive.tar import Sink
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import require
 
-AGE_HEAD = b"age-encryption.org/v1\n"
-
-_LARGEST_BY_PASSPHRASE = 1 << 30
-
 
 class Form(StrEnum):
-    """How an archive is encrypted.
+    """How an archive is encrypted: in the age format, or as pack_submission.sh --unpack reads it.
 
-    AGE: the age format. OPENSSL: ``openssl enc -aes-256-cbc -pbkdf2``. OFFICIAL: the older key
-    derivation of ``openssl enc -aes256``, which pack_submission.sh --unpack reads.
+    OFFICIAL is AES-256-CBC as ``openssl enc -aes256`` writes it. It does not protect against
+    changes: the recipient of such a file needs its checksum, too.
     """
 
     AGE = "age"
-    OPENSSL = "openssl"
     OFFICIAL = "official"
-
-
-_DERIVATIONS = {Form.OPENSSL: aes.PBKDF2, Form.OFFICIAL: aes.OLD}
-SUFFIXES = {Form.AGE: ".age", Form.OPENSSL: ".enc", Form.OFFICIAL: ""}
-
-Ask = Callable[[], str]
 
 
 class Encryption(Struct, frozen=True):
@@ -49,92 +40,143 @@ class Encryption(Struct, frozen=True):
     recipients: tuple[str, ...] = ()
 
 
-def form_of(path: Path) -> Form | None:
-    """Return the form of an encrypted file by its first bytes; None if it is not encrypted.
+SUFFIXES = {Form.AGE: ".age", Form.OFFICIAL: ""}
+Ask = Callable[[], str]
 
-    OPENSSL and OFFICIAL look alike: the result for both is OPENSSL.
-    """
+_AGE_HEAD = b"age-encryption.org/v1\n"
+_LARGEST_BY_PASSPHRASE = 1 << 30
+
+
+def form_of(path: Path) -> Form | None:
+    """Return the form of an encrypted file by its first bytes; None if it is not encrypted."""
     with path.open("rb") as stream:
-        head = stream.read(len(AGE_HEAD))
-    if head == AGE_HEAD:
+        head = stream.read(len(_AGE_HEAD))
+    if head == _AGE_HEAD:
         return Form.AGE
-    return Form.OPENSSL if head.startswith(aes.MAGIC) else None
+    return Form.OFFICIAL if head.startswith(_SALTED) else None
 
 
 @contextmanager
-def encrypting(target: Path, how: Encryption) -> Iterator[Sink]:
-    """Provide a function that encrypts bytes into a new file.
+def encrypting(target: Path, how: Encryption | None) -> Iterator[Sink]:
+    """Provide a function that encrypts bytes into a new file, or writes them as they are (None).
 
-    No plaintext is written to disk. With a passphrase, age needs all bytes in memory.
+    Else no plaintext is written to disk. With a passphrase, age needs all bytes in memory.
 
     Raises:
         UserError: a recipient is not valid, age cannot use the passphrase, there are too
             many bytes for one, or the library is not installed.
     """
     with target.open("xb") as stream:
-        if how.form is not Form.AGE:
-            with aes.encrypting(stream, how.passphrase, _DERIVATIONS[how.form]) as sink:
-                yield sink
+        if how is None:
+            encrypted: AbstractContextManager[Sink] = nullcontext(stream.write)
+        elif how.form is Form.OFFICIAL:
+            encrypted = _by_aes(stream, how.passphrase)
         elif how.recipients:
-            with _age_for(stream, recipients(how.recipients)) as sink:
-                yield sink
+            encrypted = _for_recipients(stream, recipients(how.recipients))
         else:
-            whole = _Whole(target.name)
-            _age()
-            yield whole.write
-            stream.write(_age().passphrase.encrypt(bytes(whole.data), _of_age(how.passphrase)))
-
-
-@contextmanager
-def _age_for(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
-    """Encrypt in a thread, because the library reads from a stream."""
-    age, (reading, writing) = _age(), os.pipe()
-
-    def encrypt() -> None:
-        with os.fdopen(reading, "rb") as plain:
-            age.encrypt_io(plain, stream, keys)
-
-    with ThreadPoolExecutor(1) as thread:
-        encrypted = thread.submit(encrypt)
-        try:
-            with os.fdopen(writing, "wb") as pipe:
-                yield pipe.write
-        except BrokenPipeError:  # the thread failed: its error is the reason
-            encrypted.result()
-            raise
-        encrypted.result()
-
-
-class _Whole(Struct):
-    """Collect the bytes of the file ``name``."""
-
-    name: str
-    data: bytearray = field(default_factory=bytearray)
-
-    def write(self, data: bytes) -> None:
-        _refuse_large(self.name, len(self.data) + len(data))
-        self.data += data
+            encrypted = _by_passphrase(stream, how.passphrase, target.name)
+        with encrypted as sink:
+            yield sink
 
 
 def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> None:
     """Decrypt a file of any form into a new one.
 
     Raises:
-        UserError: the passphrase or identity is wrong, or the file is damaged.
+        UserError: the passphrase or identity is wrong, the file is damaged or, in AES, does not
+            contain gzip, or the library is not installed.
     """
-    if form_of(source) is not Form.AGE:
-        aes.decrypt_file(source, target, ask())
-        return
-    age = _age()
-    try:
-        if identities is not None:
-            age.decrypt_file(str(source), str(target), _identities(identities))
-        else:
-            target.write_bytes(age.passphrase.decrypt(_whole(source), _of_age(ask())))
-    except (age.DecryptError, OSError) as error:
-        if getattr(error, "errno", None):  # the library's own have none
-            raise
-        raise UserError(f"{source}: cannot be decrypted: {_reason(source, error)}") from error
+    if form_of(source) is Form.OFFICIAL:
+        _decrypt_aes(source, target, _bytes(ask()))
+    else:
+        _decrypt_age(source, target, identities, ask)
+
+
+def command(how: Encryption, archive: Path) -> str:
+    """Return the shell command that decrypts an archive without this tool."""
+    name = shlex.quote(archive.name)
+    if how.form is Form.OFFICIAL:  # its name is that of a plain archive
+        return f"openssl enc -d -aes-256-cbc -md sha256 -in {name} | tar -xz"
+    plain = archive.name.removesuffix(SUFFIXES[how.form])
+    if plain == archive.name:
+        plain += ".decrypted"
+    identity = "-i IDENTITY_FILE " if how.recipients else ""
+    return f"age -d {identity}-o {shlex.quote(plain)} {name}"
+
+
+# ---- AES ----------------------------------------------------------------------------------
+
+# The file: ``Salted__``, a salt, and the data.
+_SALTED, _SALT, _BLOCK = b"Salted__", 8, 16
+_HEAD = len(_SALTED) + _SALT
+_KEY, _VECTOR = 32, 16
+_CHUNK = 1 << 20
+
+# The iterations of PBKDF2 with which files are read: none, as all are written; those of
+# ``openssl enc -pbkdf2``; and those of files that this tool wrote once.
+_ITERATIONS = (0, 10_000, 600_000)
+
+
+def _derived(secret: bytes, salt: bytes, iterations: int = 0) -> bytes:
+    """Return the key followed by the initialization vector.
+
+    Without ``iterations`` they are those of EVP_BytesToKey with SHA-256, the default since OpenSSL
+    1.1.0. That is a single round, so passphrases can be guessed quickly: only a long random one is
+    safe.
+    """
+    if iterations:
+        return hashlib.pbkdf2_hmac("sha256", secret, salt, iterations, _KEY + _VECTOR)
+    first = hashlib.sha256(secret + salt).digest()
+    return first + hashlib.sha256(first + secret + salt).digest()[:_VECTOR]
+
+
+@contextmanager
+def _by_aes(stream: BinaryIO, passphrase: str) -> Iterator[Sink]:
+    salt = secrets.token_bytes(_SALT)
+    cipher, padder = _cipher(_derived(_bytes(passphrase), salt)).encryptor(), _padding().padder()
+    stream.write(_SALTED + salt)
+    yield lambda data: stream.write(cipher.update(padder.update(data)))
+    stream.write(cipher.update(padder.finalize()) + cipher.finalize())
+
+
+def _decrypt_aes(source: Path, target: Path, secret: bytes) -> None:
+    if (source.stat().st_size - _HEAD) % _BLOCK:
+        raise UserError(f"{source}: cannot be decrypted: it is cut off")
+    with source.open("rb") as read, target.open("xb") as write:
+        salt, first = read.read(_HEAD)[len(_SALTED) :], read.read(_BLOCK)
+        ciphers = (_cipher(_derived(secret, salt, number)) for number in _ITERATIONS)
+        cipher = next((c for c in ciphers if c.decryptor().update(first).startswith(GZIP)), None)
+        if cipher is None:
+            raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
+        decryptor, unpadder = cipher.decryptor(), _padding().unpadder()
+        read.seek(_HEAD)
+        while chunk := read.read(_CHUNK):
+            write.write(unpadder.update(decryptor.update(chunk)))
+        try:
+            write.write(unpadder.finalize())
+        except ValueError as error:
+            raise UserError(f"{source}: cannot be decrypted: it is damaged at its end") from error
+
+
+def _bytes(passphrase: str) -> bytes:
+    """Return the bytes of a passphrase, which may not be UTF-8."""
+    return passphrase.encode("utf-8", "surrogateescape")
+
+
+def _cipher(material: bytes) -> Any:
+    algorithm = _primitive("ciphers.algorithms").AES(material[:_KEY])
+    return _primitive("ciphers").Cipher(algorithm, _primitive("ciphers.modes").CBC(material[_KEY:]))
+
+
+def _padding() -> Any:
+    return _primitive("padding").PKCS7(8 * _BLOCK)
+
+
+def _primitive(name: str) -> Any:
+    return require(f"cryptography.hazmat.primitives.{name}", "encrypt", "AES encryption")
+
+
+# ---- age ----------------------------------------------------------------------------------
 
 
 def recipients(texts: Sequence[str]) -> list[object]:
@@ -154,28 +196,55 @@ def recipients(texts: Sequence[str]) -> list[object]:
     return keys
 
 
-def command(how: Encryption, archive: Path) -> str:
-    """Return the shell command that decrypts an archive without this tool."""
-    name = shlex.quote(archive.name)
-    if how.form is Form.OFFICIAL:  # its name is that of a plain archive
-        return f"openssl enc -d {aes.OLD.flags} -in {name} | tar -xz"
-    plain = shlex.quote(_without(archive.name, SUFFIXES[how.form]))
-    if how.form is Form.OPENSSL:
-        return f"openssl enc -d {aes.PBKDF2.flags} -in {name} -out {plain}"
-    identity = "-i IDENTITY_FILE " if how.recipients else ""
-    return f"age -d {identity}-o {plain} {name}"
+@contextmanager
+def _for_recipients(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
+    """Encrypt in a thread, because the library reads from a stream."""
+    age, (reading, writing) = _age(), os.pipe()
+
+    def encrypt() -> None:
+        with os.fdopen(reading, "rb") as plain:
+            age.encrypt_io(plain, stream, keys)
+
+    with ThreadPoolExecutor(1) as thread:
+        encrypted = thread.submit(encrypt)
+        try:
+            with os.fdopen(writing, "wb") as pipe:
+                yield pipe.write
+        except BrokenPipeError:  # the thread failed: its error is the reason
+            encrypted.result()
+            raise
+        encrypted.result()
 
 
-def _without(name: str, suffix: str) -> str:
-    """Return the name of the decrypted file, which is never that of the encrypted one."""
-    return name.removesuffix(suffix) if name.endswith(suffix) else f"{name}.decrypted"
+@contextmanager
+def _by_passphrase(stream: BinaryIO, passphrase: str, name: str) -> Iterator[Sink]:
+    age, whole = _age(), bytearray()
+
+    def collect(data: bytes) -> None:
+        _refuse_large(name, len(whole) + len(data))
+        whole.extend(data)
+
+    yield collect
+    stream.write(age.passphrase.encrypt(bytes(whole), _of_age(passphrase)))
 
 
-def _reason(source: Path, error: Exception) -> str:
-    with source.open("rb") as stream:
-        by_passphrase = b"-> scrypt " in stream.read(1 << 10)
-    needs = "a passphrase" if by_passphrase else "an --identity"
-    return f"{error} (it needs {needs}: a wrong one, or the file is damaged)"
+def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) -> None:
+    age = _age()
+    try:
+        if identities is not None:
+            age.decrypt_file(str(source), str(target), _identities(identities))
+        else:  # the library does so in memory only
+            _refuse_large(source.name, source.stat().st_size)
+            target.write_bytes(age.passphrase.decrypt(source.read_bytes(), _of_age(ask())))
+    except (age.DecryptError, OSError) as error:
+        if getattr(error, "errno", None):  # the library's own have none
+            raise
+        with source.open("rb") as stream:
+            needs = "a passphrase" if b"-> scrypt " in stream.read(1 << 10) else "an --identity"
+        raise UserError(
+            f"{source}: cannot be decrypted: {error}"
+            f" (it needs {needs}: a wrong one, or the file is damaged)"
+        ) from error
 
 
 def _identities(path: Path) -> list[object]:
@@ -190,17 +259,11 @@ def _identities(path: Path) -> list[object]:
         raise UserError(f"{path}: not an age or SSH identity: {error}") from error
 
 
-def _whole(path: Path) -> bytes:
-    """Return a whole file: with a passphrase, the library only decrypts in memory."""
-    _refuse_large(path.name, path.stat().st_size)
-    return path.read_bytes()
-
-
 def _refuse_large(name: str, size: int) -> None:
     if size > _LARGEST_BY_PASSPHRASE:
         raise UserError(
             f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
-            " passphrase: use --recipient, or --encrypt openssl"
+            " passphrase: use --recipient, or --encrypt official"
         )
 
 

@@ -1,26 +1,44 @@
-"""Write an archive and its checksum file: both or neither."""
+"""Write an archive and its checksum file: both or neither; leave out sets that are not valid."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from tempfile import gettempdir
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.archive.checksum import SUFFIX, checksum_line, digest_of
-from mlperf_pkg.commands.archive.compression import Compressor
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
-from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
-from mlperf_pkg.commands.archive.tar import Sink, write_tar
-from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
+from mlperf_pkg.commands.archive.encryption import command as decrypt_command
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress
+from mlperf_pkg.commands.archive.verification import (
+    SUFFIX,
+    checksum_line,
+    digest_of,
+    integrity_failed,
+    report_on,
+)
+from mlperf_pkg.commands.builder.contents import remarks, tables
+from mlperf_pkg.commands.builder.judge import failures, line_of
+from mlperf_pkg.commands.builder.manifest import (
+    MANIFEST,
+    ManifestEntry,
+    manifest_text,
+    read_manifest,
+)
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.files import private_folder
+from mlperf_pkg.infra.folders import scratch_folder
 from mlperf_pkg.infra.member_names import unfit
-
-ENDING = ".tar.gz"
-_SHA1 = ".sha1"
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import headings
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
 
 
 class Packed(Struct, frozen=True):
@@ -63,7 +81,7 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     """
     if not target.name or not target.name.isprintable() or "\\" in target.name:
         raise UserError(f"{target}: the name cannot be in a checksum file")
-    old = [target.name.removesuffix(ENDING) + _SHA1] if form is Form.OFFICIAL else []
+    old = [target.name.removesuffix(ENDING) + ".sha1"] if form is Form.OFFICIAL else []
     return [*old, target.name + SUFFIX, target.name]
 
 
@@ -77,52 +95,149 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     if tree.unfit:
         path = min(tree.unfit)
         raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
-    files = _with_manifest(tree)
+    is_listed = any(file.path == MANIFEST for file in tree.files)
+    files = tree.files if is_listed else _with_manifest(tree.files)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
-        write_archive(archive, how, name_of(tree.root), tree.root, files)
+        with encrypting(archive, how) as sink:
+            compress(sink, name_of(tree.root), tree.root, files)
         digest = digest_of(archive)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
             (new / name).write_text(checksum_line(digest_of(archive, algorithm), target.name))
         for name in names:
-            _sync(new / name)
+            with (new / name).open("rb") as stream:
+                os.fsync(stream.fileno())
         size = archive.stat().st_size
     return Packed(digest, len(files), sum(file.size for file in files), size)
 
 
-def write_archive(
-    path: Path, how: Encryption | None, top: str, tree: Path, files: tuple[HashedFile, ...]
-) -> None:
-    """Write a new archive with files below the folder ``top``, perhaps encrypted."""
-    with encrypting(path, how) if how else _writing(path) as sink:
-        compress(sink, top, tree, files)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[Sink]:
-    with path.open("xb") as stream:
-        yield stream.write
-
-
-def compress(sink: Sink, top: str, tree: Path, files: tuple[HashedFile, ...]) -> None:
-    """Call ``sink`` with the bytes of an archive, in portions."""
-    compressor = Compressor(sink)
-    write_tar(compressor.write, top, tree, files)
-    compressor.finish()
-
-
-def _with_manifest(tree: HashedTree) -> tuple[HashedFile, ...]:
-    if any(file.path == MANIFEST for file in tree.files):
-        return tree.files
+def _with_manifest(
+    files: Collection[HashedFile], origins: Mapping[str, str | None] | None = None
+) -> tuple[HashedFile, ...]:
+    """Return files and a manifest of them, by path."""
     text = manifest_text(
-        ManifestEntry(file.path, file.size, file.sha256, None) for file in tree.files
+        ManifestEntry(file.path, file.size, file.sha256, (origins or {}).get(file.path))
+        for file in files
     )
     manifest = HashedFile.of(MANIFEST, text.encode())
-    return tuple(sorted((*tree.files, manifest), key=lambda file: file.path))
+    return tuple(sorted((*files, manifest), key=lambda file: file.path))
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())
+# ---- result sets that are not valid -------------------------------------------------------
+
+
+def reasons(report: Report) -> dict[str, str]:
+    """Return why ``build`` would leave out result sets of a tree, by their ids."""
+    return {
+        row.id: "\n".join(
+            [f"{_name(row)} is not valid:", *(f"  {line_of(finding)}" for finding in failed)]
+        )
+        for row in report.result_sets
+        if (failed := list(_failures(row, report)))
+    }
+
+
+def without_sets(
+    tree: HashedTree, report: Report, ids: Collection[str], options: Options
+) -> tuple[HashedTree, Report]:
+    """Return a tree without some of its result sets, and the report on the rest.
+
+    Descriptions and code that only these sets need are left out, too. The manifest and the tables
+    that ``build`` wrote list the rest.
+
+    Raises:
+        UserError: a file cannot be copied to be checked.
+    """
+    dropped = [row for row in report.result_sets if row.id in ids]
+    rows = [row for row in report.result_sets if row.id not in ids]
+    tops = tuple(f"{path}/" for path in _needed_only_by(dropped, rows))
+    left = replace(tree, files=tuple(f for f in tree.files if not f"{f.path}/".startswith(tops)))
+    checked = _checked(left, replace(options, usage=report.usage, round=report.round))
+    return replace(left, files=_listing(left, checked, options)), checked
+
+
+def _failures(row: ResultSetRow, report: Report) -> Iterator[Finding]:
+    """Yield the findings that fail a set, or the description of its system."""
+    description = description_path(row)
+    of_system = [finding for finding in report.findings if finding.subject == description]
+    of_set = [finding for finding in report.findings if finding.set == row.id]
+    yield from failures(of_system, rejected=True)
+    yield from failures(of_set, rejected=row.verdict.official is Verdict.FAIL)
+
+
+def _name(row: ResultSetRow) -> str:
+    return row.path.removeprefix("results/")
+
+
+def _needed_only_by(
+    dropped: Collection[ResultSetRow], others: Collection[ResultSetRow]
+) -> Iterator[str]:
+    """Yield the files and folders that only the ``dropped`` sets need."""
+    systems, benchmarks = {row.system for row in others}, {name(row.path) for row in others}
+    for row in dropped:
+        yield row.path
+        if row.system not in systems:
+            yield from (f"results/{row.system}", description_path(row))
+        if name(row.path) not in benchmarks:
+            yield f"benchmarks/{name(row.path)}"
+
+
+def _checked(tree: HashedTree, options: Options) -> Report:
+    """Check a copy of the files in a tree of the same name."""
+    with scratch_folder(Path(gettempdir())) as work:
+        root = work / tree.root.resolve().name
+        for file in tree.files:
+            target = root / file.path
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree.root / file.path, target, follow_symlinks=False)
+            except OSError as error:
+                raise UserError(
+                    f"{tree.root / file.path}: cannot be copied: {error.strerror}"
+                ) from error
+        return report_on(root, str(tree.root), options)
+
+
+def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[HashedFile, ...]:
+    """Return the files with new tables and a new manifest, if the tree has a manifest."""
+    files = {file.path: file for file in tree.files}
+    if MANIFEST not in files:
+        return tree.files
+    entries = read_manifest((tree.root / MANIFEST).read_bytes())
+    names = [_name(row) for row in report.result_sets]
+    systems = {row.system or "" for row in report.result_sets}
+    for path, text in tables(report, remarks(options.config, names, systems)).items():
+        if path in files and entries[path].origin is None:
+            files[path] = HashedFile.of(path, text.encode())
+    del files[MANIFEST]
+    return _with_manifest(files.values(), {path: entry.origin for path, entry in entries.items()})
+
+
+# ---- messages -----------------------------------------------------------------------------
+
+
+def refusal(report: Report, *, keep_invalid: bool) -> str | None:
+    """Return why a tree is not packed, None if it may be."""
+    if integrity_failed(report.findings):
+        return "the tree does not match its manifest, or contains something that cannot be packed"
+    if keep_invalid or not report.has_errors:
+        return None
+    return (
+        "fix the errors, or pack the tree anyway with --keep-invalid;"
+        " --drop-invalid leaves out result sets that are not valid, if any others are valid"
+    )
+
+
+def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Report) -> str:
+    """Return the name, size and checksum of an archive, and the command that decrypts it.
+
+    ``report`` is that on the tree, whose findings are counted.
+    """
+    size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
+    lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
+    if how:
+        lines.append(f"decrypt with: {decrypt_command(how, target)}")
+    lines.append(f"checked: {headings.counts_in_words(report)}")
+    return "".join(f"{visible(line)}\n" for line in lines)

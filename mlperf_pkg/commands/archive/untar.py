@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.errors import damaged, too_large, unsafe
+from mlperf_pkg.commands.archive.compression import BadArchive, damaged
 from mlperf_pkg.commands.archive.tar import BLOCK, MARK
 from mlperf_pkg.infra.member_names import LARGEST_NUMBER, Names
 
@@ -65,10 +65,20 @@ def untar(read: Read, folder: Path, largest: int) -> Unpacked:
             marked = marked or (number == 0 and member == MARK)
             continue
         if reason := names.add(member.path, folder=member.folder):
-            raise unsafe(member.path, reason)
+            raise _unsafe(member.path, reason)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
     return Unpacked(frozenset(tops), marked)
+
+
+def _unsafe(path: str, message: str) -> BadArchive:
+    """Return the error of a member that must not be unpacked."""
+    return BadArchive("PACK103", message, path)
+
+
+def _too_large(message: str) -> BadArchive:
+    """Return the error of an archive that unpacks to more than is allowed."""
+    return BadArchive("PACK104", message)
 
 
 class _Member(Struct, frozen=True):
@@ -89,7 +99,7 @@ class _Stream(Struct):
         data = self.read(min(size, _CHUNK))
         self.left -= len(data)
         if self.left < 0:
-            raise too_large(
+            raise _too_large(
                 f"it unpacks to more than {self.largest / GIB:g} GiB; --max-unpacked sets the limit"
             )
         return data
@@ -144,7 +154,7 @@ def _members(stream: _Stream) -> Iterator[_Member | str]:
             if member := _member(block, kind, size, extended):
                 yield member
             extended = {}
-    raise too_large("it has too many headers")
+    raise _too_large("it has too many headers")
 
 
 def _checked(block: bytes) -> tuple[bytes, int]:
@@ -168,7 +178,7 @@ def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _
     folder = kind == tarfile.DIRTYPE
     path = _stripped(name, folder=folder)
     if kind not in {tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE}:
-        raise unsafe(path, _KINDS.get(kind, "neither a file nor a folder"))
+        raise _unsafe(path, _KINDS.get(kind, "neither a file nor a folder"))
     if "size" in extended:
         if not re.fullmatch(r"[0-9]{1,15}", extended["size"]):
             raise damaged("a size in a pax header is not a number")
@@ -202,7 +212,7 @@ def _text(name: bytes) -> str:
 
 def _extension(stream: _Stream, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
-        raise too_large(f"a header of {size} bytes")
+        raise _too_large(f"a header of {size} bytes")
     data = stream.exactly(size)
     stream.padding(size)
     return data

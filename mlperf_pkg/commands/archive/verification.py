@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,18 +16,23 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import tool
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive.compression import GZIP, Decompressor
+from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
-from mlperf_pkg.commands.archive.errors import BadArchive
-from mlperf_pkg.commands.archive.hashed_tree import HashedTree, hash_tree
-from mlperf_pkg.commands.archive.integrity import check_checksum, check_manifest, finding
-from mlperf_pkg.commands.archive.packing import ENDING, compress
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress, hash_tree
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
+from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.folders import new_folder, scratch_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
+
+SUFFIX = ".sha256"
+"""The ending of checksum files, which ``sha256sum -c`` reads."""
+
+_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+_SOURCE = "mlperf-pkg: integrity of archives and trees"
+_LARGEST_MANIFEST = 64 << 20
 
 
 class Secrets(Struct, frozen=True):
@@ -76,7 +83,6 @@ def verify_archive(
         plain = work / "plain" if encrypted else archive
         if encrypted:
             decrypt(archive, plain, secrets.identities, secrets.ask)
-        _require_gzip(plain, archive)
         report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
@@ -98,11 +104,17 @@ def _verify_unpacked(
     largest: int,
 ) -> Report:
     try:
-        unpacked = _unpack(plain, folder, largest)
+        with plain.open("rb") as stream:
+            if stream.read(len(GZIP)) != GZIP:
+                raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
+            stream.seek(0)
+            unpacked = untar(Decompressor(stream).read, folder, largest)
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*findings, finding(bad.code, bad.message, path)])
-    tree = hash_tree(_top(folder, unpacked))
+    inner = folder / min(unpacked.tops, default="")
+    is_only = len(unpacked.tops) == 1 and inner.is_dir()
+    tree = hash_tree(inner if is_only else folder)
     findings += check_manifest(tree)
     findings += _check_canonical(plain, archive.name, unpacked, tree)
     return report_on(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
@@ -128,28 +140,7 @@ def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
         raise UserError(f"{extract}: cannot be written: {error.strerror}") from error
 
 
-def _require_gzip(plain: Path, archive: Path) -> None:
-    with plain.open("rb") as stream:
-        if stream.read(len(GZIP)) != GZIP:
-            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
-
-
-def _unpack(plain: Path, folder: Path, largest: int) -> Unpacked:
-    with plain.open("rb") as stream:
-        return untar(Decompressor(stream).read, folder, largest)
-
-
-def _top(folder: Path, unpacked: Unpacked) -> Path:
-    """Return the only folder at the top of an archive; if there is more, the folder of all."""
-    inner = folder / min(unpacked.tops, default="")
-    return inner if len(unpacked.tops) == 1 and inner.is_dir() else folder
-
-
 # ---- judging ------------------------------------------------------------------------------
-
-
-class _Differs(Exception):  # noqa: N818 - ends a comparison, is not an error
-    """The archive has other bytes."""
 
 
 def _check_canonical(
@@ -162,22 +153,11 @@ def _check_canonical(
     if not unpacked.marked:
         message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         yield finding("PACK106", message, name, Severity.NOTE)
-    elif not _is_canonical(plain, tree):
+        return
+    packed_again = hashlib.sha256()
+    compress(packed_again.update, tree.root.name, tree.root, tree.files)
+    if packed_again.hexdigest() != digest_of(plain):
         yield finding("PACK105", "packing its files again gives other bytes", name)
-
-
-def _is_canonical(plain: Path, tree: HashedTree) -> bool:
-    with plain.open("rb") as stream:
-
-        def compare(data: bytes) -> None:
-            if stream.read(len(data)) != data:
-                raise _Differs
-
-        try:
-            compress(compare, tree.root.name, tree.root, tree.files)
-        except _Differs:
-            return False
-        return not stream.read(1)
 
 
 def _with_round(options: Options, archive: Path, tree: Path) -> Options:
@@ -199,14 +179,11 @@ def report_on(root: Path, name: str, options: Options, integrity: Sequence[Findi
             return _unchecked(integrity)
         raise UserError(str(error).replace(str(root), name)) from error
     findings = in_order((*report.findings, *folded(integrity)))
-    verdict = _without_pass(report.verdict) if failed else report.verdict
+    verdict = report.verdict
+    if failed:  # a tree that is not what was packed cannot pass
+        is_fail = verdict.official is Verdict.FAIL
+        verdict = Verdicts(Verdict.FAIL if is_fail else Verdict.NOT_CHECKED, Verdict.FAIL)
     return replace(report, findings=findings, verdict=verdict)
-
-
-def _without_pass(verdicts: Verdicts) -> Verdicts:
-    """A tree that is not what was packed cannot pass."""
-    failed = verdicts.official is Verdict.FAIL
-    return Verdicts(Verdict.FAIL if failed else Verdict.NOT_CHECKED, Verdict.FAIL)
 
 
 def _unchecked(findings: Sequence[Finding]) -> Report:
@@ -218,3 +195,87 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL),
         findings=tuple(findings),
     )
+
+
+# ---- integrity ----------------------------------------------------------------------------
+
+
+def finding(
+    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: str | int
+) -> Finding:
+    """Return a finding about integrity: reviewers must get what was checked and packed."""
+    return Finding(
+        code=code,
+        message=message,
+        path=path,
+        severity=severity,
+        basis=Basis.RULES if severity is Severity.ERROR else Basis.ADVICE,
+        source=_SOURCE,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def check_checksum(archive: Path) -> Iterator[Finding]:
+    """Compare an archive with the checksum file beside it."""
+    beside = archive.with_name(archive.name + SUFFIX)
+    if not beside.exists():
+        message = f"no checksum file {beside.name} beside it"
+        yield finding("PACK107", message, archive.name, Severity.NOTE)
+        return
+    lines = beside.read_bytes().decode("utf-8", "replace").splitlines()
+    matches = filter(None, map(_CHECKSUM.fullmatch, lines))
+    expected = next((match[1].lower() for match in matches if match[2] == archive.name), None)
+    digest = digest_of(archive)
+    if expected is None:
+        yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
+    elif digest != expected:
+        message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
+        yield finding("PACK101", message, archive.name, found=digest, expected=expected)
+
+
+def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
+    """Compare the files of a tree with its manifest."""
+    for path, reason in tree.unfit.items():
+        yield finding("PACK206", reason, path)
+    own = next((file for file in tree.files if file.path == MANIFEST), None)
+    if own is None:
+        if required:
+            yield finding("PACK201", "no manifest lists the files", MANIFEST)
+        return
+    if own.size > _LARGEST_MANIFEST:
+        yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
+        return
+    try:
+        entries = read_manifest((tree.root / MANIFEST).read_bytes())
+    except ValueError as error:
+        yield finding("PACK202", str(error), MANIFEST)
+        return
+    yield from _compare(entries, {file.path: file for file in tree.files if file is not own})
+
+
+def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) -> Iterator[Finding]:
+    for path in sorted(entries.keys() | files.keys()):
+        if path not in files:
+            yield finding("PACK203", f"listed in {MANIFEST}, but does not exist", path)
+        elif path not in entries:
+            yield finding("PACK205", f"not listed in {MANIFEST}", path)
+        elif (size := files[path].size) != (listed_size := entries[path].size):
+            message = f"{size} bytes; expected {listed_size} as in {MANIFEST}"
+            yield finding("PACK204", message, path, found=size, expected=listed_size)
+        elif (digest := files[path].sha256) != (listed_digest := entries[path].sha256):
+            message = f"the content differs from {MANIFEST} (SHA-256)"
+            yield finding("PACK204", message, path, found=digest, expected=listed_digest)
+
+
+# ---- checksums ----------------------------------------------------------------------------
+
+
+def digest_of(path: Path, algorithm: str = "sha256") -> str:
+    """Return the digest of a file, in hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def checksum_line(digest: str, name: str) -> str:
+    """Return the line of a checksum file for the file ``name``."""
+    return f"{digest}  {name}\n"

@@ -52,13 +52,13 @@ def tree_files(
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
     files = [
-        *_systems(plan, workspace),
-        *_logs(plan, workspace),
+        *_systems_and_logs(plan, workspace),
         *_beside(plan, workspace),
         *parameters(judged),
         *_code(plan, workspace),
-        *_tables(judged, workspace),
     ]
+    texts = tables(report(judged, workspace), remarks_on(judged, workspace))
+    files += [PlannedFile(path, text.encode()) for path, text in texts.items()]
     files += extra_files(workspace, {file.path for file in files})
     return tuple(sorted(files, key=lambda file: file.path))
 
@@ -68,12 +68,13 @@ def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     for file in files:
         if " " in file.path:
             yield f"{visible(file.origin or file.path)}: its path contains a space"
-        if _size(file.content) > _LARGEST_MIB << 20:
+        content = file.content
+        if isinstance(content, Path):
+            size = content.stat().st_size
+        else:
+            size = sum(map(len, chunks(content)))
+        if size > _LARGEST_MIB << 20:
             yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
-
-
-def _size(content: bytes | Path | Source) -> int:
-    return content.stat().st_size if isinstance(content, Path) else sum(map(len, chunks(content)))
 
 
 def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
@@ -85,14 +86,10 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
         yield from iter(partial(stream.read, _CHUNK), b"")
 
 
-def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+def _systems_and_logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for system in plan.systems:
-        yield PlannedFile(
-            f"systems/{system.id}.json", workspace.sources[system.path], origin=system.path
-        )
-
-
-def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+        source = workspace.sources[system.path]
+        yield PlannedFile(f"systems/{system.id}.json", source, origin=system.path)
     for planned in plan.sets:
         for run, target in zip(planned.runs, planned.targets, strict=True):
             yield PlannedFile(target, _content(workspace.logs[run.path]), origin=run.path)
@@ -114,15 +111,12 @@ def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
                 yield from _below(folder, f"{planned.folder}/power/{number}", workspace)
         (parent, *others) = {source.parent for source in sources}
         factor = parent / "scaling.json"
-        if not others and _in_a_tree(factor, workspace) and factor.is_file():
+        on_disk = Path(str(factor))
+        in_a_tree = any(on_disk.is_relative_to(tree) for tree in workspace.trees)
+        if not others and in_a_tree and factor.is_file() and not factor.is_symlink():
             origin = workspace.folders.relative(factor)
             content = _content(Place(str(factor), origin))
             yield PlannedFile(f"{planned.folder}/scaling.json", content, origin)
-
-
-def _in_a_tree(path: AnyPath, workspace: Workspace) -> bool:
-    on_disk = Path(str(path))
-    return any(on_disk.is_relative_to(tree) for tree in workspace.trees) and not path.is_symlink()
 
 
 def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
@@ -133,11 +127,6 @@ def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
         "results.json": results_json(report),
         "results.md": results_markdown(report, notes),
     }
-
-
-def _tables(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[PlannedFile]:
-    texts = tables(report(judged, workspace), remarks_on(judged, workspace))
-    yield from (PlannedFile(path, text.encode()) for path, text in texts.items())
 
 
 def remarks_on(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
@@ -190,7 +179,8 @@ def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
         for name, path in implementations.items():
             folder = workspace.folders.workspace / path
             try:
-                files += _below(folder, _implementation(benchmark, name, folder), workspace)
+                target = f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
+                files += _below(folder, target, workspace)
             except OSError as error:
                 problems.append(f"{CONFIG_NAME}: code: {benchmark}: {_cannot_be_read(path, error)}")
     if problems:
@@ -202,10 +192,6 @@ def _cannot_be_read(path: str, error: OSError) -> str:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return f"there is no folder {visible(path)}"
     return f"{visible(path)}: cannot be read: {visible(reason_of(error))}"
-
-
-def _implementation(benchmark: str, name: str, folder: Path) -> str:
-    return f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
 
 
 def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
@@ -238,20 +224,17 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
         if not path.is_file() and not path.is_dir():
             raise UserError(f"{setting}: {target}: {path} is not a file or a folder")
         try:
-            files = list(_extra(path, target, workspace))
+            files = (
+                list(_below(path, target, workspace))
+                if path.is_dir()
+                else [PlannedFile(target, path, workspace.folders.relative(path))]
+            )
         except OSError as error:
             raise UserError(f"{setting}: {target}: {_cannot_be_read(source, error)}") from error
         for file in files:
             if reason := names.add(file.path):
                 raise UserError(f"{setting}: {file.path}: not copied: {reason}")
             yield file
-
-
-def _extra(path: Path, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
-    if path.is_dir():
-        yield from _below(path, target, workspace)
-    else:
-        yield PlannedFile(target, path, workspace.folders.relative(path))
 
 
 def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[PlannedFile]:

@@ -217,11 +217,15 @@ def _context(
 # ---- messages -----------------------------------------------------------------------------
 
 
+def line_of(finding: Finding) -> str:
+    """Return a finding in one line: where, its code, and what it says."""
+    return f"{location(finding)}: {finding.code}: {sentence(finding)}"
+
+
 def _lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each finding, and its hint."""
     for finding in in_order(findings):
-        text = f"{location(finding)}: {finding.code}: {sentence(finding)}"
-        yield f"  {visible(text)} [{_BASES[finding.basis]}]"
+        yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
         if hint := _hint(finding):
             yield f"    {hint}"
 

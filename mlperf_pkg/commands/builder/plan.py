@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.checks.workspace import (
-    FOREIGN,
-    check_membership,
-    proposed,
-    raw_sets,
-    stated,
-)
-from mlperf_pkg.commands.builder.submitter import (
-    FOLDER_NAME,
-    submitter_notes,
-    submitter_problems,
-    submitters_of,
-)
+from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import Workspace
-from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
-from mlperf_pkg.results.selection import start_order
-from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.results.selection import Selection, select, start_order
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import OPEN, matches
 from mlperf_pkg.submission.model import Place
 
 _NAMED_LOGS = 3
+_FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
+"""Names of systems, benchmarks and submitters, which name folders in git."""
 
 
 class PlannedSet(Struct, frozen=True):
@@ -83,14 +76,18 @@ class Plan(Struct, frozen=True):
     ``configuration`` is the ``mlperf-pkg.yaml`` to complete; empty if there is nothing to complete.
     """
 
-    submitter: str
+    submitters: tuple[str, ...]
     sets: tuple[PlannedSet, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
-    division: str | None = None
-    submitters: tuple[str, ...] = ()
-    unmapped: tuple[SetContext, ...] = ()
-    configuration: str = ""
+    division: str | None
+    unmapped: tuple[SetContext, ...]
+    configuration: str
+
+    @property
+    def submitter(self) -> str:
+        """The first submitter, empty if there is none."""
+        return next(iter(self.submitters), "")
 
     @property
     def systems(self) -> tuple[SystemFile, ...]:
@@ -124,7 +121,10 @@ def make_plan(
     logs = {run.path: run for run in identified}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
-    every_set = sorted(filter(None, map(_planned, contexts)), key=_order)
+    every_set = sorted(
+        filter(None, map(_planned, contexts)),
+        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark),
+    )
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
     wanted = {run.path for planned in all_sets for run in planned.runs}
@@ -133,10 +133,10 @@ def make_plan(
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
     contexts = [*unmapped, *(planned.context for planned in sets)]
-    submitters = submitters_of(
+    submitters = _submitters_of(
         workspace.config, systems or workspace.systems, runs or workspace.runs
     )
-    of_submitter = tuple(submitter_problems(submitters)) if sets else ()
+    of_submitter = tuple(_submitter_problems(submitters)) if sets else ()
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
@@ -156,19 +156,17 @@ def make_plan(
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
-        *submitter_notes(submitters, systems),
+        *_submitter_notes(submitters, systems),
         *_no_code(workspace, sets),
     ]
-    submitter = submitters[0] if submitters else ""
     return Plan(
-        submitter,
-        sets,
-        tuple(problems),
-        tuple(notes),
-        division,
-        tuple(submitters),
-        tuple(unmapped),
-        proposed(workspace.config, contexts),
+        submitters=tuple(submitters),
+        sets=sets,
+        problems=tuple(problems),
+        notes=tuple(notes),
+        division=division,
+        unmapped=tuple(unmapped),
+        configuration=proposed(workspace.config, contexts),
     )
 
 
@@ -177,10 +175,6 @@ def make_plan(
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
-
-
-def _order(planned: PlannedSet) -> tuple[str, str, str]:
-    return planned.system.id, planned.scaling or "", planned.benchmark
 
 
 def _planned(context: SetContext) -> PlannedSet | None:
@@ -237,10 +231,10 @@ def _bad_systems(workspace: Workspace) -> Iterator[str]:
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
-        if not FOLDER_NAME.fullmatch(name):
+        if not _FOLDER_NAME.fullmatch(name):
             yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
     for planned in sets:
-        if not FOLDER_NAME.fullmatch(planned.benchmark):
+        if not _FOLDER_NAME.fullmatch(planned.benchmark):
             logs = _named([run.path for run in planned.runs])
             yield f"{logs}: {planned.benchmark!r} is not a valid name of a benchmark"
 
@@ -313,3 +307,79 @@ def _named(paths: Sequence[str]) -> str:
     """Return the number of paths and the first of them: ``20 logs (a, b, c and 17 more)``."""
     names = words.shortened(list(map(visible, paths)), _NAMED_LOGS)
     return f"{words.counted(len(paths), 'log')} ({names})"
+
+
+# ---- the submitter ------------------------------------------------------------------------
+
+
+def _submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
+    """Return the configuration's, else those of the systems, else the logs' organizations."""
+    if config.submitter:
+        return [config.submitter]
+    described = {system.submitter or "" for system in systems}
+    logged = {run.text("org") for run in runs}
+    return sorted(filter(None, described)) or sorted(filter(None, logged))
+
+
+def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
+    """Yield why the plan does not have exactly one submitter that can name a folder."""
+    lines = f"Name the submitter in {CONFIG_NAME}:\n  submitter: "
+    if not submitters:
+        yield f"neither a system description nor a log names a submitter. {lines}..."
+    elif len(submitters) > 1:
+        names = [visible(submitter) for submitter in submitters]
+        yield (
+            f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
+            f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
+        )
+    elif not _FOLDER_NAME.fullmatch(submitters[0]):
+        proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
+        yield f"the submitter {submitters[0]!r} cannot name a folder in git. {lines}{proposed}"
+
+
+def _submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Yield which descriptions name another submitter."""
+    for system in systems:
+        if system.submitter and system.submitter not in submitters:
+            yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
+
+
+# ---- the choice of runs -------------------------------------------------------------------
+
+
+def choose_runs(plan: Plan, round_: Round) -> Plan:
+    """Return the plan with the runs that ``selection`` chooses from sets with too many.
+
+    The choices are among its notes; a set whose median is invalid is among its problems.
+    """
+    sets, notes, problems = [], list(plan.notes), list(plan.problems)
+    for planned in plan.sets:
+        selection = _selection(planned, round_)
+        if selection is None:
+            sets.append(planned)
+        elif selection.chosen:
+            sets.append(replace(planned, runs=selection.chosen))
+            notes += _notes(planned, selection)
+        else:
+            problems.append(f"{planned.name}: no runs can be chosen: {selection.choice.reason}")
+    return replace(plan, sets=tuple(sets), notes=tuple(notes), problems=tuple(problems))
+
+
+def _selection(planned: PlannedSet, round_: Round) -> Selection | None:
+    """Return None if there is nothing to select; in weak scaling, all models count."""
+    rules = load_benchmark(round_.usage, round_.name, planned.benchmark)
+    if rules is None or planned.scaling == "weak" or len(planned.runs) <= rules.runs.required:
+        return None
+    return select(planned.runs, rules.runs)
+
+
+def _notes(planned: PlannedSet, selection: Selection) -> Iterator[str]:
+    window, chosen = selection.choice.chosen, {run.path for run in selection.chosen}
+    if window is None:
+        return
+    others = [run.path for run in selection.runs if run.path not in chosen]
+    yield (
+        f"{planned.name}: runs {window.first + 1} to {window.last + 1} of {len(selection.runs)} are"
+        f" closest to the median of {words.minutes(selection.choice.median)} minutes;"
+        f" not submitted: {', '.join(others)}"
+    )

@@ -1,29 +1,33 @@
-"""Do all that comes before the first byte is written: read, plan, judge, refuse."""
+"""Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.builder.choose import choose_runs
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.contents import (
     PlannedFile,
     code_notes,
     parameters,
+    remarks_on,
     tree_files,
     unfit,
 )
-from mlperf_pkg.commands.builder.foreign import lost, others_in
 from mlperf_pkg.commands.builder.judge import (
     JudgedSet,
+    failures,
     judge,
+    line_of,
     reasons,
+    report,
     waiver_notes,
     without_invalid,
 )
-from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan
 from mlperf_pkg.commands.builder.workspace import (
     Folders,
     Workspace,
@@ -31,8 +35,15 @@ from mlperf_pkg.commands.builder.workspace import (
     refuse_outside,
     refuse_overlap,
 )
+from mlperf_pkg.commands.builder.writing import lost, others_in
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import headings
+from mlperf_pkg.render.tables import results_markdown
+from mlperf_pkg.render.text import warnings_text
+from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 
 
@@ -115,7 +126,11 @@ def prepare(folders: Folders, order: Order) -> Prepared:
             *staying,
             *dropped,
             *code_notes(files),
-            *_bypass_notes(judged),
+            *(
+                f"{file.path} asks for {file.content.decode()}: expect a review of it"
+                for file in parameters(judged)
+                if isinstance(file.content, bytes)
+            ),
             *waiver_notes(judged, workspace),
         ),
         refusals=plan.problems + (() if order.keep_invalid else invalid),
@@ -139,10 +154,73 @@ def _plan(workspace: Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     return plan, (f"kept {number} of the {others.division} division in {target}",)
 
 
-def _bypass_notes(judged: Sequence[JudgedSet]) -> list[str]:
-    """Return which bypasses the tree asks the official checker for, and in which files."""
-    return [
-        f"{file.path} asks for {file.content.decode()}: expect a review of it"
-        for file in parameters(judged)
-        if isinstance(file.content, bytes)
+def acceptance(prepared: Prepared) -> Callable[[Path], None]:
+    """Return a function that checks a tree and raises ``UserError`` if it is not valid.
+
+    Findings that the plan had already, and that were waived or kept, do not count against it.
+    """
+    accepted = {finding.code for judged in prepared.judged for finding in judged.findings}
+    round_ = prepared.workspace.round
+
+    def accept(tree: Path) -> None:
+        findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
+        new = [finding for finding in failures(findings) if finding.code not in accepted]
+        if new:
+            raise UserError("\n  ".join(["the tree would not be valid:", *map(line_of, new)]))
+
+    return accept
+
+
+# ---- text ---------------------------------------------------------------------------------
+
+
+def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
+    """Return the submission with its result sets; ``logs`` adds the source of every log."""
+    round_ = prepared.workspace.round
+    who = prepared.plan.submitter or "no submitter"
+    lines = [f"{round_.usage} {round_.name}, {who} ({prepared.workspace.round_reason})"]
+    width = max((len(judged.planned.name) for judged in prepared.judged), default=0)
+    for judged in prepared.judged:
+        lines.append(f"  {judged.planned.name:<{width}}  {_set_line(judged)}")
+        if logs:
+            pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
+            lines += [f"    {target} <- {run.path}" for run, target in pairs]
+    return _printable(lines)
+
+
+def _set_line(judged: JudgedSet) -> str:
+    row = judged.result.row
+    score = f"{words.minutes(row.score_minutes):>10} minutes"
+    result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
+    return ", ".join([result, *_state(judged), f"system found by {row.system_by}"])
+
+
+def _state(judged: JudgedSet) -> Iterator[str]:
+    verdict = judged.result.row.verdict
+    if judged.failures:
+        yield "NOT VALID"
+    elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
+        yield "not checked: the rulebook or the official checker does not cover it"
+
+
+def built_text(prepared: Prepared) -> str:
+    """Return the paths of the tree and its tables, the results and the warnings."""
+    plan, target = prepared.plan, prepared.target
+    counts = (
+        words.counted(len(plan.systems), "system"),
+        words.counted(len(plan.sets), "result set"),
+        words.counted(sum(len(planned.runs) for planned in plan.sets), "log"),
+    )
+    lines = [
+        f"built {target}: {', '.join(counts)}",
+        f"tables {target}/results.html, .md, .csv, .json",
+        "",
     ]
+    results = report(prepared.judged, prepared.workspace)
+    tables = results_markdown(results, remarks_on(prepared.judged, prepared.workspace))
+    warnings = warnings_text(results, View())
+    return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
+
+
+def _printable(lines: Iterable[str]) -> str:
+    return "".join(f"{visible(line)}\n" for line in lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -92,8 +91,8 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         _require_logs(folders)
     checked = check([str(folders.logs)], options)
     logs = _logs(folders, config, checked.inputs[0])
-    read = _of_one_round(folders, options, checked, logs)
-    round_ = load_round(read.runs[0].usage, read.round)
+    runs, newest, reason = _of_one_round(folders, options, checked, logs)
+    round_ = load_round(runs[0].usage, newest)
     descriptions = {folders.relative(path): path for path in _descriptions(folders.systems)}
     paths = {label: folders.relative(log.path) for label, log in logs.items()}
     waivers = Waivers(config.waivers, CONFIG_NAME)
@@ -101,11 +100,11 @@ def read_workspace(folders: Folders, config: Config, round_name: str | None = No
         folders=folders,
         config=config,
         round=round_,
-        round_reason=read.reason,
+        round_reason=reason,
         systems=tuple(
             waivers.waive_system(_system(path, file, round_)) for path, file in descriptions.items()
         ),
-        runs=tuple(waivers.waive_run(_relabelled(run, paths[run.path])) for run in read.runs),
+        runs=tuple(waivers.waive_run(_relabelled(run, paths[run.path])) for run in runs),
         sources=descriptions,
         logs={paths[label]: log for label, log in logs.items()},
         trees=tuple(_on_disk(tree.place) for tree in checked.inputs[0].submissions),
@@ -188,26 +187,19 @@ def _code_folders(folders: Folders, config: Config) -> list[Path]:
     return [folders.workspace / name for name in config.code_folders]
 
 
-class _RunsOfRound(NamedTuple):
-    """Runs that were read under one round, and the reason for that round."""
-
-    runs: list[Run]
-    round: str
-    reason: str
-
-
 def _of_one_round(
     folders: Folders, options: Options, checked: Checked, logs: Container[str]
-) -> _RunsOfRound:
+) -> tuple[list[Run], str, str]:
+    """Return the runs read under one round, the round, and the reason for it."""
     runs = [run for run in checked.runs if run.path in logs]
     rounds = {run.round for run in runs if run.benchmark} or {run.round for run in runs}
     newest = max(rounds, key=version_of)
     if all(run.round == newest for run in runs):
         origin = checked.report if checked.report.round else runs[0]
-        return _RunsOfRound(runs, newest, origin.round_reason)
+        return runs, newest, origin.round_reason
     again = check([str(folders.logs)], replace(options, round=newest))
     reason = f"the newest of the rounds that the logs tell: {', '.join(sorted(rounds))}"
-    return _RunsOfRound([run for run in again.runs if run.path in logs], newest, reason)
+    return [run for run in again.runs if run.path in logs], newest, reason
 
 
 def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:

@@ -1,23 +1,36 @@
-"""Write a submission tree completely or not at all."""
+"""Write a submission tree completely or not at all, and lose nothing of an existing one.
+
+A build must keep what was added to a tree, and what it has of another division.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
-from mlperf_pkg.commands.builder.contents import PlannedFile, chunks
-from mlperf_pkg.commands.builder.foreign import (
-    lost,
-    others_in,
-    refuse_foreign,
-    refuse_to_change,
+from msgspec import Struct, field
+
+from mlperf_pkg.commands.builder.contents import TABLES, PlannedFile, chunks
+from mlperf_pkg.commands.builder.manifest import (
+    MANIFEST,
+    ManifestEntry,
+    is_ours,
+    manifest_text,
+    read_manifest,
 )
-from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.json_lines import MAX_BYTES, read_json
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.tree import walk
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.names import is_result_log
+
+_NAMED = 10
 
 
 def write_tree(
@@ -83,11 +96,11 @@ def refuse_to_replace(
             f"{target}: has results of the {division} division already; --force replaces them and"
             f" keeps those of the {others.division} division"
         )
-    refuse_foreign(target, files)
+    _refuse_foreign(target, files)
     if message := lost(target, files, division):
         raise UserError(message)
     if not force:
-        refuse_to_change(target, files)
+        _refuse_to_change(target, files)
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -101,16 +114,168 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
         for chunk in chunks(file.content):
             digest.update(chunk)
             size += stream.write(chunk)
-        if isinstance(file.content, Path) and os.access(file.content, os.X_OK):
-            _make_executable(stream)
+        executable = isinstance(file.content, Path) and os.access(file.content, os.X_OK)
+        if executable and hasattr(os, "fchmod"):  # not on Windows
+            mode = os.fstat(stream.fileno()).st_mode
+            os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)  # for all who may read it
         stream.flush()
         os.fsync(stream.fileno())
     return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
 
 
-def _make_executable(stream: BinaryIO) -> None:
-    """Allow all who may read the file to execute it, where files have such a mode."""
-    if not hasattr(os, "fchmod"):  # Windows
-        return
-    mode = os.fstat(stream.fileno()).st_mode
-    os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)
+# ---- the other division -------------------------------------------------------------------
+
+
+class Others(Struct, frozen=True):
+    """The part of a tree that is of another ``division`` than the one to be built.
+
+    ``sets`` are the folders of its result sets; ``files`` are all its files that were built, with
+    system descriptions and code. ``alone`` says that the tree has no result set of the division to
+    be built.
+    """
+
+    division: str = ""
+    sets: frozenset[str] = frozenset()
+    files: Mapping[str, ManifestEntry] = field(default_factory=dict)
+    alone: bool = False
+
+
+def others_in(target: Path, division: str | None) -> Others:
+    """Return what a tree has of another division; nothing if ``division`` is None (both).
+
+    The system description in the tree decides; without one, the results of a system are kept, too.
+    """
+    if division is None or not is_ours(target):
+        return Others()
+    built = _built(target)
+    paths = [path.rpartition("/") for path in built if path.startswith("results/")]
+    sets = {folder for folder, _, name in paths if is_result_log(name)}
+    systems = {folder.split("/")[1] for folder in sets}
+    own = {system for system in systems if _division(target, system, built) == division}
+    others = frozenset(folder for folder in sets if folder.split("/")[1] not in own)
+    tops = (
+        *(f"results/{system}/" for system in systems - own),
+        *(f"systems/{system}.json" for system in systems - own),
+        *(f"benchmarks/{folder.rpartition('/')[2]}/" for folder in others),
+    )
+    return Others(
+        division=next(other for other in DIVISIONS if other != division),
+        sets=others,
+        files={path: entry for path, entry in built.items() if path.startswith(tops)},
+        alone=bool(others) and not own,
+    )
+
+
+def _built(target: Path) -> dict[str, ManifestEntry]:
+    """Return the files of a tree that its manifest lists; none if the manifest was changed."""
+    try:
+        entries = read_manifest((target / MANIFEST).read_bytes())
+    except ValueError:  # which _refuse_foreign reports
+        return {}
+    there = sorted(e.path for e in walk(target) if e.file and e.link is None)
+    return {path: entries[path] for path in there if path in entries}
+
+
+def _division(target: Path, system: str, built: Collection[str]) -> str | None:
+    """Return the division in a system description of a tree; None if it cannot be read."""
+    path = f"systems/{system}.json"
+    try:
+        contents = read_json(read_file(target / path, MAX_BYTES)).value if path in built else None
+    except (OSError, ValueError):
+        return None
+    return contents.get("division") if isinstance(contents, dict) else None
+
+
+def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> str | None:
+    """Return a message that names the files of another division that a build would change."""
+    others = others_in(target, division)
+    if gone := _changes(target, others.files, files):
+        named = _named(gone, ",\n  ")
+        return (
+            f"{target}: this build would change or remove files of the {others.division} division,"
+            f" which it must keep:\n  {named}\nNothing was replaced. Restore their logs,"
+            " descriptions and code, and give the same options,\nor replace the whole tree with"
+            " --force and without a division,\nor choose another --output"
+        )
+    return None
+
+
+# ---- additions and changes ----------------------------------------------------------------
+
+
+def _refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
+    """Refuse a build that does more than add to a tree.
+
+    Raises:
+        UserError: a file that was built, other than a table, would be changed or removed.
+    """
+    built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
+    if changed := _changes(target, built, files):
+        raise UserError(
+            f"{target}: this build would change or remove {_named(changed)}; --force allows this"
+        )
+
+
+def _changes(
+    target: Path, built: Mapping[str, ManifestEntry], files: Iterable[PlannedFile]
+) -> list[str]:
+    """Return the files of a tree, unchanged since they were built, that ``files`` would change."""
+    planned = {file.path: file for file in files}
+    changing = [path for path in built if not _stays(target / path, planned.get(path))]
+    return [path for path in changing if _is_as_listed(target / path, built[path])]
+
+
+def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
+    """Refuse to replace a tree that holds something that neither was built nor will be.
+
+    Raises:
+        UserError: a file was added or changed since the tree was built, and ``files`` do not
+            include it as it is; or its manifest was changed.
+    """
+    try:
+        entries = read_manifest((target / MANIFEST).read_bytes())
+    except ValueError as error:
+        raise UserError(f"{target / MANIFEST}: {error}: nothing was replaced") from error
+    planned = {file.path: file for file in files}
+    if foreign := sorted(_foreign(target, entries, planned)):
+        raise UserError(
+            f"{target}: {_named(foreign)}: added or changed since the tree was built,"
+            " so the tree is not replaced. Move them away or, if they belong in the submission,"
+            f" into the workspace, and name them in {CONFIG_NAME}:\n"
+            f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
+        )
+
+
+def _foreign(
+    target: Path, entries: Mapping[str, ManifestEntry], planned: Mapping[str, PlannedFile]
+) -> Iterator[str]:
+    for entry in walk(target):
+        if not (entry.folder and entry.link is None) and entry.path != MANIFEST:
+            regular = entry.link is None and not entry.special
+            path = target / entry.path
+            is_built = regular and _is_as_listed(path, entries.get(entry.path))
+            if not is_built and not (regular and _stays(path, planned.get(entry.path))):
+                yield entry.path
+
+
+def _is_as_listed(path: Path, entry: ManifestEntry | None) -> bool:
+    return entry is not None and (path.stat().st_size, _digest(path)) == (entry.size, entry.sha256)
+
+
+def _stays(path: Path, planned: PlannedFile | None) -> bool:
+    """Return whether a planned file has the same content."""
+    if planned is None or (isinstance(planned.content, Path) and not planned.content.is_file()):
+        return False
+    return _digest(planned.content) == _digest(path)
+
+
+def _digest(content: bytes | Path | Source) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks(content):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _named(paths: Sequence[str], separator: str = ", ") -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{separator.join(paths[:_NAMED])}{more}"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.rcp.lines import add_item
 from mlperf_pkg.commands.rcp.reference import Reference, reference_of
-from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import HEADING, PLAIN, csv_text
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
@@ -107,7 +106,7 @@ def _of_benchmark(
 ) -> BenchmarkDifference:
     old = _states(reference_of(old_round, before)) if before else {}
     new = _states(reference_of(new_round, after)) if after else {}
-    points = [_point(size, old.get(size), new.get(size)) for size in sorted({*old, *new})]
+    points = [_point(n, old.get(n), new.get(n)) for n in sorted({*old, *new})]
     different = tuple(point for point in points if point)
     newest = after or before
     assert newest  # noqa: S101
@@ -126,31 +125,49 @@ _State = tuple[tuple[float, ...], PointState]
 
 def _states(reference: Reference) -> Mapping[float, _State]:
     """Return the runs and the state of each point by its batch size."""
-    used = reference.used
-    return {
-        point.batch_size: (point.to_converge, _state(point, used=point in used))
-        for point in reference.points
-    }
+    states, used = {}, reference.used
+    for point in reference.points:
+        minimum = point.minimum if has_limit(point) else None
+        state = PointState(len(point.to_converge), point.mean, minimum, point in used)
+        states[point.batch_size] = point.to_converge, state
+    return states
 
 
-def _state(point: ReferencePoint, *, used: bool) -> PointState:
-    minimum = point.minimum if has_limit(point) else None
-    return PointState(len(point.to_converge), point.mean, minimum, used)
-
-
-def _point(size: float, before: _State | None, after: _State | None) -> PointDifference | None:
+def _point(
+    batch_size: float, before: _State | None, after: _State | None
+) -> PointDifference | None:
     if before is None or after is None:
         kind = "added" if after else "removed"
-        return PointDifference(size, kind, before and before[1], after and after[1])
+        return PointDifference(batch_size, kind, before and before[1], after and after[1])
     (old_runs, old), (new_runs, new) = before, after
     if old_runs != new_runs:
-        return PointDifference(size, "changed", old, new)
+        return PointDifference(batch_size, "changed", old, new)
     if old.used != new.used:
-        return PointDifference(size, "used" if new.used else "pruned", old, new)
+        return PointDifference(batch_size, "used" if new.used else "pruned", old, new)
     return None
 
 
 # ---- output -------------------------------------------------------------------------------
+
+_Row = tuple[BenchmarkDifference, PointDifference]
+
+
+def _of_state(side: str, name: str) -> Column:
+    """Return the column of a field of a point in the ``old`` or in the ``new`` round."""
+
+    def value(row: _Row) -> Any:
+        state = getattr(row[1], side)
+        return getattr(state, name) if state else None
+
+    return Column(key=f"{side}_{name}", of=value)
+
+
+_COLUMNS = (
+    Column(key="benchmark", of=lambda row: row[0].name),
+    Column(key="batch_size", of=lambda row: row[1].batch_size),
+    Column(key="kind", of=lambda row: row[1].kind),
+    *(_of_state(side, name) for side in ("old", "new") for name in PointState.__struct_fields__),
+)
 
 
 def text(result: Differences, view: View) -> str:
@@ -182,20 +199,21 @@ def _heading(item: BenchmarkDifference) -> str:
 
 
 def _in_words(point: PointDifference) -> str:
-    size, old, new = f"{point.batch_size:.15g}", point.old, point.new
+    batch_size, old, new = size(point.batch_size), point.old, point.new
     if old is None or new is None:
         state = new or old
         assert state  # noqa: S101
         values = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
-        return f"{size}: {values}{'' if state.used else ', pruned'}"
+        return f"{batch_size}: {values}{'' if state.used else ', pruned'}"
     if point.kind != "changed":
-        return f"{size}: the same runs, now {point.kind}"
+        return f"{batch_size}: the same runs, now {point.kind}"
     pruned = "" if new.used == old.used else f", now {'used' if new.used else 'pruned'}"
     changes = (
+        _change("runs", f"{old.runs}", f"{new.runs}"),
         _change("mean", number(old.mean), number(new.mean)),
         _change("limit", _limit(old), _limit(new)),
     )
-    return f"{size}: {_change('runs', f'{old.runs}', f'{new.runs}')}, {', '.join(changes)}{pruned}"
+    return f"{batch_size}: {', '.join(changes)}{pruned}"
 
 
 def _limit(state: PointState) -> str:
@@ -208,30 +226,13 @@ def _change(name: str, old: str, new: str) -> str:
 
 def json(result: Differences, _: View) -> str:
     """Render all fields."""
-    return tables.json_text({"format": FORMAT, **as_json(result)})
+    return json_text({"format": FORMAT, **as_json(result)})
 
 
 def csv(result: Differences, _: View) -> str:
     """Render one line per point that differs."""
-    of_points = (f"{side}_{name}" for side in ("old", "new") for name in _OF_POINT)
-    header = ("benchmark", "batch_size", "kind", *of_points)
-    rows = (
-        [item.name, point.batch_size, point.kind, *_values(point.old), *_values(point.new)]
-        for item in result.benchmarks
-        for point in item.points
-    )
-    return csv_text(header, rows)
+    rows = [(item, point) for item in result.benchmarks for point in item.points]
+    return tables.csv(table_of(_COLUMNS, rows))
 
 
-_OF_POINT = ("runs", "mean", "minimum", "used")
-
-
-def _values(state: PointState | None) -> Sequence[Any]:
-    return [getattr(state, name) if state else None for name in _OF_POINT]
-
-
-DIFF_FORMATS: Mapping[str, Callable[[Differences, View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+DIFF_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -1,15 +1,16 @@
-"""The reference points of one benchmark in one round, and how the RCP test uses them."""
+"""The reference points of one benchmark in one round, and how the RCP test uses them.
+
+They are those of mlperf-logging, or of a file that has others, such as a pending change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from mlperf_pkg.commands.rcp.custom import custom_points
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import did_you_mean, visible
@@ -19,7 +20,16 @@ from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Runs
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.rulebook.upstream.points import points_folder
+from mlperf_pkg.rulebook.upstream.points import PointRecord, points_folder, read_points
+
+_LARGEST = 1e9
+"""Batch sizes are smaller: the official checker starts its search at this value."""
+
+_MOST = 1e11
+"""The largest value of a run: from 4.5e11 on, the search for the smallest mean never ends."""
+
+_IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
+"""The benchmarks whose points have "samples to converge" in mlperf-logging 4.1.68."""
 
 
 class Origin(Struct, frozen=True):
@@ -90,13 +100,14 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
     Raises:
         UserError: there is no such round, or mlperf-logging has no points of it.
     """
-    round_ = load_round(usage or _usage_of_round(round_name), round_name or _newest(usage))
-    names = benchmarks_with_points(round_)
-    if chosen := [_of_package(round_, name) for name in names if _rules(round_, name)]:
+    usage = usage or next((u for u in _usages() if round_name in (None, *rounds(u))), TRAINING)
+    round_ = load_round(usage, round_name or _newest(usage))
+    every_rules = (_rules(round_, name) for name in benchmarks_with_points(round_))
+    if chosen := [reference_of(round_, rules) for rules in every_rules if rules]:
         return chosen
-    others = ", ".join(_rounds_with_points(round_.usage))
+    others = ", ".join(_rounds_with_points(usage))
     raise UserError(
-        f"{_package()} has no reference points of {round_.usage} {round_.name};"
+        f"{_package()} has no reference points of {usage} {round_.name};"
         f" rounds with points: {others}"
     )
 
@@ -110,17 +121,18 @@ def reference(
         UserError: there are no such points, or a file cannot be read.
     """
     round_ = _round_of(usage, round_name, benchmark)
-    package = _of_package(round_, benchmark)
-    if origin.file:
-        return with_points_of(package, origin)
-    if not package.points:
+    rules = _rules(round_, benchmark)
+    if rules is None:
+        raise UserError(f"the rulebook has no benchmark {visible(benchmark)!r} of {round_.usage}")
+    result = reference_of(round_, rules, origin)
+    if not result.points:
         names = _rounds_with_points(round_.usage, benchmark)
         others = f"; rounds with points: {', '.join(names)}" if names else ""
         raise UserError(
             f"{_package()} has no reference points of {visible(benchmark)} in {round_.usage}"
             f" {round_.name}{others}"
         )
-    return package
+    return result
 
 
 def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> Reference:
@@ -129,25 +141,46 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
     Raises:
         UserError: a file cannot be read.
     """
-    package = _reference(round_, rules)
-    return with_points_of(package, origin) if origin.file else package
+    usage, name, runs = round_.usage, rules.name, rules.runs
+    file = f"{points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
+    points = rcp.reference_points(usage, round_.ruleset, name, runs=runs.required, drop=runs.drop)
+    source = f"{_package()}, {file}"
+    if origin.file:
+        own = custom_points(origin.file, name, runs)
+        sizes = {point.batch_size for point in own}
+        kept = [p for p in points if p.batch_size not in sizes] if origin.merge else []
+        points = rcp.by_size([*kept, *own])
+        own_source = visible(str(origin.file))
+        source = f"{source} and {own_source}" if origin.merge else own_source
+    return Reference(
+        usage=usage,
+        round=round_.name,
+        benchmark=name,
+        unit=rules.unit,
+        runs=runs,
+        allowance=rcp.allowance(usage, name),
+        in_round=name in round_.benchmarks,
+        covered=rcp.is_covered(usage, name),
+        source=source,
+        points=points,
+    )
 
 
-def with_points_of(package: Reference, origin: Origin) -> Reference:
-    """Return a reference with the points of a file, instead of its own or added to them.
+def benchmarks_with_points(round_: Round) -> list[str]:
+    """Return the benchmarks of which mlperf-logging has points in a round, sorted."""
+    files = points_folder(official_folder(), round_).glob("rcps_*.json")
+    return sorted(file.stem.removeprefix("rcps_") for file in files)
 
-    Raises:
-        UserError: the file cannot be read.
-    """
-    assert origin.file  # noqa: S101
-    points = custom_points(origin.file, package.benchmark, package.runs)
-    source = visible(str(origin.file))
-    if not origin.merge:
-        return replace(package, points=points, source=source)
-    sizes = {point.batch_size for point in points}
-    kept = [point for point in package.points if point.batch_size not in sizes]
-    sources = f"{package.source} and {source}"
-    return replace(package, points=rcp.by_size([*kept, *points]), source=sources)
+
+def _package() -> str:
+    return f"mlperf-logging {installed_version('mlperf-logging')}"
+
+
+def _rules(round_: Round, name: str) -> Benchmark | None:
+    """Return the rules of a benchmark in a round, else in the newest round that has it."""
+    names = (round_.name, *reversed(rounds(round_.usage)))
+    candidates = (load_benchmark(round_.usage, round_name, name) for round_name in names)
+    return next((rules for rules in candidates if rules), None)
 
 
 # ---- the choice of a round -----------------------------------------------------------------
@@ -159,53 +192,38 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     Raises:
         UserError: there is no such round or benchmark.
     """
-    candidates = [usage] if usage else _usages_with(benchmark)
+    names = {of_usage: _benchmarks_of(of_usage) for of_usage in _usages()}
+    candidates = [usage] if usage else [u for u, of_usage in names.items() if benchmark in of_usage]
     if not candidates:
-        names = sorted(
-            {
-                name
-                for of_usage in usages()
-                for of in rounds(of_usage)
-                for name in _all(of_usage, of)
-            }
-        )
-        hint = did_you_mean(benchmark, names) or f"; expected one of {', '.join(names)}"
+        every = sorted(set().union(*names.values()))
+        hint = did_you_mean(benchmark, every) or f"; expected one of {', '.join(every)}"
         raise UserError(f"there is no benchmark {visible(benchmark)!r}{hint}")
     if name:
         return load_round(candidates[0], name)
     for of_usage in candidates:
-        names = _rounds_with_points(of_usage, benchmark)
-        in_round = [name for name in names if benchmark in benchmarks_of(of_usage, name)]
-        if names:
-            return load_round(of_usage, (in_round or names)[-1])
+        with_points = _rounds_with_points(of_usage, benchmark)
+        in_round = [n for n in with_points if benchmark in benchmarks_of(of_usage, n)]
+        if with_points:
+            return load_round(of_usage, (in_round or with_points)[-1])
     return load_round(candidates[0], _newest(candidates[0]))
-
-
-def _usages_with(benchmark: str) -> list[str]:
-    return [
-        usage
-        for usage in _usages()
-        if any(benchmark in _all(usage, name) for name in rounds(usage))
-    ]
-
-
-def _all(usage: str, name: str) -> Sequence[str]:
-    return [*benchmarks_of(usage, name), *benchmarks_with_points(load_round(usage, name))]
-
-
-def _usage_of_round(name: str | None) -> str:
-    """Return training, unless only HPC has the round."""
-    return next((usage for usage in _usages() if name in (None, *rounds(usage))), TRAINING)
 
 
 def _usages() -> list[str]:
     return sorted(usages(), key=lambda usage: usage != TRAINING)
 
 
-def _newest(usage: str | None) -> str:
+def _benchmarks_of(usage: str) -> set[str]:
+    """Return the benchmarks of all rounds, in the rulebook or in mlperf-logging."""
+    of_rounds = (
+        (*benchmarks_of(usage, name), *benchmarks_with_points(load_round(usage, name)))
+        for name in rounds(usage)
+    )
+    return set().union(*of_rounds)
+
+
+def _newest(usage: str) -> str:
     """Return the newest round of which mlperf-logging has points, else the newest."""
-    of_usage = usage or TRAINING
-    return (_rounds_with_points(of_usage) or rounds(of_usage))[-1]
+    return (_rounds_with_points(usage) or rounds(usage))[-1]
 
 
 def _rounds_with_points(usage: str, benchmark: str | None = None) -> list[str]:
@@ -214,47 +232,73 @@ def _rounds_with_points(usage: str, benchmark: str | None = None) -> list[str]:
     return [name for name, of in names.items() if (benchmark in of if benchmark else of)]
 
 
-# ---- mlperf-logging ------------------------------------------------------------------------
+# ---- the points of a file -----------------------------------------------------------------
 
 
-def benchmarks_with_points(round_: Round) -> list[str]:
-    """Return the benchmarks of which mlperf-logging has points in a round, sorted."""
-    files = points_folder(official_folder(), round_).glob("rcps_*.json")
-    return sorted(file.stem.removeprefix("rcps_") for file in files)
+def unit_key(benchmark: str) -> str:
+    """Return the key under which the official checker reads the runs of a benchmark."""
+    return "samples to converge" if benchmark in _IN_SAMPLES else "Epochs to converge"
 
 
-def _of_package(round_: Round, name: str) -> Reference:
-    rules = _rules(round_, name)
-    if rules is None:
-        raise UserError(f"the rulebook has no benchmark {visible(name)!r} of {round_.usage}")
-    return _reference(round_, rules)
+def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoint, ...]:
+    """Return the points for a benchmark in a file in the format of mlperf-logging, by batch size.
 
+    If no point names the benchmark, all are used: some names in mlperf-logging are wrong.
 
-def _rules(round_: Round, name: str) -> Benchmark | None:
-    """Return the rules of a benchmark in a round, else in the newest round that has it."""
-    names = (round_.name, *reversed(rounds(round_.usage)))
-    candidates = (load_benchmark(round_.usage, round_name, name) for round_name in names)
-    return next((rules for rules in candidates if rules), None)
-
-
-def _reference(round_: Round, rules: Benchmark) -> Reference:
-    usage, name, runs = round_.usage, rules.name, rules.runs
-    file = f"{points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
-    return Reference(
-        usage=usage,
-        round=round_.name,
-        benchmark=name,
-        unit=rules.unit,
-        runs=runs,
-        allowance=rcp.allowance(usage, name),
-        in_round=name in round_.benchmarks,
-        covered=rcp.is_covered(usage, name),
-        source=f"{_package()}, {file}",
-        points=rcp.reference_points(
-            usage, round_.ruleset, name, runs=runs.required, drop=runs.drop
-        ),
+    Raises:
+        UserError: the file cannot be read, or the official checker cannot use it.
+    """
+    records = read_points(path)
+    of_benchmark = {name: r for name, r in records.items() if r.benchmark == benchmark}
+    records = of_benchmark or records
+    if reason := _refused(records, 2 * runs.drop):
+        raise UserError(f"{visible(str(path))}: {reason}")
+    return rcp.by_size(
+        ReferencePoint.from_runs(
+            name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
+        )
+        for name, record in records.items()
     )
 
 
-def _package() -> str:
-    return f"mlperf-logging {installed_version('mlperf-logging')}"
+def benchmarks_in(path: Path) -> list[str]:
+    """Return the benchmarks that the points of a file name, sorted.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    return sorted({record.benchmark for record in read_points(path).values()})
+
+
+def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
+    """Return the reason why the official checker cannot use the points of a file, or None."""
+    if not records:
+        return "no reference point"
+    sizes: dict[float, str] = {}
+    for name, record in records.items():
+        point, first = visible(name), sizes.setdefault(record.batch_size, name)
+        if first != name:
+            return f"{point} and {visible(first)} both have batch size {record.batch_size:.15g}"
+        if reason := refused_point(record, dropped):
+            return f"{point} {reason}"
+    return None
+
+
+def refused_point(record: PointRecord, dropped: int) -> str | None:
+    """Return the reason why the official checker cannot use a point, or None.
+
+    ``dropped`` is the number of runs that do not count in the mean.
+    """
+    key = unit_key(record.benchmark)
+    values = record.samples if key.startswith("samples") else record.epochs
+    if record.hyperparameters is None:
+        return 'has no "Hyperparams", which the official checker reads'
+    if not values:
+        return f'has no "{key}", which the official checker reads'
+    if len(values) <= dropped:
+        return f"has {len(values)} runs, of which {dropped} are dropped; expected more"
+    if record.batch_size >= _LARGEST:
+        return f"has batch size {record.batch_size:.15g}; expected less than {_LARGEST:,.0f}"
+    if not all(0 < value <= _MOST for value in values):
+        return f"has a run outside of 0 to {_MOST:,.0f}"
+    return None

@@ -1,15 +1,25 @@
-"""The reference points of benchmarks as text, CSV and JSON."""
+"""The reference points of benchmarks as text, CSV, JSON and charts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.reference import Reference
-from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import escape_html, visible
+from mlperf_pkg.infra.work import WorkerLostError
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.rules import wrapped
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint
@@ -27,19 +37,15 @@ _LEGEND = {
     MISSING: "missing: larger than all points; new reference runs are required",
 }
 
-_FIELDS = (
-    *("usage", "round", "benchmark", "batch_size", "mean", "minimum", "unit", "runs", "deviation"),
-    *("state", "points"),
-)
-
 
 class PointRow(Struct, frozen=True):
-    """A line of a table: the reference at a batch size, measured or interpolated.
+    """A line of a table: what ``reference`` has at a batch size, measured or interpolated.
 
     ``state`` is ``used``, ``pruned``, ``interpolated``, ``smaller`` (compared with the smallest
     point) or ``missing``. ``runs`` are the reference runs, ``points`` the names of those used.
     """
 
+    reference: Reference
     batch_size: float
     state: str
     points: tuple[str, ...]
@@ -50,44 +56,34 @@ class PointRow(Struct, frozen=True):
     limits: bool = True
 
 
-class Shown(Struct, frozen=True):
-    """A reference with the rows to show."""
-
-    reference: Reference
-    rows: tuple[PointRow, ...]
-
-
 def shown(
     reference: Reference, batch_sizes: Sequence[float] = (), *, pruned: bool = False
-) -> Shown:
+) -> Sequence[PointRow]:
     """Return a row for each point or, if ``pruned``, for each one that remains after pruning.
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
     if batch_sizes:
-        return Shown(reference, tuple(_at(reference, size) for size in batch_sizes))
+        return [_at(reference, batch_size) for batch_size in batch_sizes]
     used = reference.used
-    rows = (_row(point, USED if point in used else PRUNED) for point in reference.points)
-    return Shown(reference, tuple(row for row in rows if row.state == USED or not pruned))
+    rows = (_row(reference, point, USED if point in used else PRUNED) for point in reference.points)
+    return [row for row in rows if row.state == USED or not pruned]
 
 
 def _at(reference: Reference, batch_size: float) -> PointRow:
     comparison = reference.at(batch_size)
     if comparison.point is None:
-        return PointRow(batch_size, MISSING, ())
-    return _row(comparison.point, _STATES[comparison.message], batch_size, comparison.points)
+        return PointRow(reference, batch_size, MISSING, ())
+    row = _row(reference, comparison.point, _STATES[comparison.message])
+    return replace(row, batch_size=batch_size, points=comparison.points)
 
 
-def _row(
-    point: ReferencePoint,
-    state: str,
-    batch_size: float | None = None,
-    points: tuple[str, ...] = (),
-) -> PointRow:
+def _row(reference: Reference, point: ReferencePoint, state: str) -> PointRow:
     return PointRow(
-        batch_size=point.batch_size if batch_size is None else batch_size,
+        reference,
+        batch_size=point.batch_size,
         state=state,
-        points=points or (point.name,),
+        points=(point.name,),
         runs=len(point.to_converge) or None,
         mean=point.mean,
         deviation=point.stdev,
@@ -98,83 +94,6 @@ def _row(
 
 # ---- text ---------------------------------------------------------------------------------
 
-_COLUMNS = (
-    Column("Batch size", 12, numbers=True),
-    Column("Runs", 4, numbers=True),
-    Column("Mean", 14, numbers=True),
-    Column("Deviation", 13, numbers=True),
-    Column("Limit", 14, numbers=True),
-    Column("", 16),
-)
-
-
-def text(items: Sequence[Shown], view: View) -> str:
-    """Render for a terminal: the table of one benchmark, or one line per benchmark."""
-    terminal = Terminal(view)
-    if len(items) > 1:
-        _add_overview(terminal, [item.reference for item in items])
-    for item in items if len(items) == 1 else ():
-        _add(terminal, item)
-        if view.verbose:
-            _add_runs(terminal, item.reference)
-    return terminal.text()
-
-
-def _add(terminal: Terminal, item: Shown) -> None:
-    reference = item.reference
-    terminal.paragraph((heading(reference), HEADING))
-    terminal.line((f"source: {reference.source}", PLAIN))
-    terminal.line()
-    terminal.table(Table(_COLUMNS, [Group("", [_cells(row, reference) for row in item.rows])]))
-    for paragraph in (*_legend(item), *reference.notes):
-        terminal.paragraph((paragraph, PLAIN))
-
-
-def _add_runs(terminal: Terminal, reference: Reference) -> None:
-    """Add the reference runs of all points."""
-    terminal.line()
-    for point in reference.points:
-        values = " ".join(f"{value:.15g}" for value in point.to_converge)
-        terminal.paragraph((f"{point.name} ({point.batch_size:.15g}): {values}", PLAIN))
-
-
-def _legend(item: Shown) -> Iterator[str]:
-    runs = item.reference.runs
-    dropped = "fastest and the slowest" if runs.drop == 1 else f"{runs.drop} fastest and slowest"
-    yield (
-        f"limit: the smallest acceptable mean of {runs.required} runs without the {dropped}"
-        " (t-test, p = 0.05)"
-    )
-    states = {row.state for row in item.rows}
-    yield from (words for state, words in _LEGEND.items() if state in states)
-    if not all(row.limits for row in item.rows):
-        yield "none: no lower limit, as the reference runs differ too much"
-
-
-def heading(reference: Reference) -> str:
-    """Return the benchmark, its round and its unit in words."""
-    return (
-        f"{reference.benchmark}, {reference.usage} {reference.round}: {reference.unit} to converge"
-    )
-
-
-def _cells(row: PointRow, reference: Reference) -> list[Span]:
-    cells = [
-        f"{row.batch_size:.15g}",
-        "" if row.runs is None else f"{row.runs}",
-        number(row.mean),
-        number(row.deviation),
-        number(row.minimum) if row.limits else "none",
-        _remark(row, reference),
-    ]
-    return [(cell, PLAIN) for cell in cells]
-
-
-def _remark(row: PointRow, reference: Reference) -> str:
-    sizes = [f"{p.batch_size:.15g}" for p in reference.points if p.name in row.points]
-    remarks = {USED: "", BETWEEN: f"{' to '.join(sizes)}", BELOW: "below all"}
-    return remarks.get(row.state, row.state)
-
 
 def number(value: float | None) -> str:
     """Return epochs or samples in words: up to four decimals below 1000, else a whole number."""
@@ -183,61 +102,133 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-_OVERVIEW = (
-    Column("Benchmark", 24),
-    Column("Unit", 8),
-    Column("N", 4, numbers=True),
-    Column("Points", 6, numbers=True),
-    Column("Used", 4, numbers=True),
-    Column("Batch sizes", 24),
+def size(value: float) -> str:
+    """Return a batch size with all its digits."""
+    return f"{value:.15g}"
+
+
+def _remark(row: PointRow) -> str:
+    sizes = [size(p.batch_size) for p in row.reference.points if p.name in row.points]
+    remarks = {USED: "", BETWEEN: f"{' to '.join(sizes)}", BELOW: "below all"}
+    return remarks.get(row.state, row.state)
+
+
+def _column(name: str, title: str | None = None, **more: Any) -> Column:
+    """Return the column of a field of the row, in data if it has no title."""
+    key = None if title else name.rpartition(".")[2]
+    return Column(title, **{"key": key, "of": attrgetter(name), **more})
+
+
+def _sizes(reference: Reference) -> str:
+    return f"{size(reference.points[0].batch_size)} to {size(reference.points[-1].batch_size)}"
+
+
+_COLUMNS = (
+    _column("reference.usage"),
+    _column("reference.round"),
+    _column("reference.benchmark"),
+    _column("batch_size", "Batch size", width=12, numbers=True, key="batch_size", show=size),
+    _column("runs", "Runs", width=4, numbers=True, show=lambda n: "" if n is None else f"{n}"),
+    _column("mean", "Mean", width=14, numbers=True, key="mean", show=number),
+    _column("deviation", "Deviation", width=13, numbers=True, show=number),
+    Column("Limit", 14, numbers=True, of=lambda r: number(r.minimum) if r.limits else "none"),
+    _column("minimum"),
+    _column("reference.unit"),
+    _column("runs"),
+    _column("deviation"),
+    _column("state"),
+    Column(key="points", of=lambda row: " ".join(row.points)),
+    Column("", 16, of=_remark),
 )
+_OVERVIEW = (
+    _column("benchmark", "Benchmark", width=24),
+    _column("unit", "Unit", width=8),
+    _column("runs.required", "N", width=4, numbers=True),
+    Column("Points", 6, numbers=True, of=lambda item: len(item.points)),
+    Column("Used", 4, numbers=True, of=lambda item: len(item.used)),
+    Column("Batch sizes", 24, of=_sizes),
+)
+
+
+def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
+    """Render for a terminal: the table of one benchmark, or one line per benchmark."""
+    terminal = Terminal(view)
+    if len(items) > 1:
+        _add_overview(terminal, [rows[0].reference for rows in items])
+    for rows in items if len(items) == 1 else ():
+        reference = rows[0].reference
+        add_heading(terminal, reference)
+        terminal.table(table_of(_COLUMNS, rows))
+        for paragraph in (*_legend(rows), *reference.notes):
+            terminal.paragraph((paragraph, PLAIN))
+        if view.verbose:
+            _add_runs(terminal, reference)
+    return terminal.text()
+
+
+def add_heading(terminal: Terminal, reference: Reference, more: str = "") -> None:
+    """Add the benchmark with its round and its unit, and the source of its points."""
+    round_ = f"{reference.usage} {reference.round}"
+    title = f"{reference.benchmark}, {round_}: {reference.unit} to converge{more}"
+    terminal.paragraph((title, HEADING))
+    terminal.line((f"source: {reference.source}", PLAIN))
+    terminal.line()
+
+
+def _add_runs(terminal: Terminal, reference: Reference) -> None:
+    """Add the reference runs of all points."""
+    terminal.line()
+    for point in reference.points:
+        values = " ".join(f"{value:.15g}" for value in point.to_converge)
+        terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
+
+
+def _legend(rows: Sequence[PointRow]) -> Iterator[str]:
+    runs = rows[0].reference.runs
+    dropped = "fastest and the slowest" if runs.drop == 1 else f"{runs.drop} fastest and slowest"
+    yield (
+        f"limit: the smallest acceptable mean of {runs.required} runs without the {dropped}"
+        " (t-test, p = 0.05)"
+    )
+    states = {row.state for row in rows}
+    yield from (words for state, words in _LEGEND.items() if state in states)
+    if not all(row.limits for row in rows):
+        yield "none: no lower limit, as the reference runs differ too much"
 
 
 def _add_overview(terminal: Terminal, references: Sequence[Reference]) -> None:
     first = references[0]
     terminal.paragraph((f"Reference convergence points of {first.usage} {first.round}", HEADING))
     terminal.line()
-    rows = [[(cell, PLAIN) for cell in _line(reference)] for reference in references]
-    notes = [note for reference in references if not reference.in_round for note in reference.notes]
-    terminal.table(Table(_OVERVIEW, [Group("", rows)]))
-    for note in notes:
-        terminal.paragraph((note, PLAIN))
+    terminal.table(table_of(_OVERVIEW, references))
+    for reference in references:
+        for note in () if reference.in_round else reference.notes:
+            terminal.paragraph((note, PLAIN))
     count = counted(len(references), "benchmark")
     terminal.paragraph((f"{count}; 'mlperf-pkg rcp show BENCHMARK' shows the points of one", PLAIN))
 
 
-def _line(reference: Reference) -> Iterator[str]:
-    sizes = [point.batch_size for point in reference.points]
-    yield reference.benchmark
-    yield reference.unit
-    yield f"{reference.runs.required}"
-    yield f"{len(sizes)}"
-    yield f"{len(reference.used)}"
-    yield f"{min(sizes):.15g} to {max(sizes):.15g}"
+def add_item(terminal: Terminal, mark: str, text: str) -> None:
+    """Add an item of a list; its continuation lines are indented by two columns."""
+    for line in wrapped(mark, visible(text), len(mark) + 2).split("\n"):
+        terminal.line((line, PLAIN))
 
 
 # ---- data ---------------------------------------------------------------------------------
 
 
-def csv(items: Sequence[Shown], _: View) -> str:
+def csv(items: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render one line per point; means and minima are those of the official viewer."""
-    rows = (_csv_row(item.reference, row) for item in items for row in item.rows)
-    return csv_text(_FIELDS, rows)
+    return tables.csv(table_of(_COLUMNS, list(chain.from_iterable(items))))
 
 
-def _csv_row(reference: Reference, row: PointRow) -> list[Any]:
-    of_point = (row.batch_size, row.mean, row.minimum, reference.unit, row.runs, row.deviation)
-    names = (reference.usage, reference.round, reference.benchmark)
-    return [*names, *of_point, row.state, " ".join(row.points)]
-
-
-def json(items: Sequence[Shown], _: View) -> str:
+def json(items: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render all fields, with the reference runs of each point."""
-    return tables.json_text({"format": FORMAT, "references": list(map(_fields, items))})
+    return json_text({"format": FORMAT, "references": list(map(_fields, items))})
 
 
-def _fields(item: Shown) -> dict[str, Any]:
-    reference = item.reference
+def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
+    reference = rows[0].reference
     runs_by_point = {point.name: list(point.to_converge) for point in reference.points}
     return {
         **about(reference),
@@ -252,7 +243,7 @@ def _fields(item: Shown) -> dict[str, Any]:
                 "has_limit": row.limits,
                 "to_converge": runs_by_point[row.points[0]] if len(row.points) == 1 else [],
             }
-            for row in item.rows
+            for row in rows
         ],
     }
 
@@ -273,8 +264,64 @@ def about(reference: Reference) -> dict[str, Any]:
     }
 
 
-SHOW_FORMATS: Mapping[str, Callable[[Sequence[Shown], View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+SHOW_FORMATS = {"text": text, "csv": csv, "json": json}
+
+
+# ---- chart --------------------------------------------------------------------------------
+
+_HTML = "html"
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
+style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 50rem; }}
+img {{ background: white; max-width: 100%; }}
+</style>
+<h1>{title}</h1>
+<img src="data:image/svg+xml;base64,{picture}" alt="{description}">
+<p>{description}</p>
+</html>
+"""
+
+
+def points_picture(file: Path) -> Callable[[Reference], bytes]:
+    """Return a function that draws reference points in the format of ``file``.
+
+    The function raises UserError if the chart cannot be drawn.
+
+    Raises:
+        UserError: ``file`` is neither .svg, .png nor .html, or vl-convert-python is not installed.
+    """
+    from mlperf_pkg.commands.charts.pictures import (  # noqa: PLC0415 - slow to import
+        PICTURES,
+        drawn,
+        library,
+    )
+    from mlperf_pkg.commands.charts.rcp import points_chart  # noqa: PLC0415
+
+    format_ = file.suffix.lower().removeprefix(".")
+    if format_ not in (*PICTURES, _HTML):
+        raise UserError(f"{file}: not a chart format; expected .svg, .png or .html")
+    library()
+
+    def picture(reference: Reference) -> bytes:
+        subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
+        chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
+        [result] = drawn([chart], "svg" if format_ == _HTML else format_)
+        if isinstance(result, WorkerLostError):
+            raise UserError(f"{file}: the chart cannot be drawn: {result.reason}")
+        if format_ != _HTML:
+            return result
+        page = _PAGE.format(
+            title=escape_html(f"{chart.title}: {chart.subject}"),
+            description=escape_html(chart.description),
+            picture=base64.b64encode(result).decode(),
+        )
+        return page.encode()
+
+    return picture

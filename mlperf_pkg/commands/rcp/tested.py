@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
 from math import isnan
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -13,32 +13,25 @@ from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
-from mlperf_pkg.commands.rcp.custom import benchmarks_in
-from mlperf_pkg.commands.rcp.reference import Origin, reference_of
-from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_of
+from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings, tables
-from mlperf_pkg.render.table import PLAIN, Column, Group, Span, Table, csv_text
+from mlperf_pkg.render import headings
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
-from mlperf_pkg.results.wording import counted
+from mlperf_pkg.results.wording import VERDICTS, counted
 
 FORMAT = "mlperf-pkg/rcp-check/1"
 _FEW = 3  # result sets, of which all explanations are shown
 _MANY = 20  # result sets, of which only those that do not pass are shown
-
-
-class State(StrEnum):
-    """The outcome of a test."""
-
-    PASS = "pass"  # noqa: S105 - not a password
-    FAIL = "fail"
-    NOT_CHECKED = "not_checked"
 
 
 class TestedSet(Struct, frozen=True):
@@ -55,7 +48,7 @@ class TestedSet(Struct, frozen=True):
     before: RcpRow | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> Verdict:
         """The outcome; a set with too few runs was not checked."""
         return _state(self.test)
 
@@ -75,10 +68,10 @@ class TestedSets(Struct, frozen=True):
     @property
     def status(self) -> int:
         """The exit status: 0 if all sets that must pass do, 1 if not, 2 if no set was tested."""
-        if {item.state for item in self.sets} <= {State.NOT_CHECKED}:
+        if {item.state for item in self.sets} <= {Verdict.NOT_CHECKED}:
             return 2
         required = (item for item in self.sets if item.must_pass)
-        return int(any(item.state is not State.PASS for item in required))
+        return int(any(item.state is not Verdict.PASS for item in required))
 
 
 def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
@@ -145,29 +138,76 @@ def _reason(context: SetContext, points: Points | None) -> str:
     return f"the official checker crashes: {crash}" if crash else "the set could not be tested"
 
 
-def _state(test: RcpRow | None) -> State:
+def _state(test: RcpRow | None) -> Verdict:
     if test is None or (test.mean is not None and isnan(test.mean)):
-        return State.NOT_CHECKED
-    return State.PASS if test.official_pass else State.FAIL
+        return Verdict.NOT_CHECKED
+    return Verdict.PASS if test.official_pass else Verdict.FAIL
 
 
 # ---- output -------------------------------------------------------------------------------
 
-_COLUMNS = (
-    Column("System", whole=True),
-    Column("Batch size", 10, numbers=True),
-    Column("Mean", 13, numbers=True),
-    Column("Limit", 13, numbers=True),
-    Column("Margin", 8, numbers=True),
-    Column("Factor", 6, numbers=True),
-    Column("Test", 11),
-)
-_WORDS = {State.PASS: "pass", State.FAIL: "FAIL", State.NOT_CHECKED: "not checked"}
-_VERDICTS = {
-    State.PASS: Verdict.PASS,
-    State.FAIL: Verdict.FAIL,
-    State.NOT_CHECKED: Verdict.NOT_CHECKED,
-}
+_OF_SET = ("id", "submitter", "system", "benchmark", "division", "round", "path")
+
+
+def _column(name: str, title: str | None = None, **more: Any) -> Column:
+    """Return the column of a field of the set or of its test, if there is one."""
+    row, _, field = name.partition(".")
+
+    def value(item: TestedSet) -> Any:
+        return getattr(getattr(item, row), field, None)
+
+    return Column(title, **{"key": field, "of": value, **more})
+
+
+def _columns(title: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequence[Column]:
+    """Return the columns; ``title`` names the system of a set."""
+    return (
+        *(_column(f"row.{name}") for name in _OF_SET),
+        Column(key="state", of=attrgetter("state")),
+        Column("System", whole=True, of=lambda item: title(item.row)),
+        _column("test.batch_size", "Batch size", width=10, numbers=True, show=_size),
+        _column("test.mean", "Mean", width=13, numbers=True, show=_mean),
+        Column("Limit", 13, numbers=True, of=_limit),
+        _column("test.minimum"),
+        _column("test.margin_percent", "Margin", width=8, numbers=True, show=_margin),
+        Column("Factor", 6, numbers=True, of=_factor),
+        Column(
+            "Test",
+            11,
+            of=attrgetter("state"),
+            show=VERDICTS.__getitem__,
+            style=lambda item: STYLES[item.state],
+        ),
+        *map(_column, ("test.normalization", "test.message")),
+        *map(_column, ("test.no_limit_reason", "test.explanation")),
+        Column(key="reason", of=attrgetter("reason")),
+        Column(key="before", of=lambda item: _state(item.before) if item.is_custom else None),
+    )
+
+
+def _size(value: Any) -> str:
+    return "-" if value in (None, -1) else size(to_float(value) or 0)
+
+
+def _mean(value: float | None) -> str:
+    return number(None if value is None or isnan(value) else value)
+
+
+def _limit(item: TestedSet) -> str:
+    if item.test and item.test.no_limit_reason:
+        return "none"
+    return number(item.test.minimum if item.test else None)
+
+
+def _margin(value: float | None) -> str:
+    return "-" if value is None else in_words(value)
+
+
+def _factor(item: TestedSet) -> str:
+    test = item.test
+    if test and test.official_pass and test.normalization > 1:
+        return f"{test.normalization:.4f}"
+    return "-"
 
 
 def text(result: TestedSets, view: View) -> str:
@@ -183,42 +223,21 @@ def text(result: TestedSets, view: View) -> str:
     hides_passing = not view.verbose and len(result.sets) > _MANY
     by_benchmark: dict[str, list[TestedSet]] = {}
     for item in result.sets:
-        if not (hides_passing and item.state is State.PASS):
+        if not (hides_passing and item.state is Verdict.PASS):
             by_benchmark.setdefault(item.row.benchmark, []).append(item)
     groups = [
         Group(
             name,
-            [_cells(item, title(item.row)) for item in items],
+            items,
             _remarks([(title(item.row), item) for item in items], is_detailed=is_detailed),
         )
         for name, items in sorted(by_benchmark.items())
     ]
-    terminal.table(Table(_COLUMNS, groups), apart=True)
+    terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
     terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
     terminal.paragraph((headings.round_in_words(result.report), PLAIN))
     return terminal.text()
-
-
-def _cells(item: TestedSet, title: str) -> list[Span]:
-    test, state = item.test, item.state
-    word = (_WORDS[state], STYLES[_VERDICTS[state]])
-    if test is None:
-        return [(title, PLAIN), *[("-", PLAIN)] * 5, word]
-    margin = "-" if test.margin_percent is None else in_words(test.margin_percent)
-    cells = (
-        title,
-        "-" if test.batch_size == -1 else f"{to_float(test.batch_size):.15g}",
-        number(None if test.mean is None or isnan(test.mean) else test.mean),
-        "none" if test.no_limit_reason else number(test.minimum),
-        margin,
-        f"{test.normalization:.4f}" if _is_normalised(test) else "-",
-    )
-    return [*((cell, PLAIN) for cell in cells), word]
-
-
-def _is_normalised(test: RcpRow) -> bool:
-    return test.official_pass and test.normalization > 1
 
 
 def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> list[str]:
@@ -227,11 +246,8 @@ def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> li
     for title, item in items:
         for remark in _remarks_of(item, is_detailed=is_detailed):
             titles.setdefault(remark, []).append(title)
-    return [f"{_subject(names)}: {remark}" for remark, names in titles.items()]
-
-
-def _subject(titles: Sequence[str]) -> str:
-    return titles[0] if len(titles) == 1 else f"{len(titles)} sets"
+    subjects = (names[0] if len(names) == 1 else f"{len(names)} sets" for names in titles.values())
+    return [f"{subject}: {remark}" for subject, remark in zip(subjects, titles, strict=True)]
 
 
 def _remarks_of(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
@@ -244,29 +260,18 @@ def _remarks_of(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
         yield item.test.message
     if row.runs_required is not None and row.runs_found < row.runs_required:
         yield f"{row.runs_found} of {row.runs_required} runs"
-    if item.is_custom and (item.before is None or _differs(item)):
-        before = _WORDS[_state(item.before)]
+    if item.is_custom and (item.before is None or _state(item.before) is not item.state):
+        before = VERDICTS[_state(item.before)]
         message = f" ({item.before.message})" if item.before else ""
         yield f"with the points of mlperf-logging: {before}{message}"
 
 
-def _differs(item: TestedSet) -> bool:
-    return item.before is not None and _state(item.before) is not item.state
-
-
 def _summary(result: TestedSets) -> str:
     states = [item.state for item in result.sets]
-    parts = [f"{states.count(state)} {_WORDS[state]}" for state in State if state in states]
-    optional = sum(item.state is State.FAIL and not item.must_pass for item in result.sets)
+    parts = [f"{states.count(state)} {VERDICTS[state]}" for state in Verdict if state in states]
+    optional = sum(item.state is Verdict.FAIL and not item.must_pass for item in result.sets)
     note = f"; Open sets, which need not pass: {optional} FAIL" if optional else ""
     return f"{counted(len(states), 'result set')}: {', '.join(parts)}{note}"
-
-
-_OF_SET = ("id", "submitter", "system", "benchmark", "division", "round", "path")
-_OF_TEST = (
-    *("batch_size", "mean", "minimum", "margin_percent", "normalization", "message"),
-    *("no_limit_reason", "explanation"),
-)
 
 
 def json(result: TestedSets, _: View) -> str:
@@ -283,24 +288,12 @@ def json(result: TestedSets, _: View) -> str:
         }
         for item in result.sets
     ]
-    return tables.json_text({"format": FORMAT, "source": result.source, "result_sets": sets})
+    return json_text({"format": FORMAT, "source": result.source, "result_sets": sets})
 
 
 def csv(result: TestedSets, _: View) -> str:
     """Render one line per result set."""
-    header = (*_OF_SET, "state", *_OF_TEST, "reason", "before")
-    return csv_text(header, map(_csv_row, result.sets))
+    return tables.csv(table_of(_columns(), result.sets))
 
 
-def _csv_row(item: TestedSet) -> Sequence[Any]:
-    before = _state(item.before) if item.is_custom else None
-    of_set = [getattr(item.row, name) for name in _OF_SET]
-    of_test = [getattr(item.test, name, None) for name in _OF_TEST]
-    return [*of_set, item.state, *of_test, item.reason, before]
-
-
-CHECK_FORMATS: Mapping[str, Callable[[TestedSets, View], str]] = {
-    "text": text,
-    "csv": csv,
-    "json": json,
-}
+CHECK_FORMATS = {"text": text, "csv": csv, "json": json}

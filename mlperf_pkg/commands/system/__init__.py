@@ -7,6 +7,6 @@ cannot read the ``/sys`` of another machine, as the tests do.
 """
 
 from mlperf_pkg.commands.system.describe import UserValues, describe
-from mlperf_pkg.commands.system.sources import Sources, this_machine
+from mlperf_pkg.commands.system.machine import Sources, this_machine
 
 __all__ = ["Sources", "UserValues", "describe", "this_machine"]

@@ -19,18 +19,7 @@ from mlperf_pkg.checks.system_schema import (
     status_of_round,
     statuses,
 )
-from mlperf_pkg.commands.system.accelerators import accelerators
-from mlperf_pkg.commands.system.host import (
-    memory,
-    numa,
-    operating_system,
-    processors,
-    product,
-    storage,
-)
-from mlperf_pkg.commands.system.network import network
-from mlperf_pkg.commands.system.software import frameworks, libraries
-from mlperf_pkg.commands.system.sources import Sources
+from mlperf_pkg.commands.system.machine import Sources, detected, frameworks
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -63,7 +52,7 @@ def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
         UserError: the round has no such availability.
     """
     installed = frameworks(sources)
-    values = _from_machine(sources, installed)
+    values = detected(sources, installed)
     names = {field: values.get(field) or "" for field in NAME_FIELDS}
     spellings = {field: published_spelling(field, name) or name for field, name in names.items()}
     return completed({**values, **spellings}, user_values, installed)
@@ -117,20 +106,6 @@ def _status(user_values: UserValues) -> str | None:
             f" (known: {'; '.join(statuses(user_values.usage, user_values.round))})"
         )
     return status
-
-
-def _from_machine(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
-    return {
-        **processors(sources),
-        **memory(sources),
-        **storage(sources),
-        **accelerators(sources),
-        "host_networking": network(sources),
-        "hw_notes": ", ".join(filter(None, (product(sources), numa(sources)))),
-        "framework": installed[0] if len(installed) == 1 else None,
-        "other_software_stack": libraries(sources),
-        "operating_system": operating_system(sources),
-    }
 
 
 def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.archive import untar, verification
-from mlperf_pkg.commands.archive.checksum import SUFFIX
 from mlperf_pkg.commands.archive.compression import HEADER
-from mlperf_pkg.commands.archive.verification import verify_tree
+from mlperf_pkg.commands.archive.verification import SUFFIX, verify_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict
@@ -37,7 +36,6 @@ from tests.helpers.archives import (
     write,
     zipped,
 )
-from tests.helpers.trees import write_submission
 
 
 @pytest.fixture(scope="module")
@@ -55,31 +53,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- archives -----------------------------------------------------------------------------
 
 
-def test_a_valid_submission_passes(tmp_path: Path) -> None:
-    report = verified(packed(write_submission(tmp_path / "ACME")))
-    assert codes(report) == set()
-    assert report.verdict.official is Verdict.PASS
-    assert [row.submitter for row in report.result_sets] == ["ACME"]
-
-
-def test_without_a_checksum_file(tiny: bytes, tmp_path: Path) -> None:
-    assert codes(verified(write(tmp_path / "x.tar.gz", tiny))) == {"PACK107"}
-
-
-@pytest.mark.parametrize("position", range(48))
-def test_every_bit_of_the_head(tiny: bytes, folder: Path, position: int) -> None:
+@pytest.mark.parametrize("position", [*range(48), *range(-24, 0)])
+def test_every_bit_of_head_and_tail(tiny: bytes, folder: Path, position: int) -> None:
     """The gzip header says nothing about the files; all the same nothing in it may change."""
     for bit in range(8):
-        assert failed(write(folder / "head.tar.gz", flipped(tiny, position, bit)))
+        data = flipped(tiny, position % len(tiny), bit)
+        assert failed(write(folder / "ends.tar.gz", data))
 
 
-def test_every_bit_of_the_tail(tiny: bytes, folder: Path) -> None:
-    for position in range(len(tiny) - 24, len(tiny)):
-        for bit in range(8):
-            assert failed(write(folder / "tail.tar.gz", flipped(tiny, position, bit)))
-
-
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_any_bit(tiny: bytes, folder: Path, position: float, bit: int) -> None:
     data = flipped(tiny, int(position * len(tiny)), bit)
@@ -98,26 +80,26 @@ def test_anything_after_the_end(tiny: bytes, tmp_path: Path, more: bytes) -> Non
     assert failed(write(tmp_path / "x.tar.gz", tiny + more))
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "", "\ufffd\n", "{right} ACME.tar.gz\n"],
-)
-def test_a_checksum_file_that_does_not_fit(tmp_path: Path, line: str) -> None:
+FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]
+OTHERS = [
+    "{other}  ACME.tar.gz\n",
+    "{right}  Other.tar.gz\n",
+    "",
+    "\ufffd\n",
+    "{right} ACME.tar.gz\n",
+]
+
+
+@pytest.mark.parametrize("text", [*FITTING, *OTHERS])
+def test_checksum_files_of_others(tmp_path: Path, text: str) -> None:
     archive = packed(lay(tmp_path / "ACME", FILES))
     beside = archive.with_name(archive.name + SUFFIX)
-    right = beside.read_text().split()[0]
-    beside.write_text(line.format(right=right, other="0" * 64))
+    right = beside.read_text().split()[0].upper()
+    beside.write_text(text.format(right=right, other="0" * 64))
     report = verified(archive)
-    assert codes(report) == {"PACK101"}
-    assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
-
-
-@pytest.mark.parametrize("line", ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"])  # fmt: skip
-def test_checksum_files_of_others(tmp_path: Path, line: str) -> None:
-    archive = packed(lay(tmp_path / "ACME", FILES))
-    beside = archive.with_name(archive.name + SUFFIX)
-    beside.write_text(line.format(right=beside.read_text().split()[0].upper()))
-    assert codes(verified(archive)) == set()
+    assert codes(report) == ({"PACK101"} if text in OTHERS else set())
+    if text in OTHERS:
+        assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
 
 
 # ---- archives of others -------------------------------------------------------------------
@@ -148,6 +130,7 @@ def test_an_archive_without_a_manifest(tmp_path: Path) -> None:
 
 def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> None:
     """Our own tar, compressed by somebody else."""
+    assert codes(verified(write(tmp_path / "ours.tar.gz", tiny))) == {"PACK107"}
     archive = write(tmp_path / "x.tar.gz", zipped(gzip.decompress(tiny)))
     assert codes(verified(archive)) == {"PACK105", "PACK107"}
 
@@ -164,11 +147,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay(tmp_path_factory.mktemp("tree") / "ACME", with_manifest(FILES))
 
 
-def test_a_tree_as_it_was_built(tree: Path) -> None:
-    assert tree_codes(tree) == set()
-
-
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     name=st.sampled_from([LOG, "systems/box.json", MANIFEST]),
     position=st.floats(0, 1, exclude_max=True),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.builder.contents import PlannedFile, parameters, unfit
+from mlperf_pkg.commands.builder.contents import PARAMETERS, TABLES, PlannedFile, parameters, unfit
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge
 from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
@@ -45,26 +45,17 @@ def code_of(root: Path, config: str) -> dict[str, str | None]:
     return {file.path: file.origin for file in files if file.path.startswith("benchmarks/")}
 
 
-def test_paths_and_origins(tmp_path: Path) -> None:
-    files = {file.path: file.origin for file in prepared(closed_workspace(tmp_path)).files}
+def test_paths_origins_and_tables(tmp_path: Path) -> None:
+    made = prepared(closed_workspace(tmp_path)).files
+    files = {file.path: file.origin for file in made}
     assert list(files) == sorted(files)
     assert files["systems/bow-pod16.json"] == "systems/bow-pod16.json"
     assert files["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
-    assert {path for path, origin in files.items() if origin is None} == {
-        "results.csv",
-        "results.html",
-        "results.json",
-        "results.md",
-    }
-
-
-def test_tables(tmp_path: Path) -> None:
-    made = {f.path: f.content for f in prepared(closed_workspace(tmp_path)).files}
-    table = json.loads(bytes_of(made["results.json"]))
-    assert [(row["system"], row["benchmark"]) for row in table["results"]] == [
-        ("bow-pod16", "bert"),
-        ("bow-pod16", "resnet"),
-    ]
+    tables = {file.path: file.content for file in made if file.origin is None}
+    assert tables.keys() == set(TABLES)
+    rows = json.loads(bytes_of(tables["results.json"]))["results"]
+    assert [row["benchmark"] for row in rows] == ["bert", "resnet"]
+    assert not any(path.startswith("benchmarks/") for path in files)
 
 
 def test_remarks(tmp_path: Path) -> None:
@@ -117,33 +108,17 @@ def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken
 # ---- bypasses -----------------------------------------------------------------------------
 
 
+BERT, RESNET_SET, BOX = (f"results/box{name}/{PARAMETERS}" for name in ("/bert", "/resnet", ""))
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
         ([[], []], {}),
-        ([[RCP], []], {"results/box/bert/package_checker_params": RCP}),
-        (
-            [[RCP], [SEEDS]],
-            {
-                "results/box/bert/package_checker_params": RCP,
-                "results/box/resnet/package_checker_params": SEEDS,
-            },
-        ),
-        (
-            [[RCP, SEEDS], []],
-            {
-                "results/box/bert/package_checker_params": RCP,
-                "results/box/package_checker_params": SEEDS,
-            },
-        ),
-        (
-            [[RCP, SEEDS], [RCP, SEEDS]],
-            {
-                "results/box/bert/package_checker_params": RCP,
-                "results/box/resnet/package_checker_params": RCP,
-                "results/box/package_checker_params": SEEDS,
-            },
-        ),
+        ([[RCP], []], {BERT: RCP}),
+        ([[RCP], [SEEDS]], {BERT: RCP, RESNET_SET: SEEDS}),
+        ([[RCP, SEEDS], []], {BERT: RCP, BOX: SEEDS}),
+        ([[RCP, SEEDS], [RCP, SEEDS]], {BERT: RCP, RESNET_SET: RCP, BOX: SEEDS}),
     ],
 )
 def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> None:
@@ -192,14 +167,9 @@ def test_several_implementations(tmp_path: Path) -> None:
     ]
 
 
-def test_no_code_no_folder(tmp_path: Path) -> None:
-    assert code_of(closed_workspace(tmp_path), "") == {}
-
-
 @pytest.mark.parametrize(
     ("code", "problems"),
     [
-        ("bert: nowhere", ["bert: there is no folder nowhere"]),
         (
             "bert: {a: nowhere, b: code}, resnet: no/where",
             ["bert: there is no folder nowhere", "resnet: there is no folder no/where"],

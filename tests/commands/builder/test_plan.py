@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.results.selection import select
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
-from tests.helpers.workspaces import run, system, workspace
+from tests.helpers.workspaces import (
+    logs_of,
+    resnet_workspace,
+    run,
+    system,
+    with_failures,
+    workspace,
+)
 
 BOX = system("box")
 BOX_OPEN = system("box-open", "open")
@@ -70,12 +81,6 @@ def test_the_reasons_for_a_system() -> None:
     assert group.why == "submission_platform, the folder name"
 
 
-def test_one_division() -> None:
-    plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open")
-    assert [planned_set.name for planned_set in plan.sets] == ["box-open/resnet"]
-    assert plan.notes == ("left out, as they are of the closed division: 1 log (logs/box/a.log)",)
-
-
 @pytest.mark.parametrize(
     ("staying", "names"),
     [
@@ -84,14 +89,17 @@ def test_one_division() -> None:
         (["results/box/bert", "results/gone/bert"], ["box-open/resnet"]),
     ],
 )
-def test_one_division_beside_sets_that_stay(staying: list[str], names: list[str]) -> None:
+def test_one_division_and_sets_that_stay(staying: list[str], names: list[str]) -> None:
     plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
     assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
-    assert bool(plan.notes) is ("box/resnet" not in names)
+    note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
+    assert plan.notes == (() if "box/resnet" in names else (note,))
 
 
-def test_sets_that_stay_are_not_the_division() -> None:
-    plan = planned(HERE, division="open", staying=["results/box/resnet"])
+@pytest.mark.parametrize("staying", [[], ["results/box/resnet"]])
+def test_no_runs_of_the_division(staying: list[str]) -> None:
+    """Sets that stay are not of the division."""
+    plan = planned(HERE, division="open", staying=staying)
     assert plan.problems == ("no runs of the open division are left",)
 
 
@@ -109,18 +117,6 @@ def test_leave_out(origin: str) -> None:
     # The configuration may be about both divisions, a command line is about what it builds.
     expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
     assert (plan.notes, plan.problems) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "folder"),
-    [
-        ("results/box/weak/resnet/result_0.txt", "results/box/weak/resnet"),
-        ("logs/box/a.log", "results/box/strong/resnet"),
-    ],
-)
-def test_hpc_has_a_level_more(path: str, folder: str) -> None:
-    plan = make_plan(workspace([replace(run(path), usage="hpc", round="2.0")], [BOX]))
-    assert [planned_set.folder for planned_set in plan.sets] == [folder]
 
 
 @pytest.mark.parametrize(
@@ -147,77 +143,27 @@ def test_submitter_of_a_description_may_differ() -> None:
 BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
 
 
+TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", division="Closed")]
+
+
 @pytest.mark.parametrize(
     ("runs", "systems", "config", "problem"),
     [
         ([], (BOX,), CODE, "no runs are left"),
-        (
-            [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", division="Closed")],
-            (BOX,),
-            CODE,
-            "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no submission_division"
-            " that is closed or open: complete the log, or take it out of ws",
-        ),
-        (
-            [HERE],
-            (BOX,),
-            Config(systems={"bix": SystemConfig()}),
-            "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
-        ),
+        (TWO_UNREAD, (BOX,), CODE, "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no submission_division that is closed or open: complete the log, or take it out of ws"),
+        ([HERE], (BOX,), Config(systems={"bix": SystemConfig()}), "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems"),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
-        (
-            [run(division="open", platform="box")],
-            (BOX,),
-            CODE,
-            "Graphcore/box/resnet/open: SET111: the division is open in the logs, but closed in"
-            " systems/box.json",
-        ),
-        (
-            [run(division="open", platform="b")],
-            (BOX,),
-            CODE,
-            "Graphcore/b/resnet/open: SET110: no system description of the open division; expected",
-        ),
-        (
-            [HERE],
-            (system("box", submitter="ACME Inc."),),
-            CODE,
-            "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in"
-            " mlperf-pkg.yaml:\n  submitter: ACME-Inc",
-        ),
+        ([run(division="open", platform="box")], (BOX,), CODE, "Graphcore/box/resnet/open: SET111: the division is open in the logs, but closed in systems/box.json"),
+        ([run(division="open", platform="b")], (BOX,), CODE, "Graphcore/b/resnet/open: SET110: no system description of the open division; expected"),
+        ([HERE], (system("box", submitter="ACME Inc."),), CODE, "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in mlperf-pkg.yaml:\n  submitter: ACME-Inc"),
         ([HERE], (system("box", submitter="../up"),), CODE, "the submitter '../up' cannot name"),
-        (
-            [HERE, run("logs/other/a.log")],
-            (BOX, system("other", submitter="ACME")),
-            CODE,
-            "several submitters: ACME, Graphcore. A submission has one",
-        ),
-        (
-            [run("logs/box/a.log", org="")],
-            (system("box", submitter=""),),
-            CODE,
-            "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml",
-        ),
-        (
-            [run("logs/x\ny/a.log")],
-            (system("x\ny"),),
-            CODE,
-            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file",
-        ),
-        (
-            [run("logs/my box/a.log")],
-            (system("my box"),),
-            CODE,
-            "systems/my box.json: 'my box' cannot name a folder in git: rename the file",
-        ),
-        (
-            [run("logs/box/a.log", benchmark="../../../etc")],
-            (BOX,),
-            CODE,
-            "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark",
-        ),
+        ([HERE, run("logs/other/a.log")], (BOX, system("other", submitter="ACME")), CODE, "several submitters: ACME, Graphcore. A submission has one"),
+        ([run("logs/box/a.log", org="")], (system("box", submitter=""),), CODE, "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml"),
+        ([run("logs/x\ny/a.log")], (system("x\ny"),), CODE, "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file"),
+        ([run("logs/my box/a.log")], (system("my box"),), CODE, "systems/my box.json: 'my box' cannot name a folder in git: rename the file"),
+        ([run("logs/box/a.log", benchmark="../../../etc")], (BOX,), CODE, "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark"),
     ],
-)
+)  # fmt: skip
 def test_problems(
     runs: list[Run], systems: tuple[SystemFile, ...], config: Config, problem: str
 ) -> None:
@@ -225,12 +171,47 @@ def test_problems(
     assert message.startswith(problem)
 
 
-def test_no_runs_of_the_division() -> None:
-    assert planned(HERE, division="open").problems == ("no runs of the open division are left",)
-
-
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
     assert pattern == "mlperf-pkg.yaml: systems: box: no log matches 'log/*'"
     assert re.match(r"no code of resnet: .*\n  code:\n    resnet: <folder>$", code)
+
+
+# ---- more runs than required ---------------------------------------------------------------
+
+SEVEN = logs_of("bow-pod16", runs=7)
+
+
+def chosen_from(root: Path, logs: tuple[bytes, ...], *, chosen: bool = True) -> Prepared:
+    resnet_workspace(root, logs)
+    return prepare(Folders.of(root), Order(select=chosen))
+
+
+def paths(made: Prepared) -> list[str]:
+    return [run.path for planned in made.plan.sets for run in planned.runs]
+
+
+def test_the_median_window_is_taken(tmp_path: Path) -> None:
+    every = chosen_from(tmp_path, SEVEN, chosen=False)
+    assert len(paths(every)) == 7
+    assert "SET101" in every.refusals[0]
+    made = chosen_from(tmp_path, SEVEN)
+    rules = load_benchmark("training", "2.0", "resnet")
+    assert rules
+    chosen = select(every.plan.sets[0].runs, rules.runs).chosen
+    assert paths(made) == [run.path for run in chosen]
+    assert (len(paths(made)), made.refusals) == (5, ())
+    (note,) = [note for note in made.notes if "closest to the median" in note]
+    assert all(path in note for path in set(paths(every)) - set(paths(made)))
+
+
+def test_as_many_as_required_are_left_alone(tmp_path: Path) -> None:
+    made = chosen_from(tmp_path, SEVEN[:5])
+    assert len(paths(made)) == 5
+    assert not [note for note in made.notes if "median" in note]
+
+
+def test_an_invalid_median_is_refused(tmp_path: Path) -> None:
+    made = chosen_from(tmp_path, with_failures(SEVEN, 5))
+    assert "bow-pod16/resnet: no runs can be chosen: the median is infinite" in made.refusals[0]

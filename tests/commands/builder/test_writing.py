@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
+import signal
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,12 @@ import pytest
 
 from mlperf_pkg.commands.builder.contents import PlannedFile
 from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, acceptance, prepare
+from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import folders
-from tests.helpers.workspaces import bytes_below, lay
+from tests.helpers.workspaces import bytes_below, closed_workspace, lay
 
 FILES = (PlannedFile("a/b/one.txt", b"one\r\n"), PlannedFile("two", b""))
 OTHER = (PlannedFile("three", b"3"),)
@@ -69,70 +74,23 @@ def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
     assert (target / "run.sh").stat().st_mode == plain | (plain & 0o444) >> 2
 
 
-def test_same_files_same_bytes(tmp_path: Path) -> None:
-    one, two = write(tmp_path / "one"), write(tmp_path / "two")
-    assert bytes_below(one) == bytes_below(two)
-
-
 # ---- what is there already ----------------------------------------------------------------
 
 
-def test_own_tree_is_replaced_by_force_only(tmp_path: Path) -> None:
-    target = write(tmp_path / "ACME")
-    with pytest.raises(UserError, match="exists already; --force replaces it"):
-        write(target, OTHER)
-    assert "two" in names(target)
-    write(target, OTHER, force=True)
-    assert names(target) == [MANIFEST, "three"]
-    assert names(tmp_path) == ["ACME", f"ACME/{MANIFEST}", "ACME/three"]
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "empty": Path.mkdir,
+    "a file": Path.touch,
+    "by hand": lambda target: lay(target, {"results/x/bert/result_0.txt": b""}),
+    "other manifest": lambda target: lay(target, {MANIFEST: b'{"format": "other/1"}'}),
+    "broken manifest": lambda target: lay(target, {MANIFEST: b"[" * 100_000}),
+    "list as manifest": lambda target: lay(target, {MANIFEST: b"[]"}),
+    "link": lambda target: target.symlink_to(write(target.parent / "elsewhere")),
+    "dead link": lambda target: target.symlink_to("nowhere"),
+}
 
 
-def empty(target: Path) -> None:
-    target.mkdir()
-
-
-def a_file(target: Path) -> None:
-    target.write_bytes(b"")
-
-
-def by_hand(target: Path) -> None:
-    lay(target, {"results/x/bert/result_0.txt": b""})
-
-
-def other_manifest(target: Path) -> None:
-    lay(target, {MANIFEST: b'{"format": "other/1"}'})
-
-
-def broken_manifest(target: Path) -> None:
-    lay(target, {MANIFEST: b"[" * 100_000})
-
-
-def list_manifest(target: Path) -> None:
-    lay(target, {MANIFEST: b"[]"})
-
-
-def link(target: Path) -> None:
-    target.symlink_to(write(target.parent / "elsewhere"))
-
-
-def dead_link(target: Path) -> None:
-    target.symlink_to("nowhere")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        empty,
-        a_file,
-        by_hand,
-        other_manifest,
-        broken_manifest,
-        list_manifest,
-        link,
-        dead_link,
-    ],
-)
-def test_nothing_else_is_ever_replaced(tmp_path: Path, make: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
+def test_nothing_else_is_ever_replaced(tmp_path: Path, make: Callable[[Path], object]) -> None:
     make(tmp_path / "ACME")
     before = names(tmp_path)
     with pytest.raises(UserError, match="was not built by mlperf-pkg"):
@@ -248,3 +206,52 @@ def test_file_that_is_added_at_the_last_moment_is_not_lost(
     with pytest.raises(UserError, match="cannot be written"):
         write(target, OTHER, force=True)
     assert bytes_below(target) == {**before, "theirs": b"1"}
+
+
+# ---- kills ----------------------------------------------------------------------------------
+
+KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30
+
+
+def rebuild(prepared: Prepared) -> None:
+    write_tree(prepared.target, prepared.files, acceptance(prepared), force=True)
+
+
+def killed(prepared: Prepared, after_s: float) -> bool:
+    """Build in a process of its own that has so long to live; whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        rebuild(prepared)
+        os._exit(0)
+    time.sleep(after_s)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """The tree is always the one before or the new one, whole, and the next build tidies up."""
+    dice = random.Random(11)
+    root = closed_workspace(tmp_path)
+    one = prepare(Folders.of(root), Order())
+    begun = time.monotonic()
+    rebuild(one)
+    takes_s = time.monotonic() - begun
+    trees = [bytes_below(one.target)]
+    other = prepare(Folders.of(root), Order(leave_out=("bow-pod16/bert",)))
+    rebuild(other)
+    trees.append(bytes_below(other.target))
+    assert trees[0] != trees[1]
+    limit_s = 1.2 * takes_s
+    kills = 0
+    while kills < KILLS:
+        if killed((one, other)[kills % 2], dice.uniform(0, limit_s)):
+            kills += 1
+        else:
+            limit_s *= 0.9  # it has become faster: the machine has less else to do
+        assert bytes_below(one.target) in trees
+    rebuild(one)
+    assert bytes_below(one.target.parent) == {
+        f"Graphcore/{n}": data for n, data in trees[0].items()
+    }

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 from mlperf_logging.rcp_checker import rcp_checker as official
 
-from mlperf_pkg.commands.rcp.custom import unit_key
-from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference
-from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, Shown, shown
+from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference, unit_key
+from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, PointRow, shown
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.files import rounds, usages
@@ -50,7 +49,7 @@ def printed(record: Any) -> str:
     return f"{record['BS']},{record['RCP Mean']},{record['Min Epochs']}"
 
 
-def lines(item: Shown) -> list[str]:
+def lines(item: Sequence[PointRow]) -> list[str]:
     """The same columns of our CSV."""
     rows = csv.DictReader(io.StringIO(SHOW_FORMATS["csv"]([item], View())))
     return [f"{row['batch_size']},{row['mean']},{row['minimum']}" for row in rows]

@@ -1,35 +1,70 @@
-"""Make a new reference point from the logs of reference runs."""
+"""Make a new reference point from the logs of reference runs, and find mistakes in points.
+
+The points are those of mlperf-logging or of a file.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from json import dumps
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.rcp.custom import refused_point, unit_key
-from mlperf_pkg.commands.rcp.reference import Reference, reference_of
-from mlperf_pkg.commands.rcp.table import number
+from mlperf_pkg.commands.rcp.reference import (
+    Origin,
+    Reference,
+    reference,
+    reference_of,
+    refused_point,
+    unit_key,
+)
+from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
 from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream.points import PointRecord, problems_of
+from mlperf_pkg.rulebook.upstream.known_points import KnownPoint, known_points
+from mlperf_pkg.rulebook.upstream.points import (
+    Kind,
+    PointProblem,
+    PointRecord,
+    lint,
+    lint_file,
+    problems_of,
+)
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
 
+FORMAT = "mlperf-pkg/rcp-lint/1"
+_MEANING = {
+    Kind.OUTLIER: "a run more than three times the median, or less than a third",
+    Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
+    Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
+    Kind.MISNAMED: "the benchmark of the point is not that of its file",
+    Kind.UNUSED: "the round does not have the benchmark",
+}
 _SHOWN = 3  # logs that a reason names
 
 
@@ -51,7 +86,7 @@ class NewPoint(Struct, frozen=True):
 
     def json(self) -> str:
         """Return the file of this point."""
-        return json.dumps({self.name: as_json(self.record)}, indent=2) + "\n"
+        return dumps({self.name: as_json(self.record)}, indent=2) + "\n"
 
 
 class _Logs(Struct, frozen=True):
@@ -117,7 +152,7 @@ def _reasons(logs: _Logs) -> Iterator[str]:
         )
     if sizes := _differing(run.convergence.batch_size for run in runs):
         yield f"batch sizes {sizes}; expected one"
-    elif not _is_size(runs[0].convergence.batch_size):
+    elif (to_finite(runs[0].convergence.batch_size) or 0) <= 0:
         yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
     yield from _of_logs("unreadable", [run for run in runs if not run.is_read])
     crashing = [run for run in runs if run.convergence.crash]
@@ -127,15 +162,10 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     converged = [run for run in runs if run not in failed]
     uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
     yield from _of_logs("no number of epochs or samples to converge", uncounted)
-    yield from _of_logs("copies of other logs", list(_copies(runs)))
+    yield from _of_logs("copies of other logs", list(_copied_runs(runs)))
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
-
-
-def _is_size(value: Any) -> bool:
-    size = to_finite(value)
-    return size is not None and size > 0
 
 
 def _of_logs(problem: str, runs: Sequence[Run]) -> Iterator[str]:
@@ -152,7 +182,7 @@ def _differing(values: Iterator[Any]) -> str:
     return " and ".join(words) if len(words) > 1 else ""
 
 
-def _copies(runs: Sequence[Run]) -> Iterator[Run]:
+def _copied_runs(runs: Sequence[Run]) -> Iterator[Run]:
     seen: set[bytes] = set()
     for run in runs:
         if run.fingerprint is not None and run.fingerprint in seen:
@@ -224,3 +254,154 @@ def _pruning(package: Reference, new: ReferencePoint) -> str:
         + (f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else "")
         + (f", and would prune {', '.join(pruned)}" if pruned else "")
     )
+
+
+# ---- mistakes -----------------------------------------------------------------------------
+
+
+class Mistake(Struct, frozen=True):
+    """A mistake in a point; a known mistake has the ``reason`` why it is accepted."""
+
+    problem: PointProblem
+    reason: str | None = None
+
+
+class Mistakes(Struct, frozen=True):
+    """The mistakes in points from ``source``; ``detailed`` shows the values of each point."""
+
+    source: str
+    mistakes: tuple[Mistake, ...]
+    detailed: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether there is a mistake that is not known."""
+        return any(mistake.reason is None for mistake in self.mistakes)
+
+
+def mistakes_of_package(
+    usage: str | None, round_name: str | None, benchmark: str | None
+) -> Mistakes:
+    """Return the mistakes in the points of the installed mlperf-logging.
+
+    Raises:
+        UserError: mlperf-logging is not installed, or there is no such round or benchmark.
+    """
+    if benchmark:
+        reference(usage, round_name, benchmark)
+    chosen = [
+        load_round(of_usage, name)
+        for of_usage in usages()
+        for name in rounds(of_usage)
+        if usage in (None, of_usage) and round_name in (None, name)
+    ]
+    if not chosen:
+        raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
+    reasons = {_identity(entry): entry.reason for entry in known_points()}
+    problems = lint(official_folder(), chosen)
+    return Mistakes(
+        f"mlperf-logging {installed_version('mlperf-logging')}",
+        tuple(
+            Mistake(problem, reasons.get(_identity(problem)))
+            for problem in problems
+            if benchmark in (None, problem.benchmark)
+        ),
+    )
+
+
+def mistakes_of_file(
+    path: Path, usage: str | None, round_name: str | None, benchmark: str
+) -> Mistakes:
+    """Return the mistakes in the points of a file for a benchmark.
+
+    Raises:
+        UserError: the file cannot be read, or the official checker cannot use its points.
+    """
+    package = reference(usage, round_name, benchmark, Origin(path))
+    round_ = load_round(package.usage, package.round)
+    problems = lint_file(path, round_, benchmark, visible(str(path)))
+    source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
+    return Mistakes(source, tuple(map(Mistake, problems)), detailed=True)
+
+
+def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+    return str(item.kind), item.usage, item.round, item.benchmark, item.point
+
+
+# ---- output -------------------------------------------------------------------------------
+
+_COLUMNS = (Column("Benchmark", 20), Column("Rounds: batch sizes", 58))
+_DATA = (
+    *(Column(key=n, of=attrgetter(f"problem.{n}")) for n in PointProblem.__struct_fields__),
+    Column(key="known_because", of=attrgetter("reason")),
+)
+
+
+def text(result: Mistakes, view: View) -> str:
+    """Render for a terminal: by kind, each point in detail if there are few."""
+    terminal = Terminal(view)
+    terminal.line((f"source: {result.source}", PLAIN))
+    terminal.line()
+    by_kind = {
+        kind: [mistake for mistake in result.mistakes if mistake.problem.kind == kind]
+        for kind in Kind
+    }
+    detailed = result.detailed or view.verbose
+    for kind, mistakes in by_kind.items():
+        if mistakes:
+            title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
+            terminal.paragraph((title, HEADING))
+            (_add_details if detailed else _add_benchmarks)(terminal, mistakes)
+    terminal.paragraph((_summary(result, detailed=detailed), PLAIN))
+    return terminal.text()
+
+
+def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
+    by_benchmark: dict[str, list[PointProblem]] = {}
+    for mistake in mistakes:
+        by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
+    rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
+    terminal.table(table_of(_COLUMNS, rows))
+
+
+def _rounds(problems: Sequence[PointProblem]) -> str:
+    """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
+    words = []
+    for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):
+        sizes = ", ".join(size(problem.batch_size) for problem in of_round)
+        words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
+    return "; ".join(words)
+
+
+def _add_details(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
+    for mistake in mistakes:
+        problem = mistake.problem
+        where = f"{problem.point} ({problem.usage} {problem.round}, {size(problem.batch_size)})"
+        add_item(terminal, "  ", f"{where}: {problem.found}; expected {problem.expected}")
+    terminal.line()
+
+
+def _summary(result: Mistakes, *, detailed: bool) -> str:
+    number = len(result.mistakes)
+    if not number:
+        return "The points have no mistakes."
+    new = sum(mistake.reason is None for mistake in result.mistakes)
+    more = "" if detailed else "; --verbose shows each point"
+    if result.detailed:
+        return f"{counted(number, 'mistake')}{more}"
+    state = f"{new} of them new" if new else "all known and accepted"
+    return f"{counted(number, 'mistake')}, {state}{more}"
+
+
+def json(result: Mistakes, _: View) -> str:
+    """Render all fields."""
+    mistakes = tables.records(table_of(_DATA, result.mistakes))
+    return json_text({"format": FORMAT, "source": result.source, "mistakes": mistakes})
+
+
+def csv(result: Mistakes, _: View) -> str:
+    """Render one line per mistake."""
+    return tables.csv(table_of(_DATA, result.mistakes))
+
+
+LINT_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 import mlperf_pkg
-from mlperf_pkg.commands.desk import doctor
-from mlperf_pkg.commands.desk.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.commands import doctor
+from mlperf_pkg.commands.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import MissingPackageError, data_folder
 from mlperf_pkg.rulebook.files import COMPILED

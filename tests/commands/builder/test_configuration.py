@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mlperf_pkg.commands.builder.explain import explained
+from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.template import config_text
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from tests.helpers.workspaces import (

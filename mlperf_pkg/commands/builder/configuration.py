@@ -1,0 +1,133 @@
+"""Express a plan as a configuration, propose one, and write it with an explanation of every key."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import escape
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.workspace import systems_to_assign
+from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
+from mlperf_pkg.infra.plain_yaml import dump
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.run.model import Run
+
+
+def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+    """Return the fields of an ``mlperf-pkg.yaml`` that leads to this plan."""
+    fields = fields_of(workspace.config)
+    return {
+        **fields,
+        "submitter": plan.submitter,
+        "round": workspace.round.name,
+        "usage": workspace.round.usage,
+        "division": plan.division,
+        "systems": _systems(workspace, plan) or fields["systems"],
+    }
+
+
+def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+    """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
+    owners: dict[str, list[str]] = {}
+    for planned in plan.sets:
+        owners.setdefault(planned.system.id, []).extend(run.path for run in planned.runs)
+    return {
+        system: {"logs": list(dict.fromkeys(_patterns(paths, workspace.runs)))}
+        for system, paths in sorted(owners.items())
+    }
+
+
+def _patterns(paths: Sequence[str], every: Iterable[Run]) -> list[str]:
+    own = set(paths)
+    foreign = {_folder(run.path) for run in every if run.path not in own}
+    return [
+        escape(path)
+        if not _folder(path)
+        or any(f"{other}/".startswith(f"{_folder(path)}/") for other in foreign)
+        else f"{escape(_folder(path))}/*"
+        for path in sorted(own)
+    ]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+# ---- init ---------------------------------------------------------------------------------
+
+
+class Proposal(Struct, frozen=True):
+    """The fields of an ``mlperf-pkg.yaml``, and messages about what is left to fill in."""
+
+    fields: dict[str, Any]
+    open: tuple[str, ...]
+
+
+def proposed(workspace: Workspace, plan: Plan) -> Proposal:
+    """Return a configuration for a workspace; several submitters leave ``submitter`` open.
+
+    Systems list platforms, not logs, so that later logs are of these systems, too. If evidence
+    leaves the system of logs open, each candidate has a list to fill in.
+    """
+    systems, comments = systems_to_assign(workspace.config, plan.unmapped)
+    for platform, system_id in _certain(plan):
+        platforms = systems.setdefault(system_id, {}).setdefault("platforms", [])
+        platforms += [platform] if platform not in platforms else []
+    submitter = plan.submitters[0] if len(plan.submitters) == 1 else None
+    fields = explained(workspace, plan) | {"submitter": submitter, "systems": systems}
+    return Proposal(fields, tuple(comments))
+
+
+def left_to_fill_in(workspace: Workspace, config: Config) -> tuple[str, ...]:
+    """Return what prevents a build with this configuration."""
+    return make_plan(replace(workspace, config=config)).problems
+
+
+def _certain(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield platforms and their systems, where all logs of the platform are of one system."""
+    systems: dict[str, set[str]] = {}
+    for planned in plan.sets:
+        for run in planned.runs:
+            systems.setdefault(run.text("platform"), set()).add(planned.system.id)
+    others = {run.text("platform") for context in plan.unmapped for run in context.runs}
+    for platform, ids in sorted(systems.items()):
+        if platform and len(ids) == 1 and platform not in others:
+            yield platform, min(ids)
+
+
+# ---- the file -----------------------------------------------------------------------------
+
+_WIDTH = 80
+_HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' shows them."
+
+
+def config_text(values: Mapping[str, Any], to_do: Iterable[str] = ()) -> str:
+    """Return a configuration with these ``values`` by key; all other keys are comments.
+
+    The tasks in ``to_do`` come first.
+    """
+    schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
+    head = _comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")
+    parts = [_part(name, about, values) for name, about in schema["properties"].items()]
+    tasks = [_comment(f"TO DO: {visible(text)}") for text in to_do]
+    return "\n".join([head, *tasks, *parts])
+
+
+def _part(name: str, about: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    meaning = _comment(about["description"])
+    if values.get(name):
+        return f"{meaning}{dump({name: values[name]})}"
+    example = dump({name: about["examples"][0]})
+    return f"{meaning}{textwrap.indent(example, '# ')}"
+
+
+def _comment(text: str) -> str:
+    return textwrap.indent(textwrap.fill(text, _WIDTH - 2) + "\n", "# ")

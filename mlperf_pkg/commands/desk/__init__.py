@@ -1,1 +1,0 @@
-"""What a user's machine has of the tool."""

@@ -1,0 +1,454 @@
+"""The values of a machine: host, network adapters, accelerators and software.
+
+They are from ``/proc`` and ``/sys``, from ``nvidia-smi`` or, without it, the driver's files, and
+from installed Python distributions. A source that is missing or cannot be read gives an empty
+string; nothing here raises. Descriptions of network adapters are not read: they have host names.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+_LARGEST_FILE = 1 << 24
+_PATIENCE_S = 30
+_TOOL = "nvidia-smi"
+
+
+class Sources(Struct, frozen=True):
+    """The sources of one machine.
+
+    ``root`` is the folder of ``proc``, ``sys`` and ``etc``, None where there is none.
+    ``nvidia_smi`` returns the output of that tool for some arguments, ``version_of`` the version
+    of an installed Python distribution; both return an empty string if there is none.
+    """
+
+    root: Path | None
+    nvidia_smi: Callable[..., str]
+    version_of: Callable[[str], str]
+
+    def text(self, path: str) -> str:
+        """Return the contents of a file, stripped."""
+        return "" if self.root is None else _text(self.root / path)
+
+    def number(self, path: str) -> int | None:
+        """Return the contents of a file as a non-negative whole number, None if it is not one."""
+        text = self.text(path)
+        return int(text) if text.isascii() and text.isdigit() else None
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder exists."""
+        return self.root is not None and (self.root / path).exists()
+
+    def paths(self, pattern: str) -> list[str]:
+        """Return the files and folders that match a pattern, sorted by name."""
+        if self.root is None:
+            return []
+        try:
+            return sorted(
+                path.relative_to(self.root).as_posix() for path in self.root.glob(pattern)
+            )
+        except OSError:
+            return []
+
+
+def this_machine() -> Sources:
+    """Return the sources of this machine; only Linux has files."""
+    root = Path("/") if sys.platform == "linux" else None
+    return Sources(root, _nvidia_smi, _version_of)
+
+
+def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
+    """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
+    return {
+        **_processors(sources),
+        **_memory(sources),
+        **_storage(sources),
+        **_accelerators(sources),
+        "host_networking": _network(sources),
+        "hw_notes": ", ".join(filter(None, (_product(sources), _numa(sources)))),
+        "framework": installed[0] if len(installed) == 1 else None,
+        "other_software_stack": _libraries(sources),
+        "operating_system": _operating_system(sources),
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_LARGEST_FILE).decode("utf-8", "replace").replace("\0", "").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _nvidia_smi(*arguments: str) -> str:
+    """Run the driver's tool, found in PATH and called by its absolute path."""
+    tool = shutil.which(_TOOL)
+    if tool is None or not Path(tool).is_absolute():
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed name and fixed arguments
+            [tool, *arguments],
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return version(distribution) or ""
+    except PackageNotFoundError:
+        return ""
+
+
+# ---- the host -----------------------------------------------------------------------------
+
+_CPU = "sys/devices/system/cpu"
+_SECTOR = 512  # bytes, the unit of ``size`` for every device
+_ARM = {"0xd0c": "Neoverse-N1", "0xd40": "Neoverse-V1", "0xd49": "Neoverse-N2"} | {
+    "0xd4f": "Neoverse-V2"
+}
+_LINKS = (
+    ("AMD EPYC", "Infinity Fabric"),
+    ("Intel Xeon Platinum", "UPI"),
+    ("Intel Xeon Gold", "UPI"),
+)
+"""The interconnect of the sockets of a server, by the start of its processor's name."""
+
+_KINDS = {"Data": "d", "Instruction": "i"}
+
+
+def _processors(sources: Sources) -> dict[str, str]:
+    """Return the fields of the host's processors."""
+    blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
+    logical = [block for block in blocks if "processor" in block]
+    model = _model(logical[0]) if logical else ""
+    sockets = _sockets(sources, logical)
+    cores = set().union(*sockets.values())
+    count = len(sockets)
+    link = next((link for begins, link in _LINKS if model.startswith(begins)), "")
+    return {
+        "host_processors_per_node": str(count or ""),
+        "host_processor_model_name": model,
+        "host_processor_core_count": str(len(cores) // count if count else ""),
+        "host_processor_vcpu_count": str(len(logical) or ""),
+        "host_processor_frequency": _frequency(sources),
+        "host_processor_caches": _caches(sources),
+        "host_processor_interconnect": link if count > 1 else "",
+    }
+
+
+def _memory(sources: Sources) -> dict[str, str]:
+    """Return the fields of the host's memory.
+
+    The memory blocks add up to the installed memory; the kernel's total, used where there are no
+    blocks, lacks what the firmware reserves.
+    """
+    block = sources.text("sys/devices/system/memory/block_size_bytes")
+    blocks = sources.paths("sys/devices/system/memory/memory[0-9]*")
+    total = re.search(r"^MemTotal:\s+(\d+) kB$", sources.text("proc/meminfo"), re.MULTILINE)
+    if blocks and re.fullmatch(r"[0-9a-f]{1,16}", block):
+        size = len(blocks) * int(block, 16)
+    else:
+        size = int(total[1]) << 10 if total else 0
+    return {
+        "host_memory_capacity": f"{size / (1 << 30):.0f} GiB" if size else "",
+        "host_memory_configuration": _modules(sources),
+    }
+
+
+def _storage(sources: Sources) -> dict[str, str]:
+    """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
+    kinds, sizes = Counter[str](), Counter[str]()
+    for disk in sources.paths("sys/block/*"):
+        size = (sources.number(f"{disk}/size") or 0) * _SECTOR
+        kind = _kind(sources, disk)
+        if size and kind and sources.text(f"{disk}/removable") != "1":
+            kinds[kind] += 1
+            tb = size / 1e12
+            sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
+    return {
+        "host_storage_type": ", ".join(sorted(kinds)),
+        "host_storage_capacity": _counted(sizes),
+    }
+
+
+def _operating_system(sources: Sources) -> str:
+    """Return name and version of the distribution."""
+    lines = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
+    match = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
+    return match[2].strip() if match else ""
+
+
+def _product(sources: Sources) -> str:
+    """Return the vendor and the name of the machine."""
+    names = ("sys_vendor", "product_name")
+    return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
+
+
+def _numa(sources: Sources) -> str:
+    """Return the number of NUMA nodes, if there are several."""
+    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
+    return f"{nodes} NUMA nodes" if nodes > 1 else ""
+
+
+def _counted(names: Counter[str]) -> str:
+    """Return text like ``8 x 3.84 TB, 480 GB``, the most frequent name first."""
+    ordered = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{_times(number)}{name}" for name, number in ordered)
+
+
+def _times(number: int) -> str:
+    return f"{number} x " if number > 1 else ""
+
+
+def _fields(block: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in block.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _model(block: dict[str, str]) -> str:
+    name = block.get("model name") or _ARM.get(block.get("CPU part", ""), "")
+    plain = re.sub(r"\((R|TM|r|tm)\)|\bCPU\b|@.*|\b\d+-Core Processor\b|\bProcessor\b", " ", name)
+    return " ".join(plain.split())
+
+
+def _sockets(
+    sources: Sources, logical: Iterable[dict[str, str]]
+) -> dict[str, set[tuple[str, str]]]:
+    """Return the cores of each socket, as pairs of socket and core number."""
+    pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
+    if not all(core for _, core in pairs):
+        topologies = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
+        pairs = [
+            (sources.text(f"{folder}/physical_package_id"), sources.text(f"{folder}/core_id"))
+            for folder in topologies
+        ]
+    sockets: dict[str, set[tuple[str, str]]] = {}
+    for socket, core in pairs:
+        if core:
+            sockets.setdefault(socket, set()).add((socket, core))
+    return sockets
+
+
+def _frequency(sources: Sources) -> str:
+    """Return frequencies worded like published descriptions; the kernel counts in kHz."""
+    files = {"base": "base_frequency", "boost": "cpuinfo_max_freq"}
+    khz = {kind: sources.number(f"{_CPU}/cpu0/cpufreq/{name}") for kind, name in files.items()}
+    frequencies = [f"{value / 1e6:.2f} GHz {kind}" for kind, value in khz.items() if value]
+    in_name = re.search(
+        r"^model name.*@ *([\d.]+) ?GHz", sources.text("proc/cpuinfo"), re.MULTILINE
+    )
+    if in_name and not khz["base"]:
+        frequencies.insert(0, f"{float(in_name[1].rstrip('.')):.2f} GHz base")
+    return ", ".join(frequencies)
+
+
+def _caches(sources: Sources) -> str:
+    """Return the caches of one processor: number, size, level and kind."""
+    package = sources.text(f"{_CPU}/cpu0/topology/physical_package_id")
+    sharers: dict[tuple[str, str], set[str]] = {}
+    for cpu in sources.paths(f"{_CPU}/cpu[0-9]*"):
+        if sources.text(f"{cpu}/topology/physical_package_id") == package:
+            for index in sources.paths(f"{cpu}/cache/index[0-9]*"):
+                level, kind, size, shared = (
+                    sources.text(f"{index}/{name}")
+                    for name in ("level", "type", "size", "shared_cpu_list")
+                )
+                name = f"L{level}{_KINDS.get(kind, '')}"
+                sharers.setdefault((name, _binary(size)), set()).add(shared)
+    caches = sorted((name, size, len(shared)) for (name, size), shared in sharers.items() if size)
+    return ", ".join(f"{_times(number)}{size} {name}" for name, size, number in caches)
+
+
+def _modules(sources: Sources) -> str:
+    """Return the memory modules that the memory controllers report; sizes are in MiB."""
+    modules = Counter[str]()
+    for module in sources.paths("sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
+        if size := sources.number(f"{module}/size"):
+            kind = sources.text(f"{module}/dimm_mem_type")
+            modules[f"{size / 1024:g} GiB {kind}".strip()] += 1
+    return _counted(modules)
+
+
+def _kind(sources: Sources, disk: str) -> str:
+    """Return the kind of a disk, empty if it is not a physical disk or unknown, as in clouds."""
+    name = disk.rpartition("/")[2]
+    if re.fullmatch(r"nvme\d+n\d+", name):
+        return "NVMe SSD"
+    virtual = re.search(r"^flags.*\bhypervisor\b", sources.text("proc/cpuinfo"), re.MULTILINE)
+    if re.fullmatch(r"sd[a-z]+", name) and not virtual:
+        return {"0": "SSD", "1": "HDD"}.get(sources.text(f"{disk}/queue/rotational"), "")
+    return ""
+
+
+def _binary(size: str) -> str:
+    """Return a size that the kernel writes like ``32768K`` with its unit."""
+    match = re.fullmatch(r"(\d{1,12})K", size)
+    kib = int(match[1]) if match else 0
+    return "" if not kib else f"{kib / 1024:g} MiB" if kib >= 1024 else f"{kib} KiB"  # noqa: PLR2004
+
+
+# ---- network adapters ---------------------------------------------------------------------
+
+_ETHERNET = "1"  # ARPHRD_ETHER
+
+
+def _network(sources: Sources) -> str:
+    """Return adapters by kind and speed, without those whose link is down: they have no speed."""
+    ports = Counter[str]()
+    for port in sources.paths("sys/class/infiniband/*/ports/*"):
+        is_up = sources.text(f"{port}/state").endswith("ACTIVE")
+        rate = re.match(r"([\d.]+ Gb/s)ec(?: \(\w+ (\w+)\))?", sources.text(f"{port}/rate"))
+        if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and is_up:
+            ports[" ".join(filter(None, ("InfiniBand", rate[2], rate[1])))] += 1
+    for card in sources.paths("sys/class/net/*"):
+        built_in = sources.exists(f"{card}/device")
+        speed = sources.number(f"{card}/speed")
+        if built_in and speed and sources.text(f"{card}/type") == _ETHERNET:
+            ports[f"{speed / 1000:g} GbE"] += 1
+    return _counted(ports)
+
+
+# ---- NVIDIA accelerators ------------------------------------------------------------------
+
+_QUERY = {
+    "name": "name",
+    "memory": "memory.total",
+    "clock": "clocks.max.sm",
+    "generation": "pcie.link.gen.max",
+    "width": "pcie.link.width.max",
+    "driver": "driver_version",
+}
+_LINK = re.compile(r"^\s*Link \d+: ([\d.]+) GB/s", re.MULTILINE)
+
+
+def _accelerators(sources: Sources) -> dict[str, str]:
+    """Return the fields of accelerators; no field where there is no NVIDIA accelerator.
+
+    The number is never given as 0, as there may be accelerators of another vendor.
+    """
+    cards = _cards(sources)
+    if not cards:
+        models = _models_of_driver(sources)
+        count, model = len(models), _counted(Counter(models))
+        return _counted_fields(count, model) if models else {}
+    first = cards[0]
+    uniform = len({card["name"] for card in cards}) == 1
+    model = first["name"] if uniform else _counted(Counter(card["name"] for card in cards))
+    return {
+        **_counted_fields(len(cards), model),
+        "accelerator_host_interconnect": _pcie(first),
+        "accelerator_frequency": _with_unit(first["clock"], "MHz"),
+        "accelerator_memory_capacity": _with_unit(first["memory"], "MiB"),
+        "accelerator_interconnect": _links(sources),
+    }
+
+
+def _driver(sources: Sources) -> str:
+    """Return the version of the driver."""
+    text = sources.text("proc/driver/nvidia/version")
+    version = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
+    return version[1] if version else next((card["driver"] for card in _cards(sources)), "")
+
+
+def _cards(sources: Sources) -> list[dict[str, str]]:
+    query = f"--query-gpu={','.join(_QUERY.values())}"
+    output = sources.nvidia_smi(query, "--format=csv,noheader,nounits")
+    rows = ([cell.strip() for cell in line.split(",")] for line in output.splitlines())
+    return [dict(zip(_QUERY, row, strict=True)) for row in rows if len(row) == len(_QUERY)]
+
+
+def _models_of_driver(sources: Sources) -> list[str]:
+    files = sources.paths("proc/driver/nvidia/gpus/*/information")
+    matches = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
+    return [_vendor(match[1].strip()) for match in matches if match]
+
+
+def _counted_fields(count: int, model: str) -> dict[str, str]:
+    return {"accelerators_per_node": str(count), "accelerator_model_name": _vendor(model)}
+
+
+def _vendor(model: str) -> str:
+    return model if "NVIDIA" in model else f"NVIDIA {model}"
+
+
+def _with_unit(number: str, unit: str) -> str:
+    return f"{number} {unit}" if number.isdigit() else ""
+
+
+def _pcie(card: dict[str, str]) -> str:
+    complete = card["generation"].isdigit() and card["width"].isdigit()
+    return f"PCIe Gen{card['generation']} x{card['width']}" if complete else ""
+
+
+def _links(sources: Sources) -> str:
+    """Return the links of the first accelerator; the tool reports GB/s per direction."""
+    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
+    return f"NVLink: {_counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
+
+
+# ---- software -----------------------------------------------------------------------------
+
+_FRAMEWORKS = {
+    "torch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "jax": "JAX",
+    "paddlepaddle-gpu": "PaddlePaddle",
+    "paddlepaddle": "PaddlePaddle",
+    "mindspore": "MindSpore",
+    "mxnet": "MXNet",
+    "tinygrad": "tinygrad",
+    "popart": "PopART",
+}
+_CUDA = ("13", "12", "11")  # suffixes of distributions, the newest first
+_LIBRARIES = {
+    "CUDA": ("nvidia-cuda-runtime", *(f"nvidia-cuda-runtime-cu{n}" for n in _CUDA)),
+    "cuDNN": tuple(f"nvidia-cudnn-cu{n}" for n in _CUDA),
+    "NCCL": tuple(f"nvidia-nccl-cu{n}" for n in _CUDA),
+    "cuBLAS": ("nvidia-cublas", *(f"nvidia-cublas-cu{n}" for n in _CUDA)),
+    "DALI": tuple(f"nvidia-dali-cuda{n}0" for n in _CUDA),
+    "Transformer Engine": ("transformer-engine",),
+    "FlashAttention": ("flash-attn",),
+    "Apex": ("apex",),
+    "Megatron Core": ("megatron-core",),
+    "NeMo": ("nemo-toolkit",),
+    "Lightning": ("lightning", "pytorch-lightning"),
+    "DeepSpeed": ("deepspeed",),
+    "Horovod": ("horovod",),
+    "Transformers": ("transformers",),
+    "jaxlib": ("jaxlib",),
+    "libtpu": ("libtpu", "libtpu-nightly"),
+    "XLA": ("torch-xla",),
+    "Triton": ("triton",),
+}
+
+
+def frameworks(sources: Sources) -> list[str]:
+    """Return each installed framework with its version."""
+    versions = ((name, sources.version_of(package)) for package, name in _FRAMEWORKS.items())
+    return [f"{name} {version}" for name, version in versions if version]
+
+
+def _libraries(sources: Sources) -> dict[str, str]:
+    """Return the versions of libraries and of the driver, by name."""
+    versions = {
+        name: next(filter(None, map(sources.version_of, packages)), "")
+        for name, packages in _LIBRARIES.items()
+    }
+    versions["NVIDIA driver"] = _driver(sources)
+    return {name: version for name, version in versions.items() if version}
