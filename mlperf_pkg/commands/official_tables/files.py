@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.official_tables.rows import Summary, summarize
-from mlperf_pkg.commands.official_tables.workbook import workbook
+from mlperf_pkg.commands.official_tables.workbook import official_workbook
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
@@ -42,7 +42,7 @@ class TableFolder(Struct, frozen=True):
         files = _files(summary)
         notes = []
         try:
-            files["summary.xlsx"] = workbook(summary)
+            files["summary.xlsx"] = official_workbook(summary)
         except MissingPackageError as error:
             notes.append(f"no summary.xlsx: {error}")
         write_together(self.path, files, replace=self.force)

@@ -38,14 +38,14 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal.line()
     if written.tables:
         terminal.table(
-            TextTable(_COLUMNS, [Group("", [_cells(table) for table in written.tables])])
+            TextTable(_COLUMNS, [Group("", [_numbers(table) for table in written.tables])])
         )
     for line in (*_written(written, folder), *_remarks(written, folder)):
         terminal.line((line, PLAIN))
     return terminal.text()
 
 
-def _cells(table: Table) -> list[tuple[str, str]]:
+def _numbers(table: Table) -> list[tuple[str, str]]:
     values = [cell for cells in table.scores.values() for cell in cells if cell is not None]
     number = len(values) // (3 if table.kind is Kind.WEAK else 1)
     return [(text, PLAIN) for text in (table.title, str(len(table.rows)), str(number))]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mlperf_pkg.commands.official_tables import Summary, Table
-from mlperf_pkg.commands.official_tables.workbook import workbook
+from mlperf_pkg.commands.official_tables.workbook import official_workbook
 
 _NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 COLUMNS = ("division", "availability", "resnet")
@@ -51,7 +51,7 @@ def _text(cell: ElementTree.Element, strings: list[str]) -> str:
 
 
 def test_sheets_sections_and_numbers() -> None:
-    data = workbook(
+    data = official_workbook(
         summary(
             ("closed", "cloud", 1.5),
             ("closed", "Research", None),
@@ -86,25 +86,25 @@ def test_sheets_sections_and_numbers() -> None:
 
 def test_weak_scaling_has_sheets_of_its_own() -> None:
     weak = Table(COLUMNS, (("closed", "cloud", 1.0),))
-    assert list(read(workbook(summary(weak=weak)))) == ["closed", "open", "closed weak scaling"]
+    assert list(read(official_workbook(summary(weak=weak)))) == ["closed", "open", "closed weak scaling"]
 
 
 def test_no_text_is_a_formula() -> None:
-    data = workbook(summary(("closed", "cloud", "=1+1")))
+    data = official_workbook(summary(("closed", "cloud", "=1+1")))
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", "=1+1"]
 
 
 def test_texts_are_visible() -> None:
-    data = workbook(summary(("closed", "\ud800", "\x1b[31m\ufffe")))
+    data = official_workbook(summary(("closed", "\ud800", "\x1b[31m\ufffe")))
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "\\ud800", "\\x1b[31m\\ufffe"]
 
 
 def test_numbers_that_are_not_doubles_become_text() -> None:
-    data = workbook(summary(("closed", "cloud", 10**400)))
+    data = official_workbook(summary(("closed", "cloud", 10**400)))
     assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", str(10**400)]
 
 
 def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = workbook(summary(("closed", "cloud", 1.5)))
+    first = official_workbook(summary(("closed", "cloud", 1.5)))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    assert workbook(summary(("closed", "cloud", 1.5))) == first
+    assert official_workbook(summary(("closed", "cloud", 1.5))) == first
